@@ -1,0 +1,32 @@
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test study lint bench docs clean
+
+$(VENV)/%.stamp: setup.cfg pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	touch $@
+
+demo: $(VENV)/plot.stamp
+	$(BIN)/python -m gevglm demo
+
+test: $(VENV)/test.stamp
+	$(BIN)/python -m pytest -n auto -m "not study"
+
+study: $(VENV)/test.stamp
+	$(BIN)/python -m pytest -n auto -m study
+
+lint: $(VENV)/test.stamp
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+bench: $(VENV)/bench.stamp
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/docs.stamp
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build
+
+clean:
+	rm -rf $(VENV) docs/_build build *.egg-info

@@ -1,0 +1,97 @@
+"""Where the rows are: blocks of rows, and the one verb that looks at them.
+
+Nothing here is statistical. An engine cuts the data into blocks of consecutive rows and sums a reducer
+over them. The partial sums are combined in block order, so that the same block boundaries give the
+same bits whatever the engine and however many threads it has.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Partial = TypeVar("Partial")
+
+
+@dataclass(slots=True)
+class Block:
+    """Consecutive rows of a design.
+
+    Attributes
+    ----------
+    start : int
+        Position of the first row in the whole data.
+    X : ndarray
+        Design rows, float64, of shape (rows, k).
+    y : ndarray
+        Outcomes in [0, 1]; the share of successes for grouped rows.
+    freq, var, trials : ndarray or None
+        Frequency weights, variance weights and number of trials; None stands for ones.
+    offset : ndarray or None
+        Added to the linear predictor; None stands for zeros.
+    """
+
+    start: int
+    X: NDArray
+    y: NDArray
+    freq: NDArray | None = None
+    var: NDArray | None = None
+    trials: NDArray | None = None
+    offset: NDArray | None = None
+
+    @property
+    def weight(self) -> NDArray | None:
+        """The weight of each row in the estimating equation: the product of all three."""
+        product = self.freq
+        for factor in (self.var, self.trials):
+            if factor is not None:
+                product = factor if product is None else product * factor
+        return product
+
+    def linear_predictor(self, params: NDArray) -> NDArray:
+        """Return X params + offset."""
+        v = np.dot(self.X, params)
+        if self.offset is not None:
+            v += self.offset
+        return v
+
+
+class Reducer(ABC, Generic[Partial]):
+    """What is summed over blocks of rows."""
+
+    @abstractmethod
+    def zero(self) -> Partial:
+        """Return the empty sum."""
+
+    @abstractmethod
+    def map(self, block: Block) -> Partial:
+        """Return the contribution of one block."""
+
+    @abstractmethod
+    def combine(self, total: Partial, part: Partial) -> Partial:
+        """Return the sum of two partial sums; `total` may be reused."""
+
+
+class Engine(ABC):
+    """A place where rows live.
+
+    Attributes
+    ----------
+    n_rows, n_cols : int
+        Shape of the design.
+    """
+
+    n_rows: int
+    n_cols: int
+
+    @abstractmethod
+    def reduce(self, reducer: Reducer[Partial]) -> Partial:
+        """Return the sum of `reducer` over all blocks, combined in block order."""
+
+    @abstractmethod
+    def thin(self, every: int) -> Engine:
+        """Return an engine over every `every`-th block, for starting values from part of the data."""

@@ -1,0 +1,119 @@
+"""Rows in memory: NumPy arrays cut into blocks that fit the cache, with threads over the blocks."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from gevglm.engine.base import Block, Engine, Partial, Reducer
+
+BLOCK_ELEMENTS = 1 << 18  # a block of doubles and its weighted copy stay in the cache
+SMALLEST_BLOCK = 512
+LARGEST_BLOCK = 8192  # vectors of a block stay below the size from which malloc asks the system for pages
+WINDOW = 256  # partial sums held before they are combined
+
+
+class MemoryEngine(Engine):
+    """Rows held as arrays; blocks are views, converted to float64 one block at a time.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, k)
+        Design, float32 or float64, in C or Fortran order.
+    y : ndarray of shape (n,)
+        Outcomes in [0, 1].
+    freq, var, trials, offset : ndarray of shape (n,), optional
+        See :class:`~gevglm.engine.base.Block`.
+    block_rows : int, optional
+        Rows of a block; by default a function of k alone.
+    threads : int, optional
+        Threads over blocks; by default the number of cores.
+    """
+
+    def __init__(
+        self,
+        X: NDArray,
+        y: NDArray,
+        *,
+        freq: NDArray | None = None,
+        var: NDArray | None = None,
+        trials: NDArray | None = None,
+        offset: NDArray | None = None,
+        block_rows: int | None = None,
+        threads: int | None = None,
+    ):
+        self.n_rows, self.n_cols = X.shape
+        self.threads = threads or available_cores()
+        self._columns = (X, y, freq, var, trials, offset)
+        rows = block_rows or default_block_rows(self.n_cols)
+        self._starts = range(0, self.n_rows, rows)
+        self._rows = rows
+
+    def thin(self, every: int) -> MemoryEngine:
+        thinned = object.__new__(MemoryEngine)
+        thinned.__dict__.update(self.__dict__)
+        thinned._starts = self._starts[::every]
+        thinned.n_rows = sum(min(self.n_rows - start, self._rows) for start in thinned._starts)
+        return thinned
+
+    def reduce(self, reducer: Reducer[Partial]) -> Partial:
+        total = reducer.zero()
+        workers = min(self.threads, len(self._starts))
+        if workers <= 1:
+            for start in self._starts:
+                total = reducer.combine(total, reducer.map(self._block(start)))
+            return total
+        with _blas().limit(limits=1):
+            for first in range(0, len(self._starts), WINDOW):
+                for part in self._map(reducer, self._starts[first : first + WINDOW], workers):
+                    total = reducer.combine(total, part)
+        return total
+
+    def _map(self, reducer: Reducer[Partial], starts: range, workers: int) -> Iterable[Partial]:
+        parts: list = [None] * len(starts)
+        queue = iter(range(len(starts)))
+        lock = threading.Lock()
+
+        def work(_: int) -> None:
+            while True:
+                with lock:
+                    i = next(queue, None)
+                if i is None:
+                    return
+                parts[i] = reducer.map(self._block(starts[i]))
+
+        list(_pool(workers).map(work, range(workers)))
+        return parts
+
+    def _block(self, start: int) -> Block:
+        rows = slice(start, start + self._rows)
+        X, *vectors = (None if column is None else column[rows] for column in self._columns)
+        return Block(start, X.astype(np.float64, copy=False), *vectors)
+
+
+def default_block_rows(n_cols: int) -> int:
+    """Rows of a block that fits the cache: a function of the number of columns, so that results do not depend on the machine."""
+    return max(SMALLEST_BLOCK, min(LARGEST_BLOCK, BLOCK_ELEMENTS // max(n_cols, 1)))
+
+
+def available_cores() -> int:
+    """The cores this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+
+
+@cache
+def _pool(workers: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(workers, thread_name_prefix="gevglm")
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    """The BLAS behind NumPy: one thread a call while our own threads work on different blocks."""
+    return ThreadpoolController()

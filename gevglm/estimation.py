@@ -1,0 +1,289 @@
+"""From rows and a loss to coefficients: starting values, the strategy for each kind of loss, and the checks afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import entr
+
+from gevglm.engine.base import Block, Engine
+from gevglm.exceptions import CollinearityError, InvalidDataError, SupportError
+from gevglm.linalg import COLLINEAR, Cholesky, dependent_columns, weighted_gram
+from gevglm.losses import Canonical, Loss
+from gevglm.reducers import ArraySum, LossSums, NewtonSums
+from gevglm.solver import Evaluate, SolverResult, newton, slope_search, value_search
+
+EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
+THINNEST = 16  # the part is never less than one block in this many
+SHIFTS = 60
+
+
+@dataclass(frozen=True)
+class Penalty:
+    r"""Ridge penalty :math:`\frac{\alpha}{2} \sum_j d_j b_j^2`.
+
+    Attributes
+    ----------
+    alpha : float
+    columns : ndarray of shape (k,)
+        The :math:`d_j`: 1 for penalised columns, 0 for the others.
+    """
+
+    alpha: float
+    columns: NDArray
+
+    def added_to(self, sums: NewtonSums, params: NDArray) -> NewtonSums:
+        """Return the sums of loss plus penalty."""
+        pull = self.alpha * self.columns
+        sums.gradient += pull * params
+        sums.hessian[np.diag_indices_from(sums.hessian)] += pull
+        sums.value += 0.5 * float(pull @ params**2)
+        return sums
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Coefficients and how they were found.
+
+    Attributes
+    ----------
+    params : ndarray of shape (k,)
+    information : ndarray of shape (k, k)
+        Expected second derivative of the loss (plus penalty) at the solution.
+    observed : ndarray of shape (k, k)
+        Observed second derivative of the loss (plus penalty) at the solution.
+    weight, events : float
+        Sum of the weights, of the weighted outcomes.
+    n_iter, n_passes : int
+        Newton steps, and passes over the rows (parts of passes not counted).
+    decrement : float
+    converged : bool
+    positive_definite : bool
+        Whether the observed second derivative is, so that the solution is a minimum.
+    reason : str
+        Why the iteration ended.
+    """
+
+    params: NDArray
+    information: NDArray
+    observed: NDArray
+    weight: float
+    events: float
+    n_iter: int
+    n_passes: int
+    decrement: float
+    converged: bool
+    positive_definite: bool
+    reason: str
+
+
+def estimate(
+    engine: Engine,
+    loss: Loss,
+    *,
+    constant: int | None = None,
+    penalty: Penalty | None = None,
+    start: NDArray | None = None,
+    tol: float = 1e-8,
+    maxiter: int = 100,
+    names: Sequence[str] | None = None,
+) -> Estimate:
+    """Minimise a loss over the rows of an engine.
+
+    Parameters
+    ----------
+    engine : Engine
+    loss : Loss
+    constant : int, optional
+        The column of ones, if there is one.
+    penalty : Penalty, optional
+    start : ndarray of shape (k,), optional
+        Starting values; by default those of the model with the constant only.
+    tol : float
+        Distance to the solution, in standard errors and relative to the square root of the null model's loss.
+    maxiter : int
+    names : sequence of str, optional
+        Names of the columns, for messages.
+
+    Returns
+    -------
+    Estimate
+        Honest about convergence; warnings are left to the caller.
+
+    Raises
+    ------
+    CollinearityError
+        If columns are linear combinations of others and nothing penalises them.
+    SupportError
+        If no starting point keeps every row inside the support of the link (log loss only).
+
+    Notes
+    -----
+    Convex losses take Newton steps with a search on slopes. The log loss of other links starts from the canonical fit where that is
+    feasible, takes Fisher-scoring steps that keep the loss finite and falling, and ends with Newton steps. Where there are
+    events enough, a part of the rows gives the starting values.
+    """
+    weight, events = totals(engine)
+    task = _Task(engine, loss, penalty, tol, null_loss(weight, events), maxiter)
+    null_start = null_coefficients(loss, engine.n_cols, constant, events / weight)
+    if start is not None:
+        start = np.asarray(start, dtype=float)
+    elif loss.convex:
+        start = task.start_from_part(null_start, weight, events)
+    else:
+        start = _canonical_start(task, null_start, weight, events)
+
+    if loss.convex:
+        result = task.minimise(start)
+    else:
+        start = _feasible(task, start, null_start, constant)
+        result = task.minimise(start, expected=True, tol=1e-2, falling=True)
+        result = task.minimise(result.params, falling=True)
+    observed = result.sums.hessian
+    information = observed if loss.curvature_is_expected else task.evaluator(expected=True)(result.params).hessian
+    factor = Cholesky(observed)
+    if factor.smallest_pivot < COLLINEAR:
+        _refuse_collinear_columns(engine, penalty, names)
+    return Estimate(
+        params=result.params,
+        information=information,
+        observed=observed,
+        weight=weight,
+        events=events,
+        n_iter=result.n_iter,
+        n_passes=task.passes,
+        decrement=result.decrement,
+        converged=result.converged,
+        positive_definite=factor.positive,
+        reason=result.reason,
+    )
+
+
+class _Task:
+    """A loss on an engine, with a count of the passes over its rows."""
+
+    def __init__(self, engine: Engine, loss: Loss, penalty: Penalty | None, tol: float, scale: float, maxiter: int):
+        self.engine = engine
+        self.loss = loss
+        self.penalty = penalty
+        self.tol = tol
+        self.scale = scale
+        self.maxiter = maxiter
+        self.passes = 0
+
+    def evaluator(self, *, expected: bool = False, value: bool = False) -> Evaluate:
+        def evaluate(params: NDArray) -> NewtonSums:
+            self.passes += 1
+            sums = self.engine.reduce(LossSums(self.loss, params, expected=expected, value=value))
+            return sums if self.penalty is None else self.penalty.added_to(sums, params)
+
+        return evaluate
+
+    def minimise(
+        self, start: NDArray, *, expected: bool = False, falling: bool = False, tol: float | None = None
+    ) -> SolverResult:
+        return newton(
+            self.evaluator(expected=expected, value=falling),
+            start,
+            search=value_search if falling else slope_search,
+            tol=self.tol if tol is None else tol,
+            scale=max(1.0, self.scale),
+            maxiter=self.maxiter,
+        )
+
+    def start_from_part(self, start: NDArray, weight: float, events: float) -> NDArray:
+        """Return the rough solution on every j-th block, if the rarer class has rows enough for that, else `start`."""
+        rarer = min(events, weight - events)
+        every = min(THINNEST, int(rarer / (EVENTS_PER_COLUMN * len(start))))
+        part = self.engine.thin(every) if every > 1 else self.engine
+        if part.n_rows > self.engine.n_rows // 2:
+            return start
+        rough = _Task(part, self.loss, self.penalty, 0.1, 1.0, 20).minimise(start)
+        return rough.params if rough.converged else start
+
+
+def totals(engine: Engine) -> tuple[float, float]:
+    """Return the sum of the weights and of the weighted outcomes, or say what is wrong with them."""
+
+    def count(block: Block) -> NDArray:
+        weight = block.weight
+        if weight is None:
+            return np.array([len(block.y), block.y.sum(), 0.0, (~np.isfinite(block.y)).sum()])
+        return np.array([weight.sum(), weight @ block.y, (~(weight >= 0)).sum(), (~np.isfinite(block.y)).sum()])
+
+    weight, events, bad_weights, bad_outcomes = engine.reduce(ArraySum(count)) if engine.n_rows else np.zeros(4)
+    if bad_outcomes:
+        raise InvalidDataError(f"the outcome is missing or infinite in {bad_outcomes:.0f} rows; drop or impute them.")
+    if bad_weights or not np.isfinite(weight):
+        raise InvalidDataError(f"weights must be finite and not negative; {bad_weights:.0f} rows have other weights.")
+    if weight <= 0:
+        raise InvalidDataError(f"there is nothing to fit: the weights of the {engine.n_rows} rows sum to zero.")
+    if not 0 < events < weight:
+        outcome = 0 if events <= 0 else 1
+        raise InvalidDataError(
+            f"the outcome is {outcome} in every row with weight; a binary regression needs both outcomes."
+        )
+    return float(weight), float(events)
+
+
+def null_loss(weight: float, events: float) -> float:
+    """The log loss of the model with a constant only, the yardstick of convergence for every loss."""
+    rate = events / weight
+    return float(weight * (entr(rate) + entr(1.0 - rate)))
+
+
+def null_coefficients(loss: Loss, n_cols: int, constant: int | None, rate: float) -> NDArray:
+    """Coefficients of the model with the constant only; zero without a constant."""
+    params = np.zeros(n_cols)
+    if constant is not None:
+        params[constant] = loss.link(rate)
+    return params
+
+
+def _canonical_start(task: _Task, null_start: NDArray, weight: float, events: float) -> NDArray:
+    """The canonical fit of the same link: convex, so always found."""
+    canonical = _Task(task.engine, Canonical(task.loss.link), task.penalty, 1e-2, task.scale, task.maxiter)
+    start = canonical.start_from_part(null_start, weight, events)
+    result = canonical.minimise(start)
+    task.passes += canonical.passes
+    return result.params
+
+
+def _feasible(task: _Task, start: NDArray, null_start: NDArray, constant: int | None) -> NDArray:
+    """Return `start`, or else the null coefficients, their constant moved until the loss is finite at every row."""
+    evaluate = task.evaluator(value=True)
+    candidates = [start, null_start]
+    if constant is not None:
+        away = 1.0 if np.isfinite(task.loss.link.support[0]) else -1.0
+        unit = np.zeros_like(null_start)
+        unit[constant] = away
+        candidates += [null_start + unit * 2.0**j for j in range(-3, SHIFTS)]
+    for candidate in candidates:
+        sums = evaluate(candidate)
+        if sums.feasible and np.isfinite(sums.value):
+            return candidate
+    raise SupportError(
+        f"no starting values keep every row inside the support of {task.loss.link!r} "
+        f"({task.loss.link.support[0]:g} to {task.loss.link.support[1]:g}); give start_params, use loss='canonical', or another xi."
+    )
+
+
+def _refuse_collinear_columns(engine: Engine, penalty: Penalty | None, names: Sequence[str] | None) -> None:
+    gram = engine.reduce(ArraySum(lambda block: weighted_gram(block.X, _ones_where_used(block))))
+    if penalty is not None:
+        gram[np.diag_indices_from(gram)] += penalty.alpha * penalty.columns
+    dependent = dependent_columns(gram)
+    if dependent:
+        labels = [names[j] if names is not None else f"column {j}" for j in dependent]
+        raise CollinearityError(
+            f"{', '.join(map(str, labels))}: an exact linear combination of the columns before it. "
+            "Drop it (a constant beside a full set of dummies, or the same variable twice, are the usual causes)."
+        )
+
+
+def _ones_where_used(block: Block) -> NDArray:
+    weight = block.weight
+    return np.ones(len(block.y)) if weight is None else (weight > 0).astype(float)

@@ -1,0 +1,77 @@
+"""The tree of errors and warnings; every message says what, what was seen, and what to do."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from statsmodels.tools.sm_exceptions import ModelWarning
+
+
+class GevglmError(Exception):
+    """Base of every error gevglm raises on purpose."""
+
+
+class InvalidOptionError(GevglmError, ValueError):
+    """An option has a value that is not among the allowed ones."""
+
+
+class InvalidDataError(GevglmError, ValueError):
+    """The data cannot be used as they are; the message names the column, rows or value."""
+
+
+class CollinearityError(InvalidDataError):
+    """Columns of the design are exact linear combinations of others."""
+
+
+class SupportError(GevglmError, ValueError):
+    """No coefficients keep every observation inside the support of the link."""
+
+
+class IncompatibleOptionsError(GevglmError, ValueError):
+    """Two options were given that exclude each other."""
+
+
+class NotDefinedForLoss(GevglmError, AttributeError):
+    """A statistic that the loss of this fit does not define; the message names the alternative."""
+
+
+class GevglmWarning(ModelWarning):
+    """Base of every warning gevglm issues."""
+
+
+class ConvergenceWarning(GevglmWarning):
+    """The iteration ended before the convergence criterion was met."""
+
+
+class SeparationWarning(GevglmWarning):
+    """A combination of columns predicts the outcome perfectly in part of the data."""
+
+
+class SupportWarning(GevglmWarning):
+    """Observations lie outside the support of the fitted link."""
+
+
+class FewEventsWarning(GevglmWarning):
+    """There are few events for the number of coefficients."""
+
+
+class WeakShapeWarning(GevglmWarning):
+    """The data hardly determine the shape parameter xi."""
+
+
+class MissingRowsWarning(GevglmWarning):
+    """Rows were dropped because of missing values."""
+
+
+def nearest(word: object, allowed: Iterable[str]) -> str:
+    """Return ``" Did you mean 'x'?"`` for the allowed word nearest to `word`, or an empty string."""
+    close = difflib.get_close_matches(str(word).lower(), list(allowed), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def unknown_option(option: str, value: object, allowed: Iterable[str]) -> InvalidOptionError:
+    """Build the error for an unknown word: it lists the allowed ones and suggests the nearest."""
+    allowed = list(allowed)
+    words = ", ".join(repr(word) for word in allowed)
+    return InvalidOptionError(f"{option}={value!r} is not known; use one of {words}.{nearest(value, allowed)}")

@@ -1,0 +1,7 @@
+"""Links: the inverses of distribution functions, usable here and in statsmodels."""
+
+from gevglm.links.base import BinaryLink, Point
+from gevglm.links.gev import GEV, CLogLog, GEVc, LogLog
+from gevglm.links.standard import Cauchit, Logit, Probit
+
+__all__ = ["GEV", "BinaryLink", "CLogLog", "Cauchit", "GEVc", "LogLog", "Logit", "Point", "Probit"]

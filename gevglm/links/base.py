@@ -1,0 +1,253 @@
+r"""The contract of a link: a distribution function seen from both of its arguments.
+
+A :class:`BinaryLink` is the inverse of a distribution function F. The solver looks at it from the
+side of the linear predictor v, through :meth:`BinaryLink.at`, which returns a :class:`Point`: F and all
+that derives from it at v, each computed when first asked for and accurate in both tails. Statsmodels looks at
+it from the side of the probability, through the six methods of its own link classes, which this
+base class builds once, analytically, from the same points.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from statsmodels.genmod.families.links import CDFLink
+
+from gevglm.exceptions import InvalidDataError
+
+SMALLEST_PROBABILITY = 1e-150
+LARGEST_PROBABILITY = 1.0 - 2.0**-53
+
+
+class Point:
+    r"""A distribution function and its relatives at given v.
+
+    A link subclasses this and defines ``cdf``, ``sf``, ``pdf``, ``dlogpdf`` and ``d2logpdf``; it
+    overrides the rest wherever the defaults lose accuracy in a tail.
+
+    Attributes
+    ----------
+    v : ndarray
+        The linear predictor.
+    cdf, sf : ndarray
+        :math:`F(v)` and :math:`1 - F(v)`, neither computed from the other.
+    pdf, dpdf : ndarray
+        :math:`F'(v)` and :math:`F''(v)`.
+    dlogpdf, d2logpdf : ndarray
+        First and second derivative of :math:`\ln F'(v)`.
+    log_cdf, log_sf : ndarray
+        :math:`\ln F(v)` and :math:`\ln(1 - F(v))`.
+    reverse_hazard, hazard : ndarray
+        :math:`F'/F` and :math:`F'/(1 - F)`.
+    """
+
+    v: NDArray
+    cdf: NDArray
+    sf: NDArray
+    pdf: NDArray
+    dlogpdf: NDArray
+    d2logpdf: NDArray
+
+    @cached_property
+    def dpdf(self) -> NDArray:
+        return self.pdf * self.dlogpdf
+
+    @cached_property
+    def log_cdf(self) -> NDArray:
+        return np.log(self.cdf)
+
+    @cached_property
+    def log_sf(self) -> NDArray:
+        return np.log(self.sf)
+
+    @cached_property
+    def reverse_hazard(self) -> NDArray:
+        return self.pdf / self.cdf
+
+    @cached_property
+    def hazard(self) -> NDArray:
+        return self.pdf / self.sf
+
+
+class MirroredPoint(Point):
+    """The point of the mirrored distribution :math:`1 - F(-v)`, read off the point of F at -v."""
+
+    def __init__(self, point: Point):
+        self.point = point
+
+    @cached_property
+    def v(self) -> NDArray:
+        return -self.point.v
+
+    @property
+    def cdf(self) -> NDArray:
+        return self.point.sf
+
+    @property
+    def sf(self) -> NDArray:
+        return self.point.cdf
+
+    @property
+    def pdf(self) -> NDArray:
+        return self.point.pdf
+
+    @cached_property
+    def dlogpdf(self) -> NDArray:
+        return -self.point.dlogpdf
+
+    @property
+    def d2logpdf(self) -> NDArray:
+        return self.point.d2logpdf
+
+    @property
+    def log_cdf(self) -> NDArray:
+        return self.point.log_sf
+
+    @property
+    def log_sf(self) -> NDArray:
+        return self.point.log_cdf
+
+    @property
+    def reverse_hazard(self) -> NDArray:
+        return self.point.hazard
+
+    @property
+    def hazard(self) -> NDArray:
+        return self.point.reverse_hazard
+
+    @cached_property
+    def dcdf_dxi(self) -> NDArray:
+        return -self.point.dcdf_dxi
+
+
+class BinaryLink(CDFLink):
+    """Base class of the links: the inverse of a distribution function F.
+
+    A new link defines :meth:`at`, :meth:`at_probability`, :meth:`integral_cdf` and
+    :meth:`integral_sf`; everything else in the package follows from these.
+
+    Attributes
+    ----------
+    support : tuple of float
+        The open interval of v on which 0 < F(v) < 1.
+    log_concave : bool
+        Whether both :math:`F` and :math:`1 - F` are log-concave, so that the log loss is convex in v.
+    relative_integrals : tuple of bool
+        Whether the integral of F, and that of 1 - F, diverges and is therefore taken from a
+        reference point: the canonical loss is then known up to a constant.
+    canonical_is_log : bool
+        Whether the canonical loss of the link is its log loss; true of the logit alone.
+    """
+
+    support: tuple[float, float] = (-np.inf, np.inf)
+    log_concave: bool = True
+    relative_integrals: tuple[bool, bool] = (False, False)
+    canonical_is_log: bool = False
+
+    def __init__(self) -> None:  # statsmodels' CDFLink would store a scipy distribution
+        pass
+
+    # -- what a link defines ---------------------------------------------------------------
+
+    def at(self, v: NDArray) -> Point:
+        """Return the :class:`Point` of F at real `v`."""
+        raise NotImplementedError
+
+    def at_probability(self, p: NDArray) -> Point:
+        """Return the :class:`Point` of F where F = `p`, for real `p` in (0, 1)."""
+        raise NotImplementedError
+
+    def integral_cdf(self, v: NDArray) -> NDArray:
+        r"""Return :math:`\int_{-\infty}^v F`, the canonical loss of a non-event."""
+        raise NotImplementedError
+
+    def integral_sf(self, v: NDArray) -> NDArray:
+        r"""Return :math:`\int_v^\infty (1 - F)`, the canonical loss of an event."""
+        raise NotImplementedError
+
+    # -- statsmodels' six methods ----------------------------------------------------------
+
+    def __call__(self, p: ArrayLike) -> NDArray:
+        r"""Return :math:`v = F^{-1}(p)`."""
+        return self._lift(p, lambda q: self._from(q).v, self.deriv)
+
+    def inverse(self, z: ArrayLike) -> NDArray:
+        r"""Return :math:`\mu = F(z)`."""
+        return self._lift(z, lambda v: self.at(v).cdf, self.inverse_deriv)
+
+    def deriv(self, p: ArrayLike) -> NDArray:
+        r"""Return :math:`dv/dp = 1/F'`."""
+        return self._lift(p, lambda q: 1.0 / self._from(q).pdf, self.deriv2)
+
+    def deriv2(self, p: ArrayLike) -> NDArray:
+        r"""Return :math:`d^2v/dp^2 = -F''/F'^3`."""
+        return self._lift(p, self._second_derivative_in_p, self._third_derivative_in_p)
+
+    def inverse_deriv(self, z: ArrayLike) -> NDArray:
+        r"""Return :math:`F'(z)`."""
+        return self._lift(z, lambda v: self.at(v).pdf, self.inverse_deriv2)
+
+    def inverse_deriv2(self, z: ArrayLike) -> NDArray:
+        r"""Return :math:`F''(z)`."""
+        return self._lift(z, lambda v: self.at(v).dpdf, self._third_derivative_in_v)
+
+    def _second_derivative_in_p(self, p: NDArray) -> NDArray:
+        point = self._from(p)
+        return -point.dlogpdf / point.pdf**2
+
+    def _third_derivative_in_p(self, p: NDArray) -> NDArray:
+        point = self._from(p)
+        return (2.0 * point.dlogpdf**2 - point.d2logpdf) / point.pdf**3
+
+    def _third_derivative_in_v(self, v: NDArray) -> NDArray:
+        point = self.at(v)
+        return point.pdf * (point.dlogpdf**2 + point.d2logpdf)
+
+    @staticmethod
+    def _lift(x, function, derivative):
+        """Apply a real function of arrays to any input, with a first-order continuation to complex steps."""
+        x = np.asarray(x)
+        with np.errstate(all="ignore"):
+            value = function(np.atleast_1d(x.real).astype(float)).reshape(x.shape)[()]
+            if np.iscomplexobj(x):
+                value = value + 1j * x.imag * derivative(x.real)
+        return value
+
+    def _from(self, p: NDArray) -> Point:
+        return self.at_probability(probabilities(p))
+
+    # -- identity --------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The parameters that, with the class, identify the link."""
+        return {}
+
+    def __repr__(self) -> str:
+        arguments = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
+        return f"{type(self).__name__}({arguments})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.parameters == other.parameters
+
+    def __hash__(self) -> int:
+        return hash((type(self), tuple(self.parameters.items())))
+
+    def outside(self, v: NDArray) -> NDArray:
+        """Return where `v` lies outside the support, that is, where F(v) is 0 or 1 exactly."""
+        lower, upper = self.support
+        return (v <= lower) | (v >= upper)
+
+
+def probabilities(p: NDArray) -> NDArray:
+    """Check that `p` lies in [0, 1] and move its ends to where links and their derivatives are finite."""
+    wrong = (p < 0) | (p > 1)
+    if wrong.any():
+        first = p[wrong].flat[0]
+        raise InvalidDataError(
+            f"{int(wrong.sum())} probabilities lie outside [0, 1] (the first is {first:g}); "
+            "a link takes probabilities: pass the mean of the outcome, not the linear predictor or counts."
+        )
+    return np.clip(p, SMALLEST_PROBABILITY, LARGEST_PROBABILITY)

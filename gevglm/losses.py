@@ -1,0 +1,199 @@
+r"""The two losses of a link, as functions of the linear predictor v.
+
+A loss turns the :class:`~gevglm.links.Point` of its link into what the solver sums over the rows. The log
+loss is the Bernoulli log-likelihood with its sign changed. The canonical loss is the matching loss of the link,
+
+.. math:: \ell(0, v) = \int_{-\infty}^v F, \qquad \ell(1, v) = \int_v^\infty (1 - F),
+
+so that :math:`\partial\ell/\partial v = F(v) - y` and :math:`\partial^2\ell/\partial v^2 = F'(v) \ge 0`:
+it is convex for every link. For the logit both losses are the same function.
+
+Outcomes may be proportions: every loss is linear in y.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.links.base import BinaryLink, Point
+
+
+class Loss(ABC):
+    """A loss for a link.
+
+    Parameters
+    ----------
+    link : BinaryLink
+        A link instance, such as ``GEV(0.5)``.
+
+    Attributes
+    ----------
+    name : str
+        The word for it in :func:`gevglm.fit` and in summaries.
+    is_likelihood : bool
+        Whether the loss is a log-likelihood, so that likelihood-ratio tests, AIC and profile intervals exist.
+    convex : bool
+        Whether the loss is convex in v.
+    """
+
+    name: str
+    is_likelihood: bool
+
+    def __init__(self, link: BinaryLink):
+        if isinstance(link, type):
+            raise InvalidOptionError(
+                f"the link was given as the class {link.__name__}; give an instance, such as {_example(link)}."
+            )
+        if not isinstance(link, BinaryLink):
+            raise InvalidOptionError(
+                f"{link!r} is not a link of gevglm; use one from gevglm.links, such as GEV(xi=0.5) or Logit()."
+            )
+        self.link = link
+
+    def value(self, y: ArrayLike, v: ArrayLike) -> NDArray:
+        r"""Return :math:`\ell(y, v)`."""
+        return self._broadcast(lambda y, v: self.value_at(y, self.link.at(v)), y, v)
+
+    def slope(self, y: ArrayLike, v: ArrayLike) -> NDArray:
+        r"""Return :math:`\partial\ell/\partial v`."""
+        return self._broadcast(lambda y, v: self.slope_at(y, self.link.at(v)), y, v)
+
+    def curvature(self, y: ArrayLike, v: ArrayLike) -> NDArray:
+        r"""Return :math:`\partial^2\ell/\partial v^2`."""
+        return self._broadcast(lambda y, v: self.curvature_at(y, self.link.at(v)), y, v)
+
+    @property
+    @abstractmethod
+    def convex(self) -> bool:
+        """Whether the loss is convex in v."""
+
+    @property
+    def curvature_is_expected(self) -> bool:
+        """Whether the curvature does not depend on y, so that it equals its expectation."""
+        return True
+
+    @abstractmethod
+    def slope_at(self, y: NDArray, point: Point) -> NDArray:
+        """Return the slope at a point of the link."""
+
+    @abstractmethod
+    def curvature_at(self, y: NDArray, point: Point) -> NDArray:
+        """Return the curvature at a point of the link."""
+
+    @abstractmethod
+    def expected_curvature_at(self, point: Point) -> NDArray:
+        """Return the expectation of the curvature over y, the weight of Fisher scoring."""
+
+    @abstractmethod
+    def feasible(self, y: NDArray, v: NDArray) -> bool:
+        """Return whether the loss is finite at every row."""
+
+    @abstractmethod
+    def value_at(self, y: NDArray, point: Point) -> NDArray:
+        """Return the loss at a point of the link."""
+
+    @staticmethod
+    def _broadcast(function, y: ArrayLike, v: ArrayLike) -> NDArray:
+        y, v = np.broadcast_arrays(np.asarray(y, dtype=float), np.asarray(v, dtype=float))
+        if ((y < 0) | (y > 1)).any():
+            raise InvalidDataError(f"outcomes must lie in [0, 1], got values from {y.min():g} to {y.max():g}.")
+        with np.errstate(all="ignore"):
+            return function(np.atleast_1d(y), np.atleast_1d(v)).reshape(y.shape)[()]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.link!r})"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self.link == other.link
+
+    def __hash__(self) -> int:
+        return hash((type(self), self.link))
+
+
+class Log(Loss):
+    r"""Log loss, :math:`\ell(y, v) = -y \ln F(v) - (1 - y) \ln(1 - F(v))`.
+
+    Notes
+    -----
+    With reverse hazard :math:`r = F'/F`, hazard :math:`h = F'/(1 - F)` and :math:`c = F''/F'`, all finite far into the tails,
+
+    .. math::
+
+        \ell' = (1 - y) h - y r, \qquad \ell'' = y\, r (r - c) + (1 - y)\, h (h + c), \qquad
+        \mathrm{E}\,\ell'' = r h = \frac{F'^2}{F (1 - F)}.
+    """
+
+    name = "log"
+    is_likelihood = True
+
+    @property
+    def convex(self) -> bool:
+        return self.link.log_concave
+
+    @property
+    def curvature_is_expected(self) -> bool:
+        return self.link.canonical_is_log
+
+    def slope_at(self, y: NDArray, point: Point) -> NDArray:
+        return (1.0 - y) * point.hazard - y * point.reverse_hazard
+
+    def curvature_at(self, y: NDArray, point: Point) -> NDArray:
+        r, h, c = point.reverse_hazard, point.hazard, point.dlogpdf
+        return y * r * (r - c) + (1.0 - y) * h * (h + c)
+
+    def expected_curvature_at(self, point: Point) -> NDArray:
+        return point.reverse_hazard * point.hazard
+
+    def feasible(self, y: NDArray, v: NDArray) -> bool:
+        lower, upper = self.link.support
+        if np.isinf(lower) and np.isinf(upper):
+            return True
+        return not (((v <= lower) & (y > 0)) | ((v >= upper) & (y < 1))).any()
+
+    def value_at(self, y: NDArray, point: Point) -> NDArray:
+        return -np.where(y > 0, y * point.log_cdf, 0.0) - np.where(y < 1, (1.0 - y) * point.log_sf, 0.0)
+
+
+class Canonical(Loss):
+    r"""Canonical (matching) loss of a link: slope :math:`F(v) - y`, curvature :math:`F'(v)`.
+
+    Notes
+    -----
+    Outside the support the loss continues linearly with its slope at the end, which is what the integrals of F and
+    1 - F do by themselves; it is convex and continuously differentiable for all v. Where an integral
+    diverges (GEV with xi >= 1, cauchit), it is taken from v = 0, and the loss is known up to a constant.
+    """
+
+    name = "canonical"
+    is_likelihood = False
+
+    @property
+    def convex(self) -> bool:
+        return True
+
+    def slope_at(self, y: NDArray, point: Point) -> NDArray:
+        return point.cdf - y
+
+    def curvature_at(self, y: NDArray, point: Point) -> NDArray:
+        return point.pdf
+
+    def expected_curvature_at(self, point: Point) -> NDArray:
+        return point.pdf
+
+    def feasible(self, y: NDArray, v: NDArray) -> bool:
+        return True
+
+    def value_at(self, y: NDArray, point: Point) -> NDArray:
+        value = np.zeros_like(point.v)
+        event, rest = y > 0, y < 1
+        value[event] = y[event] * self.link.integral_sf(point.v[event])
+        value[rest] += (1.0 - y[rest]) * self.link.integral_cdf(point.v[rest])
+        return value
+
+
+def _example(link_class: type) -> str:
+    return f"{link_class.__name__}(xi=0.5)" if link_class.__name__.startswith("GEV") else f"{link_class.__name__}()"

@@ -1,0 +1,125 @@
+"""What is summed over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.engine.base import Block, Reducer
+from gevglm.linalg import weighted_gram
+from gevglm.links.base import Point
+from gevglm.losses import Loss
+
+
+@dataclass(slots=True)
+class NewtonSums:
+    """Sums of a loss over the rows at one set of coefficients.
+
+    Attributes
+    ----------
+    gradient : ndarray of shape (k,)
+    hessian : ndarray of shape (k, k)
+        Second derivative or its expectation.
+    value : float
+        The loss itself, if it was asked for, else 0.
+    feasible : bool
+        Whether the loss is finite at every row.
+    """
+
+    gradient: NDArray
+    hessian: NDArray
+    value: float = 0.0
+    feasible: bool = True
+
+
+class LossSums(Reducer[NewtonSums]):
+    """Gradient, Hessian and (on request) value of a loss.
+
+    Parameters
+    ----------
+    loss : Loss
+    params : ndarray of shape (k,)
+    expected : bool
+        Sum the expected curvature (Fisher scoring) instead of the observed one.
+    value : bool
+        Sum the loss too.
+    """
+
+    def __init__(self, loss: Loss, params: NDArray, *, expected: bool = False, value: bool = False):
+        self.loss = loss
+        self.params = params
+        self.expected = expected or loss.curvature_is_expected
+        self.value = value
+
+    def zero(self) -> NewtonSums:
+        k = len(self.params)
+        return NewtonSums(np.zeros(k), np.zeros((k, k)))
+
+    def map(self, block: Block) -> NewtonSums:
+        loss, y = self.loss, block.y
+        with np.errstate(all="ignore"):
+            v = block.linear_predictor(self.params)
+            feasible = loss.feasible(y, v)
+            point = loss.link.at(v)
+            slope = loss.slope_at(y, point)
+            curvature = loss.expected_curvature_at(point) if self.expected else loss.curvature_at(y, point)
+            value = loss.value_at(y, point) if self.value else None
+            weight = block.weight
+            if weight is not None:
+                slope = slope * weight
+                curvature = curvature * weight
+                value = None if value is None else value * weight
+        total = 0.0 if value is None else float(value.sum())
+        return NewtonSums(np.dot(slope, block.X), weighted_gram(block.X, curvature), total, feasible)
+
+    def combine(self, total: NewtonSums, part: NewtonSums) -> NewtonSums:
+        total.gradient += part.gradient
+        total.hessian += part.hessian
+        total.value += part.value
+        total.feasible &= part.feasible
+        return total
+
+
+class ArraySum(Reducer[NDArray]):
+    """The sum of an array computed from each block.
+
+    Parameters
+    ----------
+    function : callable
+        From a :class:`~gevglm.engine.base.Block` to an array, of the same shape for every block.
+    """
+
+    def __init__(self, function: Callable[[Block], NDArray]):
+        self.function = function
+
+    def zero(self) -> NDArray:
+        return np.zeros(())
+
+    def map(self, block: Block) -> NDArray:
+        with np.errstate(all="ignore"):
+            return np.asarray(self.function(block), dtype=float)
+
+    def combine(self, total: NDArray, part: NDArray) -> NDArray:
+        return total + part
+
+
+class WeightedGram(ArraySum):
+    r"""The k x k sum :math:`\sum_i q_i x_i x_i'` with q a function of the row at given coefficients.
+
+    Parameters
+    ----------
+    loss : Loss
+    params : ndarray of shape (k,)
+    weigh : callable
+        ``weigh(block, point) -> q``, of the length of the block.
+    """
+
+    def __init__(self, loss: Loss, params: NDArray, weigh: Callable[[Block, Point], NDArray]):
+        def gram(block: Block) -> NDArray:
+            point = loss.link.at(block.linear_predictor(params))
+            return weighted_gram(block.X, weigh(block, point))
+
+        super().__init__(gram)

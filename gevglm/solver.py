@@ -1,0 +1,170 @@
+r"""The only iteration loop: damped Newton on sums over the rows.
+
+The solver knows nothing of links or losses. It is handed a function that evaluates gradient and Hessian
+(and, where the search asks for it, the value) and a line search that decides how far to go:
+
+* :func:`slope_search` for convex objectives needs gradients only: the slope along the step is monotone, so the
+  step is long enough and not too long when the slope has lost part of its size.
+* :func:`value_search` for the others demands that the objective falls (Armijo).
+
+The iteration has converged when the Newton decrement :math:`g' H^{-1} g`, the squared distance to the solution in
+units of standard errors, is at most ``tol**2 * scale``; the last step is then taken without looking again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.linalg import COLLINEAR, Cholesky
+from gevglm.reducers import NewtonSums
+
+Evaluate = Callable[[NDArray], NewtonSums]
+Search = Callable[[Evaluate, NDArray, NewtonSums, NDArray], tuple[float, NewtonSums] | None]
+
+SLOPE_LOST = 0.9  # a step is long enough when the slope has fallen to this share
+SLOPE_OVERSHOT = 0.25  # and not too long when it has not turned into more than this share
+ARMIJO = 1e-4
+TRIALS = 40
+
+
+@dataclass(frozen=True)
+class SolverResult:
+    """Where the iteration ended.
+
+    Attributes
+    ----------
+    params : ndarray of shape (k,)
+    sums : NewtonSums
+        At the last point evaluated, one negligible step before `params` when converged.
+    n_iter : int
+        Newton steps taken.
+    decrement : float
+        Newton decrement at the last point evaluated.
+    converged : bool
+    reason : str
+        Why the iteration ended, in words.
+    """
+
+    params: NDArray
+    sums: NewtonSums
+    n_iter: int
+    decrement: float
+    converged: bool
+    reason: str
+
+
+def newton(
+    evaluate: Evaluate,
+    start: NDArray,
+    *,
+    search: Search,
+    tol: float = 1e-8,
+    scale: float = 1.0,
+    maxiter: int = 100,
+) -> SolverResult:
+    """Minimise by damped Newton steps.
+
+    Parameters
+    ----------
+    evaluate : callable
+        From coefficients to :class:`~gevglm.reducers.NewtonSums`.
+    start : ndarray of shape (k,)
+        A feasible point.
+    search : callable
+        :func:`slope_search` or :func:`value_search`.
+    tol, scale : float
+        Converged when the decrement is at most ``tol**2 * scale``.
+    maxiter : int
+        Largest number of steps.
+
+    Returns
+    -------
+    SolverResult
+    """
+    params, sums = start, evaluate(start)
+    decrement = np.inf
+    for n_iter in range(maxiter + 1):
+        if not _finite(sums):
+            return SolverResult(params, sums, n_iter, np.inf, False, "the loss is not finite at the starting values")
+        step, decrement, damped = _newton_step(sums)
+        if decrement <= tol**2 * scale and not damped:
+            return SolverResult(
+                params + step, sums, n_iter, decrement, True, "the Newton decrement is below its tolerance"
+            )
+        if n_iter == maxiter:
+            break
+        found = search(evaluate, params, sums, step)
+        if found is None:
+            return SolverResult(
+                params, sums, n_iter, decrement, False, "no step along the Newton direction improves the fit"
+            )
+        length, sums = found
+        params = params + length * step
+    return SolverResult(params, sums, maxiter, decrement, False, f"{maxiter} iterations were not enough")
+
+
+def slope_search(
+    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
+) -> tuple[float, NewtonSums] | None:
+    """Find a step length from slopes alone, for convex objectives.
+
+    Starting from the full step, the slope along the step is bracketed around zero and interpolated until it has lost
+    part of its size without turning positive by much.
+    """
+    start_slope = float(sums.gradient @ step)
+    low, slope_low, high, slope_high = 0.0, start_slope, np.inf, np.inf
+    length, best = 1.0, None
+    for _ in range(TRIALS):
+        trial = evaluate(params + length * step)
+        slope = float(trial.gradient @ step) if _finite(trial) else np.inf
+        if slope <= -SLOPE_OVERSHOT * start_slope:
+            best = (length, trial)
+            if slope >= SLOPE_LOST * start_slope:
+                break
+            low, slope_low = length, slope
+        else:
+            high, slope_high = length, slope
+        length = _between(low, slope_low, high, slope_high)
+    return best
+
+
+def value_search(
+    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
+) -> tuple[float, NewtonSums] | None:
+    """Find a step length by halving until the objective falls enough (Armijo), up to rounding."""
+    slope = float(sums.gradient @ step)
+    rounding = 8.0 * np.finfo(float).eps * abs(sums.value)
+    length = 1.0
+    for _ in range(TRIALS):
+        trial = evaluate(params + length * step)
+        if _finite(trial) and trial.value <= sums.value + ARMIJO * length * slope + rounding:
+            return length, trial
+        length *= 0.5 if _finite(trial) else 0.25
+    return None
+
+
+def _between(low: float, slope_low: float, high: float, slope_high: float) -> float:
+    """Return the next trial length: longer while nothing brackets zero, else interpolated inside the bracket."""
+    if np.isinf(high):
+        return 4.0 * low
+    share = slope_low / (slope_low - slope_high) if np.isfinite(slope_high) else 0.25
+    return low + min(max(share, 0.05), 0.95) * (high - low)
+
+
+def _newton_step(sums: NewtonSums) -> tuple[NDArray, float, bool]:
+    """Return the step, the decrement, and whether the Hessian had to be damped (Levenberg)."""
+    factor = Cholesky(sums.hessian)
+    damping = 0.0
+    while not factor.positive or factor.smallest_pivot < COLLINEAR:
+        damping = max(10.0 * damping, 1e-10)
+        factor = Cholesky(sums.hessian, damping)
+    step = -factor.solve(sums.gradient)
+    return step, float(-(sums.gradient @ step)), damping > 0.0
+
+
+def _finite(sums: NewtonSums) -> bool:
+    return sums.feasible and bool(np.isfinite(sums.gradient).all()) and bool(np.isfinite(sums.value))

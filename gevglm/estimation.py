@@ -11,7 +11,7 @@ from scipy.special import entr
 
 from gevglm.engine.base import Block, Engine
 from gevglm.exceptions import CollinearityError, InvalidDataError, SupportError
-from gevglm.linalg import COLLINEAR, Cholesky, dependent_columns, weighted_gram
+from gevglm.linalg import COLLINEAR, Cholesky, dependent_columns, one_blas_thread, weighted_gram
 from gevglm.losses import Canonical, Loss
 from gevglm.reducers import ArraySum, LossSums, NewtonSums
 from gevglm.solver import Evaluate, SolverResult, newton, slope_search, value_search
@@ -53,6 +53,7 @@ class Estimate:
     params : ndarray of shape (k,)
     information : ndarray of shape (k, k)
         Expected second derivative of the loss (plus penalty) at the solution.
+    inverse_information : ndarray of shape (k, k)
     observed : ndarray of shape (k, k)
         Observed second derivative of the loss (plus penalty) at the solution.
     weight, events : float
@@ -69,6 +70,7 @@ class Estimate:
 
     params: NDArray
     information: NDArray
+    inverse_information: NDArray
     observed: NDArray
     weight: float
     events: float
@@ -126,6 +128,20 @@ def estimate(
     feasible, takes Fisher-scoring steps that keep the loss finite and falling, and ends with Newton steps. Where there are
     events enough, a part of the rows gives the starting values.
     """
+    with one_blas_thread():
+        return _estimate(engine, loss, constant, penalty, start, tol, maxiter, names)
+
+
+def _estimate(
+    engine: Engine,
+    loss: Loss,
+    constant: int | None,
+    penalty: Penalty | None,
+    start: NDArray | None,
+    tol: float,
+    maxiter: int,
+    names: Sequence[str] | None,
+) -> Estimate:
     weight, events = totals(engine)
     task = _Task(engine, loss, penalty, tol, null_loss(weight, events), maxiter)
     null_start = null_coefficients(loss, engine.n_cols, constant, events / weight)
@@ -150,6 +166,7 @@ def estimate(
     return Estimate(
         params=result.params,
         information=information,
+        inverse_information=Cholesky(information).inverse(),
         observed=observed,
         weight=weight,
         events=events,

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import threading
+from contextlib import AbstractContextManager
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
+from threadpoolctl import ThreadpoolController
 
 COLLINEAR = 1e-13  # share of a column's length, squared, that its predecessors leave unexplained (R's qr uses 1e-14)
 
 _scratch = threading.local()
+
+
+def one_blas_thread() -> AbstractContextManager:
+    """Keep BLAS to one thread a call: our own threads work on different blocks, and k x k algebra is too small to share."""
+    return _blas().limit(limits=1)
+
+
+@cache
+def _blas() -> ThreadpoolController:
+    return ThreadpoolController()
 
 
 def weighted_gram(X: NDArray, weights: NDArray) -> NDArray:

@@ -10,9 +10,9 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from gevglm.engine.base import Block, Engine, Partial, Reducer
+from gevglm.linalg import one_blas_thread
 
 BLOCK_ELEMENTS = 1 << 18  # a block of doubles and its weighted copy stay in the cache
 SMALLEST_BLOCK = 512
@@ -70,7 +70,7 @@ class MemoryEngine(Engine):
             for start in self._starts:
                 total = reducer.combine(total, reducer.map(self._block(start)))
             return total
-        with _blas().limit(limits=1):
+        with one_blas_thread():
             for first in range(0, len(self._starts), WINDOW):
                 for part in self._map(reducer, self._starts[first : first + WINDOW], workers):
                     total = reducer.combine(total, part)
@@ -111,9 +111,3 @@ def available_cores() -> int:
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="gevglm")
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """The BLAS behind NumPy: one thread a call while our own threads work on different blocks."""
-    return ThreadpoolController()

@@ -119,6 +119,11 @@ class GEVCanonical(Canonical):
         self.xi = self.link.xi
 
 
+def family_of(loss: losses.Loss) -> Binomial:
+    """Return a fresh statsmodels family for a loss (statsmodels' families remember the data of a model)."""
+    return Binomial(link=loss.link) if loss.is_likelihood else Canonical(loss.link)
+
+
 def saturated_loss(loss: losses.Loss, y: NDArray) -> NDArray:
     r"""The loss of predicting each outcome by itself, :math:`\ell(y, F^{-1}(y))`; zero for y = 0 and 1."""
     y = np.asarray(y, dtype=float)

@@ -1,0 +1,118 @@
+"""fit(): the one door; it turns the user's words into a model and fits it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from gevglm.exceptions import InvalidOptionError
+from gevglm.model import BinaryGLM
+from gevglm.results import BinaryGLMResults
+
+
+def fit(
+    formula_or_endog: Any,
+    data_or_exog: Any = None,
+    *,
+    xi: float | None = None,
+    link: Any = None,
+    loss: str | None = None,
+    alpha: float = 0.0,
+    penalize_intercept: bool = False,
+    offset: Any = None,
+    exposure: Any = None,
+    freq_weights: Any = None,
+    var_weights: Any = None,
+    event: Any = None,
+    subset: Any = None,
+    missing: str = "drop",
+    cov_type: str = "nonrobust",
+    cov_kwds: dict[str, Any] | None = None,
+    formula_engine: str | None = None,
+    start_params: ArrayLike | None = None,
+    maxiter: int = 100,
+    tol: float = 1e-8,
+    disp: bool = False,
+) -> BinaryGLMResults:
+    """Fit a regression of a binary outcome, made for rare events.
+
+    Parameters
+    ----------
+    formula_or_endog : str or array_like
+        A formula such as ``"y ~ x1 + C(group)"``, or the outcome.
+    data_or_exog : table or array_like
+        With a formula: a pandas or polars DataFrame, a pyarrow Table, a dict of columns, or the path of a csv or parquet file.
+        With an outcome: the design matrix, as it is (no constant is added).
+    xi : float, optional
+        Shape of the GEV link; given alone it means ``link="gev", loss="canonical"``.
+    link : str or BinaryLink, optional
+        "gev", "gevc", "logit", "probit", "cloglog", "loglog", "cauchit", or a link of :mod:`gevglm.links`.
+    loss : {"canonical", "log"}, optional
+        Canonical (convex) by default for GEV links, log (maximum likelihood) for the rest.
+    alpha, penalize_intercept : float, bool
+        Ridge penalty, and whether it includes the constant.
+    offset, exposure, freq_weights, var_weights : str or array_like, optional
+        Column names or arrays.
+    event : object, optional
+        The level of the outcome that is the event, where that is not plainly 1 or True.
+    subset : array_like or str, optional
+        Rows to use.
+    missing : {"drop", "raise", "none"}
+        What to do with incomplete rows.
+    cov_type, cov_kwds : str, dict
+        "nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster" (``{"groups": ...}``) or "HAC" (``{"maxlags": ...}``).
+    formula_engine : {"formulaic", "patsy"}, optional
+    start_params, maxiter, tol, disp
+        See :meth:`gevglm.BinaryGLM.fit`.
+
+    Returns
+    -------
+    BinaryGLMResults
+
+    Examples
+    --------
+    >>> import gevglm
+    >>> data = gevglm.datasets.simulate_study(rng=1)
+    >>> res = gevglm.fit("event ~ age + smoker", data, xi=0.5)
+    >>> res.params.round(3)
+    Intercept   -0.983
+    age          0.013
+    smoker       0.246
+    dtype: float64
+    """
+    model_options = {
+        "xi": xi,
+        "link": link,
+        "loss": loss,
+        "offset": offset,
+        "exposure": exposure,
+        "freq_weights": freq_weights,
+        "var_weights": var_weights,
+        "event": event,
+        "missing": missing,
+    }
+    if isinstance(formula_or_endog, str):
+        if data_or_exog is None:
+            raise InvalidOptionError(f"the formula {formula_or_endog!r} needs data: fit(formula, data).")
+        model = BinaryGLM.from_formula(
+            formula_or_endog, data_or_exog, subset=subset, formula_engine=formula_engine, eval_env=1, **model_options
+        )
+    else:
+        if data_or_exog is None:
+            raise InvalidOptionError("an outcome needs a design matrix: fit(y, X).")
+        if subset is not None or formula_engine is not None:
+            raise InvalidOptionError(
+                "subset and formula_engine go with a formula; select the rows of the arrays yourself."
+            )
+        model = BinaryGLM(formula_or_endog, data_or_exog, **model_options)
+    return model.fit(
+        start_params,
+        alpha=alpha,
+        penalize_intercept=penalize_intercept,
+        cov_type=cov_type,
+        cov_kwds=cov_kwds,
+        maxiter=maxiter,
+        tol=tol,
+        disp=disp,
+    )

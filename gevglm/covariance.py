@@ -1,0 +1,266 @@
+r"""Covariances of the coefficients: one bread, many meats.
+
+Every covariance here is :math:`A^{-1} M A^{-1}` with A the expected second derivative of the loss (as R's sandwich has it);
+the classes differ in the meat M only. Row i with frequency f, variance weight a and n trials contributes f copies of the
+score :math:`a n\,\ell'_i x_i`.
+
+The outcome is Bernoulli whatever the loss: for the canonical loss the model-based meat is
+:math:`\sum f a^2 n\,\mu(1-\mu)\,x x'`, and :math:`A^{-1}` alone, which would assume that the variance is F', is never reported.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.engine.base import Block, Engine, Reducer
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.linalg import one_blas_thread
+from gevglm.links.base import Point
+from gevglm.losses import Loss
+from gevglm.reducers import WeightedGram
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a covariance needs to know of a fit.
+
+    Attributes
+    ----------
+    engine : Engine
+    loss : Loss
+    params : ndarray of shape (k,)
+    bread : ndarray of shape (k, k)
+        Inverse expected second derivative of loss plus penalty.
+    nobs : float
+        Number of observations, repeated rows counted as often as they are repeated.
+    penalised : bool
+    """
+
+    engine: Engine
+    loss: Loss
+    params: NDArray
+    bread: NDArray
+    nobs: float
+    penalised: bool = False
+
+
+class Covariance(ABC):
+    """A covariance of the coefficients."""
+
+    name: str
+    description: str
+
+    def matrix(self, fit: Fitted) -> NDArray:
+        """Return the covariance matrix of a fit."""
+        with one_blas_thread():
+            covariance = fit.bread @ self.meat(fit) @ fit.bread
+        return 0.5 * (covariance + covariance.T)
+
+    @abstractmethod
+    def meat(self, fit: Fitted) -> NDArray:
+        """Return the variance of the summed scores."""
+
+
+class Nonrobust(Covariance):
+    """The covariance if the model is right: inverse expected information, or its sandwich for the canonical loss."""
+
+    name = "nonrobust"
+    description = "Standard errors assume that the model is correctly specified."
+
+    def matrix(self, fit: Fitted) -> NDArray:
+        if fit.loss.is_likelihood and not fit.penalised:
+            return fit.bread
+        return super().matrix(fit)
+
+    def meat(self, fit: Fitted) -> NDArray:
+        return fit.engine.reduce(WeightedGram(fit.loss, fit.params, _model_variance(fit.loss)))
+
+
+class HC(Covariance):
+    """Heteroscedasticity-robust sandwich: HC0, HC1, HC2 or HC3, as R's sandwich computes them."""
+
+    def __init__(self, number: int):
+        self.number = number
+        self.name = f"HC{number}"
+        self.description = f"Standard errors are heteroscedasticity robust ({self.name})."
+
+    def meat(self, fit: Fitted) -> NDArray:
+        power = (0, 0, 1, 2)[self.number]
+
+        def weigh(block: Block, point: Point) -> NDArray:
+            squared = _times(fit.loss.slope_at(block.y, point) ** 2, block.weight, block.var, block.trials)
+            return squared / (1.0 - _leverage(fit, block, point)) ** power if power else squared
+
+        meat = fit.engine.reduce(WeightedGram(fit.loss, fit.params, weigh))
+        return meat * (fit.nobs / (fit.nobs - len(fit.params))) if self.number == 1 else meat
+
+
+class Cluster(Covariance):
+    r"""One- or two-way cluster-robust sandwich.
+
+    Parameters
+    ----------
+    groups : ndarray of shape (n,) or (n, 2)
+        Cluster of each row.
+    use_correction : bool
+        Multiply by :math:`\frac{G}{G-1}\frac{n-1}{n-k}` (statsmodels' and Stata's default).
+
+    Notes
+    -----
+    Two-way: the sum over both clusterings minus that over their intersection (Cameron, Gelbach and Miller 2011).
+    """
+
+    name = "cluster"
+
+    def __init__(self, groups: NDArray, use_correction: bool = True):
+        columns = groups.reshape(len(groups), -1)
+        if columns.shape[1] > 2:
+            raise InvalidOptionError(f"groups has {columns.shape[1]} columns; clustering is one- or two-way.")
+        if pd.isna(columns).any():
+            raise InvalidDataError(f"groups are missing in {int(pd.isna(columns).any(axis=1).sum())} rows.")
+        codes = [pd.factorize(columns[:, j])[0] for j in range(columns.shape[1])]
+        self.codes = [(1.0, code) for code in codes]
+        if len(codes) == 2:
+            both = pd.factorize(codes[0].astype(np.int64) * (codes[1].max() + 1) + codes[1])[0]
+            self.codes.append((-1.0, both))
+        self.use_correction = use_correction
+        counts = " and ".join(f"{code.max() + 1} clusters" for code in codes)
+        self.description = f"Standard errors are robust to clustering ({counts})."
+        if min(code.max() for code in codes) < 1:
+            raise InvalidDataError("all rows are in one cluster; cluster-robust errors need at least two.")
+
+    def meat(self, fit: Fitted) -> NDArray:
+        total = np.zeros_like(fit.bread)
+        for sign, code in self.codes:
+            n_groups = int(code.max()) + 1
+            scores = fit.engine.reduce(_GroupScores(fit.loss, fit.params, code, n_groups))
+            factor = 1.0
+            if self.use_correction:
+                factor = n_groups / (n_groups - 1) * (fit.nobs - 1) / (fit.nobs - len(fit.params))
+            total += sign * factor * (scores.T @ scores)
+        return total
+
+
+class HAC(Covariance):
+    """Heteroscedasticity- and autocorrelation-robust (Newey-West) sandwich, rows in time order, as in statsmodels.
+
+    Parameters
+    ----------
+    maxlags : int
+    kernel : str
+        "bartlett" or "uniform".
+    use_correction : bool
+        Multiply by n/(n - k).
+    """
+
+    name = "HAC"
+
+    def __init__(self, maxlags: int, kernel: str = "bartlett", use_correction: bool = False):
+        if kernel not in ("bartlett", "uniform"):
+            raise unknown_option("kernel", kernel, ("bartlett", "uniform"))
+        self.maxlags = maxlags
+        self.kernel = kernel
+        self.use_correction = use_correction
+        self.description = (
+            f"Standard errors are robust to heteroscedasticity and autocorrelation (HAC, {maxlags} lags)."
+        )
+
+    def meat(self, fit: Fitted) -> NDArray:
+        from statsmodels.stats import sandwich_covariance as sandwich
+
+        weights = sandwich.weights_bartlett if self.kernel == "bartlett" else sandwich.weights_uniform
+        n = fit.engine.n_rows
+        scores = fit.engine.reduce(_GroupScores(fit.loss, fit.params, np.arange(n), n))
+        meat = sandwich.S_hac_simple(scores, nlags=self.maxlags, weights_func=weights)
+        return meat * (fit.nobs / (fit.nobs - len(fit.params))) if self.use_correction else meat
+
+
+COV_TYPES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC")
+
+
+def covariance_of(cov_type: str, cov_kwds: dict[str, Any] | None, rows_of: Callable[[Any, str], NDArray]) -> Covariance:
+    """Turn statsmodels' words into a covariance.
+
+    Parameters
+    ----------
+    cov_type : str
+        One of ``COV_TYPES``.
+    cov_kwds : dict or None
+        ``groups`` and ``use_correction`` for clusters, ``maxlags``, ``kernel`` and ``use_correction`` for HAC.
+    rows_of : callable
+        From groups as the user gave them (column name or array) to one value a row of the model.
+    """
+    words = {word.lower(): word for word in COV_TYPES}
+    word = words.get(str(cov_type).lower())
+    if word is None:
+        raise unknown_option("cov_type", cov_type, COV_TYPES)
+    options = dict(cov_kwds or {})
+    allowed = {"cluster": {"groups", "use_correction"}, "HAC": {"maxlags", "kernel", "use_correction"}}.get(word, set())
+    unknown = set(options) - allowed - {"scaling_factor", "df_correction"}
+    if unknown:
+        raise InvalidOptionError(
+            f"cov_kwds has {sorted(unknown)}, which cov_type={word!r} does not take"
+            + (f"; it takes {sorted(allowed)}." if allowed else ".")
+        )
+    if word == "cluster":
+        if options.get("groups") is None:
+            raise InvalidOptionError("cov_type='cluster' needs cov_kwds={'groups': column name or array}.")
+        return Cluster(rows_of(options["groups"], "groups"), options.get("use_correction", True) is not False)
+    if word == "HAC":
+        if "maxlags" not in options:
+            raise InvalidOptionError("cov_type='HAC' needs cov_kwds={'maxlags': number}.")
+        return HAC(**{name: options[name] for name in allowed if name in options})
+    return Nonrobust() if word == "nonrobust" else HC(int(word[2]))
+
+
+class _GroupScores(Reducer):
+    """The scores, summed by group: a matrix of one row a group."""
+
+    def __init__(self, loss: Loss, params: NDArray, codes: NDArray, n_groups: int):
+        self.loss = loss
+        self.params = params
+        self.codes = codes
+        self.n_groups = n_groups
+
+    def zero(self) -> NDArray:
+        return np.zeros((self.n_groups, len(self.params)))
+
+    def map(self, block: Block) -> tuple[NDArray, NDArray]:
+        codes = self.codes[block.start : block.start + len(block.y)]
+        with np.errstate(all="ignore"):
+            point = self.loss.link.at(block.linear_predictor(self.params))
+            slope = _times(self.loss.slope_at(block.y, point), block.weight)
+        order = np.argsort(codes, kind="stable")
+        groups, starts = np.unique(codes[order], return_index=True)
+        return groups, np.add.reduceat(slope[order, None] * block.X[order], starts, axis=0)
+
+    def combine(self, total: NDArray, part: tuple[NDArray, NDArray]) -> NDArray:
+        groups, sums = part
+        total[groups] += sums
+        return total
+
+
+def _model_variance(loss: Loss) -> Callable[[Block, Point], NDArray]:
+    if loss.is_likelihood:
+        return lambda block, point: _times(loss.expected_curvature_at(point), block.weight)
+    return lambda block, point: _times(point.cdf * point.sf, block.weight, block.var)
+
+
+def _leverage(fit: Fitted, block: Block, point: Point) -> NDArray:
+    """The leverage of one copy of each row."""
+    quadratic = np.einsum("ij,ij->i", np.dot(block.X, fit.bread), block.X)
+    return _times(quadratic * fit.loss.expected_curvature_at(point), block.var, block.trials)
+
+
+def _times(value: NDArray, *factors: NDArray | None) -> NDArray:
+    for factor in factors:
+        if factor is not None:
+            value = value * factor
+    return value

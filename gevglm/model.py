@@ -1,0 +1,452 @@
+"""BinaryGLM: a design and a loss, in statsmodels' shape; `fit` hands over results and changes nothing."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from statsmodels.base.model import LikelihoodModel
+from statsmodels.genmod.generalized_linear_model import GLM
+
+from gevglm import design as designs
+from gevglm import formulas
+from gevglm.covariance import Fitted, covariance_of
+from gevglm.design import Design
+from gevglm.engine import MemoryEngine
+from gevglm.estimation import Estimate, Penalty, estimate
+from gevglm.exceptions import (
+    ConvergenceWarning,
+    FewEventsWarning,
+    InvalidDataError,
+    InvalidOptionError,
+    SupportWarning,
+    unknown_option,
+)
+from gevglm.families import family_of
+from gevglm.losses import Loss
+from gevglm.reducers import ArraySum, LossSums
+from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
+from gevglm.tables import as_frame, column, vector
+from gevglm.words import resolve_loss
+
+FEW_EVENTS_PER_PARAMETER = 5
+PREDICTIONS = ("mean", "linear", "var_unscaled")
+
+
+class BinaryGLM(GLM):
+    """Regression of a binary outcome: any link, with its log or its canonical loss.
+
+    Parameters
+    ----------
+    endog : array_like
+        Outcome: 0/1, bool, two levels with `event`, shares with `freq_weights`, or two columns (successes, failures).
+    exog : array_like of shape (n, k)
+        Design matrix as given; no constant is added.
+    link : str or BinaryLink, optional
+        "logit" (default), "probit", "cloglog", "loglog", "cauchit", "gev", "gevc", or a link of :mod:`gevglm.links`.
+    loss : str, optional
+        "log" or "canonical"; by default canonical for the GEV links and log for the rest.
+    xi : float, optional
+        Shape of the GEV links; given alone it means ``link="gev"``.
+    offset, exposure, freq_weights, var_weights : array_like, optional
+        As in statsmodels; the log of the exposure is added to the offset, for any link.
+    n_trials : array_like, optional
+        Trials behind each row when `endog` holds shares.
+    event : object, optional
+        The level of the outcome that is the event.
+    missing : {"none", "drop", "raise"}
+        What to do with incomplete rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gevglm import BinaryGLM
+    >>> x = np.linspace(-1, 1, 200)
+    >>> X = np.column_stack([np.ones(200), x])
+    >>> y = (np.arange(200) % 10 == 0) | (x > 0.9)
+    >>> BinaryGLM(y, X, xi=0.3).fit().params.round(4)
+    array([-0.6602,  0.3376])
+    """
+
+    _results_class = BinaryGLMResults
+    _results_class_wrapper = BinaryGLMResultsWrapper
+
+    def __init__(
+        self,
+        endog: Any,
+        exog: Any,
+        *,
+        link: Any = None,
+        loss: Any = None,
+        xi: float | None = None,
+        offset: Any = None,
+        exposure: Any = None,
+        freq_weights: Any = None,
+        var_weights: Any = None,
+        n_trials: ArrayLike | None = None,
+        event: Any = None,
+        missing: str = "none",
+    ):
+        design = designs.from_arrays(
+            endog,
+            exog,
+            event=event,
+            offset=offset,
+            exposure=exposure,
+            freq_weights=freq_weights,
+            var_weights=var_weights,
+            n_trials=n_trials,
+            missing=missing,
+        )
+        index = None
+        if hasattr(exog, "columns") or isinstance(endog, pd.Series):
+            index = (
+                exog.index if isinstance(exog, pd.DataFrame) else getattr(endog, "index", pd.RangeIndex(len(design.y)))
+            )
+            index = index if design.rows is None else index[design.rows]
+        self._set_up(design, resolve_loss(link, loss, xi), index)
+
+    @classmethod
+    def from_formula(
+        cls,
+        formula: str,
+        data: Any,
+        *,
+        link: Any = None,
+        loss: Any = None,
+        xi: float | None = None,
+        offset: Any = None,
+        exposure: Any = None,
+        freq_weights: Any = None,
+        var_weights: Any = None,
+        event: Any = None,
+        subset: Any = None,
+        missing: str = "drop",
+        formula_engine: str | None = None,
+        eval_env: int = 0,
+    ) -> BinaryGLM:
+        """Build a model from a formula and a table.
+
+        Parameters
+        ----------
+        formula : str
+            As in ``"y ~ x1 + C(group)"``; the left-hand side may be ``"successes + failures"``.
+        data : DataFrame, polars DataFrame, pyarrow Table, dict of columns, or path to a csv or parquet file
+        link, loss, xi, event : optional
+            See :class:`BinaryGLM`.
+        offset, exposure, freq_weights, var_weights : str or array_like, optional
+            A column of `data`, or an array.
+        subset : array_like or str, optional
+            Rows to use: booleans, index labels, or a condition such as ``"age > 40"``.
+        missing : {"drop", "raise", "none"}
+            What to do with incomplete rows.
+        formula_engine : {"formulaic", "patsy"}, optional
+            formulaic by default where statsmodels supports it.
+        eval_env : int
+            How many frames above the caller the names used in the formula are looked up.
+
+        Returns
+        -------
+        BinaryGLM
+        """
+        loss = resolve_loss(link, loss, xi)
+        design = designs.from_formula(
+            formula,
+            data,
+            scope=formulas.caller_names(formula, eval_env + 1),
+            event=event,
+            offset=offset,
+            exposure=exposure,
+            freq_weights=freq_weights,
+            var_weights=var_weights,
+            subset=subset,
+            missing=missing,
+            engine=formula_engine,
+        )
+        model = cls.__new__(cls)
+        model._set_up(design, loss, design.frame.index)
+        model.formula = formula
+        model.data.formula = formula
+        model.data.frame = design.frame
+        model.data.model_spec = model.data.design_info = design.recipe.spec
+        return model
+
+    def _set_up(self, design: Design, loss: Loss, index: pd.Index | None) -> None:
+        self.design = design
+        self.loss = loss
+        self.link = loss.link
+        self.family = family_of(loss)
+        n = len(design.y)
+        ones = np.broadcast_to(np.ones(()), (n,))
+        self.freq_weights = ones if design.freq is None else design.freq
+        self.var_weights = ones if design.var is None else design.var
+        self.n_trials = ones if design.trials is None else design.trials
+        self.iweights = ones if design.freq is None and design.var is None else self.freq_weights * self.var_weights
+        self.family.n = 1 if design.trials is None else design.trials
+        self._has_freq_weights = design.freq is not None
+        self._has_var_weights = design.var is not None
+        self._has_offset = design.offset is not None
+        self._has_exposure = False
+        y, X = design.y, design.X
+        if index is not None:
+            y = pd.Series(y, index=index, name=design.outcome, copy=False)
+            X = pd.DataFrame(X, index=index, columns=design.names, copy=False)
+        LikelihoodModel.__init__(self, y, X, missing="none", hasconst=False)
+        self.exposure = None
+        self.offset = design.offset
+        self._offset_exposure = 0.0 if design.offset is None else design.offset
+        self._offset_name, self._exposure_name = design.offset_name, design.exposure_name
+        self._freq_weights_name = self._var_weights_name = None
+        if index is None:
+            self.data.xnames = design.names
+        self.data.const_idx = design.constant
+        self.data.k_constant = self.k_constant = int(design.constant is not None)
+        self.nobs = n
+        self.scaletype = None
+        self._optim_hessian = None
+        self._init_keys = ["link", "loss", "offset", "freq_weights", "var_weights", "n_trials"]
+        self._data_attr.extend(["freq_weights", "var_weights", "iweights", "_offset_exposure", "n_trials", "offset"])
+
+    def initialize(self) -> None:
+        """Set the degrees of freedom; the rank is looked at in `fit`, which refuses collinear columns."""
+        self.df_model = self.exog.shape[1] - 1
+        self.wnobs = float(self.freq_weights.sum())
+        self.df_resid = self.wnobs - self.df_model - 1
+
+    def _get_init_kwds(self) -> dict[str, Any]:
+        given = {"freq_weights": self._has_freq_weights, "var_weights": self._has_var_weights}
+        given["n_trials"] = self.design.trials is not None
+        return {key: getattr(self, key) if given.get(key, True) else None for key in self._init_keys}
+
+    # -- the fit ---------------------------------------------------------------------------
+
+    def engine(self) -> MemoryEngine:
+        """Return the rows, as the solver sees them."""
+        design = self.design
+        return MemoryEngine(
+            self.exog, self.endog, freq=design.freq, var=design.var, trials=design.trials, offset=design.offset
+        )
+
+    def fit(
+        self,
+        start_params: ArrayLike | None = None,
+        *,
+        alpha: float = 0.0,
+        penalize_intercept: bool = False,
+        cov_type: str = "nonrobust",
+        cov_kwds: dict[str, Any] | None = None,
+        use_t: bool | None = None,
+        maxiter: int = 100,
+        tol: float = 1e-8,
+        disp: bool = False,
+    ) -> BinaryGLMResults:
+        """Estimate the coefficients.
+
+        Parameters
+        ----------
+        start_params : array_like, optional
+            Starting values; by default those of the model with a constant only, improved on part of the data.
+        alpha : float
+            Ridge penalty :math:`\\frac{\\alpha}{2} \\sum_j b_j^2` on the summed loss.
+        penalize_intercept : bool
+            Whether the penalty includes the constant.
+        cov_type : str
+            "nonrobust", "HC0" to "HC3", "cluster" or "HAC".
+        cov_kwds : dict, optional
+            ``{"groups": column or array}`` for clusters (two columns for two-way), ``{"maxlags": n}`` for HAC.
+        use_t : bool, optional
+            Whether tests use the t instead of the normal distribution.
+        maxiter : int
+            Largest number of Newton steps.
+        tol : float
+            Distance to the solution in standard errors, relative to the square root of the null loss.
+        disp : bool
+            Print how the iteration ended.
+
+        Returns
+        -------
+        BinaryGLMResults
+
+        Warns
+        -----
+        ConvergenceWarning, SupportWarning, FewEventsWarning
+        """
+        penalty = self._penalty(alpha, penalize_intercept)
+        covariance = covariance_of(cov_type, cov_kwds, self._rows_of)
+        engine = self.engine()
+        k = engine.n_cols
+        if start_params is not None and np.shape(start_params) != (k,):
+            raise InvalidOptionError(
+                f"start_params has shape {np.shape(start_params)}, but there are {k} coefficients."
+            )
+        if k > engine.n_rows and penalty is None:
+            raise InvalidDataError(
+                f"there are more columns ({k}) than rows ({engine.n_rows}); drop columns or give alpha."
+            )
+        fitted = self._estimated(engine, penalty, start_params, tol, maxiter)
+        outside = self._count_outside(engine, fitted.params)
+        self._warn(fitted, outside)
+        if disp:
+            print(
+                f"{'Converged' if fitted.converged else 'Not converged'} after {fitted.n_iter} steps: {fitted.reason}."
+            )
+        rows = Fitted(engine, self.loss, fitted.params, fitted.inverse_information, self.wnobs, penalty is not None)
+        results = BinaryGLMResults(
+            self,
+            fitted,
+            covariance.matrix(rows),
+            covariance=covariance,
+            alpha=alpha,
+            n_outside_support=outside,
+            use_t=use_t,
+        )
+        return BinaryGLMResultsWrapper(results)
+
+    def _estimated(self, engine, penalty, start_params, tol, maxiter) -> Estimate:
+        fitted = estimate(
+            engine,
+            self.loss,
+            constant=self.data.const_idx,
+            penalty=penalty,
+            start=start_params,
+            tol=tol,
+            maxiter=maxiter,
+            names=self.exog_names,
+        )
+        if not np.isfinite(fitted.decrement):
+            self._refuse_nonfinite_columns()
+        return fitted
+
+    def _penalty(self, alpha: float, penalize_intercept: bool) -> Penalty | None:
+        if not (np.isscalar(alpha) and np.isfinite(alpha) and alpha >= 0):
+            raise InvalidOptionError(f"alpha={alpha!r} must be a finite number that is not negative.")
+        if alpha == 0:
+            return None
+        columns = np.ones(self.exog.shape[1])
+        if not penalize_intercept and self.data.const_idx is not None:
+            columns[self.data.const_idx] = 0.0
+        return Penalty(float(alpha), columns)
+
+    def _rows_of(self, values: Any, role: str) -> NDArray:
+        """Return groups given as column names or arrays, for the rows of the model."""
+        names = [values] if isinstance(values, str) else values
+        if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names):
+            if self.design.frame is None:
+                raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
+            return np.column_stack([column(self.design.frame, name, role).to_numpy() for name in names])
+        return self.design.rows_of(values, role)
+
+    def _refuse_nonfinite_columns(self) -> None:
+        bad = {n: int(c) for n, c in zip(self.exog_names, (~np.isfinite(self.exog)).sum(axis=0), strict=True) if c}
+        if bad:
+            listed = ", ".join(f"{name} ({count} rows)" for name, count in bad.items())
+            raise InvalidDataError(f"these columns are not finite: {listed}; use missing='drop', or mend or drop them.")
+
+    def _count_outside(self, engine: MemoryEngine, params: NDArray) -> int:
+        if np.isinf(self.link.support).all():
+            return 0
+        counted = ArraySum(lambda block: self.link.outside(block.linear_predictor(params)).sum())
+        return int(engine.reduce(counted))
+
+    def _warn(self, fitted: Estimate, outside: int) -> None:
+        if not fitted.converged:
+            warnings.warn(
+                f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {fitted.n_iter} steps). "
+                "Separation of the outcome, an xi that does not suit the data, or too small a maxiter are the usual causes.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        elif not fitted.positive_definite:
+            warnings.warn(
+                "the second derivative of the loss is not positive definite at the solution, which may not be a minimum; "
+                "try other start_params, or loss='canonical'.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        if outside:
+            warnings.warn(
+                f"{outside} observations lie outside the support of {self.link!r}: their fitted probability is exactly 0 or 1.",
+                SupportWarning,
+                stacklevel=4,
+            )
+        rarer = min(fitted.events, fitted.weight - fitted.events)
+        if rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
+            warnings.warn(
+                f"{rarer:g} observations of the rarer outcome for {len(fitted.params)} coefficients are few; "
+                "estimates are biased away from zero and intervals unreliable.",
+                FewEventsWarning,
+                stacklevel=4,
+            )
+
+    # -- statsmodels' vocabulary -----------------------------------------------------------
+
+    def predict(self, params, exog=None, exposure=None, offset=None, which="mean"):
+        """Return predictions for a design matrix.
+
+        Parameters
+        ----------
+        params : array_like of shape (k,)
+        exog : array_like, optional
+            Design matrix; that of the model by default, then with the offset of the model.
+        exposure, offset : array_like, optional
+            For `exog`.
+        which : {"mean", "linear", "var_unscaled"}
+        """
+        if which not in PREDICTIONS:
+            raise unknown_option("which", which, PREDICTIONS)
+        if exog is None:
+            linear = np.dot(self.exog, params) + (self._offset_exposure if offset is None else np.asarray(offset))
+        else:
+            linear = np.dot(np.asarray(exog), params) + (0.0 if offset is None else np.asarray(offset))
+        if exposure is not None:
+            linear = linear + np.log(np.asarray(exposure))
+        if which == "linear":
+            return linear
+        mean = self.link.inverse(linear)
+        return mean if which == "mean" else mean * (1.0 - mean)
+
+    def design_of(
+        self, data: Any, offset: Any = None, exposure: Any = None
+    ) -> tuple[NDArray, NDArray | None, pd.Index]:
+        """Return design matrix, offset and row labels of new data, by the formula and column names of the model."""
+        frame = as_frame(data)
+        offset = self._named(offset, self.design.offset_name, frame, "offset")
+        exposure = self._named(exposure, self.design.exposure_name, frame, "exposure")
+        if offset is None and exposure is None and self._has_offset:
+            raise InvalidDataError("the model has an offset given as an array; give offset= for the new data too.")
+        if exposure is not None:
+            offset = np.log(exposure) + (0.0 if offset is None else offset)
+        used = [name for name in formulas.names_in(self.design.recipe.formula) if name in frame.columns]
+        complete = ~frame[used].isna().any(axis=1).to_numpy()
+        if complete.all():
+            return self.design.recipe.matrix(frame), offset, frame.index
+        X = np.full((len(frame), self.exog.shape[1]), np.nan)
+        X[complete] = self.design.recipe.matrix(frame[complete])
+        return X, offset, frame.index
+
+    @staticmethod
+    def _named(value: Any, name: str | None, frame: pd.DataFrame, role: str) -> NDArray | None:
+        return vector(name if value is None else value, frame, role, len(frame))
+
+    def score_factor(self, params, scale=None):
+        """Return the factor of each row of `exog` in the score."""
+        return -self._weighted(self.loss.slope(self.endog, self.predict(params, which="linear")))
+
+    def hessian_factor(self, params, scale=None, observed=True):
+        """Return the factor of each row's cross-product in the negative Hessian."""
+        linear = self.predict(params, which="linear")
+        if observed:
+            return self._weighted(self.loss.curvature(self.endog, linear))
+        with np.errstate(all="ignore"):
+            return self._weighted(self.loss.expected_curvature_at(self.link.at(linear)))
+
+    def hessian(self, params, scale=None, observed=None):
+        """Return the Hessian of the (quasi-)log-likelihood, observed by default."""
+        sums = LossSums(self.loss, np.asarray(params, dtype=float), expected=observed is False)
+        return -self.engine().reduce(sums).hessian
+
+    def _weighted(self, values: NDArray) -> NDArray:
+        return values * self.iweights * self.n_trials

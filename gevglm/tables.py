@@ -1,0 +1,105 @@
+"""Any table a user may hold, as a pandas DataFrame; columns by name, with helpful errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.exceptions import InvalidDataError, nearest
+
+
+def as_frame(data: Any) -> pd.DataFrame:
+    """Return `data` as a DataFrame.
+
+    Parameters
+    ----------
+    data : DataFrame, mapping of columns, polars DataFrame, pyarrow Table, or path to a csv or parquet file
+        A pandas DataFrame is returned as it is, without a copy.
+    """
+    if isinstance(data, pd.DataFrame):
+        return data
+    if isinstance(data, (str, Path)):
+        return _read(Path(data))
+    if isinstance(data, Mapping):
+        scalars = all(np.ndim(value) == 0 for value in data.values())
+        try:
+            return pd.DataFrame(dict(data), index=[0] if scalars else None)
+        except ValueError as error:
+            lengths = {name: np.size(column) for name, column in data.items()}
+            raise InvalidDataError(f"the columns of data do not fit together ({error}); lengths: {lengths}.") from None
+    if hasattr(data, "to_pandas"):  # polars and pyarrow
+        return data.to_pandas()
+    raise InvalidDataError(
+        f"data of type {type(data).__name__} is not a table; give a pandas or polars DataFrame, a pyarrow Table, "
+        "a dict of columns, or the path of a csv or parquet file."
+    )
+
+
+def column(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
+    """Return a column by name, or say which one was probably meant."""
+    if name in frame.columns:
+        return frame[name]
+    raise InvalidDataError(f"{role}={name!r} is not a column of the data.{suggestion(name, frame.columns)}")
+
+
+def suggestion(name: str, columns: Any) -> str:
+    """Return a sentence that suggests the column nearest to `name`."""
+    names = [str(other) for other in columns]
+    same_letters = [other for other in names if other.lower() == name.lower()]
+    if same_letters:
+        return f" Did you mean {same_letters[0]!r}? Names are case-sensitive."
+    hint = nearest(name, names)
+    listed = ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")
+    return hint or f" The columns are {listed}."
+
+
+def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> NDArray | None:
+    """Return an option given as a column name or as an array, as a float array of the length of the data.
+
+    Parameters
+    ----------
+    value : str, array_like or None
+    frame : DataFrame or None
+        Where names are looked up.
+    role : str
+        The name of the option, for messages.
+    n_rows : int
+        Rows of the data, before missing ones are dropped.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if frame is None:
+            raise InvalidDataError(f"{role}={value!r} names a column, but the data are arrays; give an array.")
+        value = column(frame, value, role)
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidDataError(f"{role} must be numbers, got values such as {np.ravel(value)[0]!r}.") from None
+    if array.ndim == 0:
+        array = np.broadcast_to(array, (n_rows,))
+    if array.shape != (n_rows,):
+        raise InvalidDataError(f"{role} has shape {array.shape}, but the data have {n_rows} rows.")
+    return array
+
+
+def _read(path: Path) -> pd.DataFrame:
+    readers = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".pq": pd.read_parquet}
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() in readers]
+    if not path.exists():
+        raise InvalidDataError(f"there is no file {str(path)!r}.")
+    if not suffixes:
+        raise InvalidDataError(
+            f"{str(path)!r} is neither a csv nor a parquet file by its name; read it with pandas first."
+        )
+    try:
+        return readers[suffixes[0]](path)
+    except ImportError:
+        raise InvalidDataError("reading parquet needs pyarrow: pip install 'gevglm[parquet]'.") from None
+    except Exception as error:
+        raise InvalidDataError(f"{str(path)!r} could not be read: {error}") from error

@@ -172,7 +172,7 @@ def _formulaic_matrix(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) 
     from statsmodels.formula._manager import FormulaManager
 
     manager = FormulaManager("formulaic")
-    matrix = manager.get_matrices(formula, frame, eval_env=scope, pandas=False, prediction=not isinstance(formula, str))
+    matrix = manager.get_matrices(formula, frame, eval_env=scope, pandas=True, prediction=not isinstance(formula, str))
     return matrix, manager.spec
 
 

@@ -243,14 +243,14 @@ class BinaryGLM(GLM):
         tol: float = 1e-8,
         disp: bool = False,
     ) -> BinaryGLMResults:
-        """Estimate the coefficients.
+        r"""Estimate the coefficients.
 
         Parameters
         ----------
         start_params : array_like, optional
             Starting values; by default those of the model with a constant only, improved on part of the data.
         alpha : float
-            Ridge penalty :math:`\\frac{\\alpha}{2} \\sum_j b_j^2` on the summed loss.
+            Ridge penalty :math:`\frac{\alpha}{2} \sum_j b_j^2` on the summed loss.
         penalize_intercept : bool
             Whether the penalty includes the constant.
         cov_type : str

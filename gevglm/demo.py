@@ -1,0 +1,52 @@
+"""The demo: a simulated rare-event study, fitted, summarised and drawn."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from gevglm.api import fit
+from gevglm.datasets import STUDY_TRUTH, STUDY_XI, simulate_study
+from gevglm.links import GEV
+from gevglm.plots import RiskCurve, plot_risk_curves
+from gevglm.results import BinaryGLMResults
+
+
+def run(folder: str | Path = "demo-output") -> Path:
+    """Run the demo and return the path of its picture.
+
+    Parameters
+    ----------
+    folder : path
+        Where the picture goes.
+    """
+    data = simulate_study(rng=2014)
+    print("A cohort of 5,000 persons, simulated with a GEV link (xi = 0.5): age above 50, smoking, and a rare event.\n")
+    results = fit("event ~ age + smoker", data, xi=STUDY_XI)
+    print(results.summary())
+    truth = pd.Series(STUDY_TRUTH, name="truth")
+    print("\nEstimates beside the truth:")
+    print(pd.concat([results.params.rename("estimate"), results.bse.rename("std err"), truth], axis=1).round(4))
+    print("\nAverage effect on the risk (smoker: yes against no):")
+    print(results.get_margeff(dummy=True).summary_frame().iloc[:, :2].round(5))
+    path = Path(folder)
+    path.mkdir(parents=True, exist_ok=True)
+    path = path / "risk.png"
+    axes = plot_risk_curves(risk_curves(results), xlabel="age, years above 50", ylabel="risk of the event")
+    axes.figure.savefig(path, dpi=150)
+    print(f"\nThe fitted risk by age and smoking, with 95 % bands: {path}")
+    return path
+
+
+def risk_curves(results: BinaryGLMResults) -> list[RiskCurve]:
+    """Return fitted and true risk by age, for smokers and others."""
+    age = np.linspace(-25.0, 25.0, 101)
+    curves = []
+    for smoker, label in ((1, "smoker"), (0, "non-smoker")):
+        frame = results.get_prediction({"age": age, "smoker": np.full(len(age), smoker)}).summary_frame()
+        v = STUDY_TRUTH["Intercept"] + STUDY_TRUTH["age"] * age + STUDY_TRUTH["smoker"] * smoker
+        limits = frame["mean_ci_lower"].to_numpy(), frame["mean_ci_upper"].to_numpy()
+        curves.append(RiskCurve(label, age, frame["mean"].to_numpy(), *limits, truth=GEV(STUDY_XI).inverse(v)))
+    return curves

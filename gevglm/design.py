@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from gevglm import formulas
-from gevglm.exceptions import InvalidDataError, MissingRowsWarning, nearest, unknown_option
+from gevglm.exceptions import InvalidDataError, MissingRowsWarning, nearest, unknown_option, warn
 from gevglm.tables import as_frame, vector
 
 MISSING = ("drop", "raise", "none")
@@ -107,9 +106,11 @@ def from_formula(
         "var_weights": vector(var_weights, frame, "var_weights", n),
     }
     values, outcome = formulas.evaluate_outcome(left, frame, scope)
-    if outcome in frame.columns and outcome in formulas.names_in(right):
-        raise InvalidDataError(f"the outcome {outcome!r} also stands on the right-hand side of the formula.")
-    used = [name for name in formulas.names_in(right) if name in frame.columns]
+    predictors = set(formulas.names_in(right))
+    repeated = [name for name in formulas.names_in(left) if name in frame.columns and name in predictors]
+    if repeated:
+        raise InvalidDataError(f"the outcome {repeated[0]!r} also stands on the right-hand side of the formula.")
+    used = [name for name in formulas.names_in(formula) if name in frame.columns]
     rows, n_missing = _rows_to_keep(frame, subset, missing, [values, *columns.values()], used)
     if rows is not None:
         frame = frame.iloc[rows]
@@ -149,13 +150,15 @@ def from_arrays(
     _check_missing_word(missing)
     names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
     outcome = str(getattr(endog, "name", None) or "y")
+    if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
+        raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")
     X = _numeric_matrix(exog)
-    y = endog.to_numpy() if hasattr(endog, "to_numpy") else np.asarray(endog)
+    y = np.asarray(endog.to_numpy() if hasattr(endog, "to_numpy") else endog)
     n = len(X)
     if n == 0:
         raise InvalidDataError("the data have no rows.")
-    if len(y) != n:
-        raise InvalidDataError(f"the outcome has {len(y)} rows and the design {n}.")
+    if y.shape not in ((n,), (n, 1), (n, 2)):
+        raise InvalidDataError(f"the outcome has shape {y.shape}; for {n} rows it has one column, or two of counts.")
     columns = {
         "offset": vector(offset, None, "offset", n),
         "exposure": vector(exposure, None, "exposure", n),
@@ -186,14 +189,19 @@ def resolve_outcome(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
     InvalidDataError
         Unless there are two levels and it is clear which one is the event.
     """
+    absent = int(pd.isna(values).sum())
+    if absent:
+        raise InvalidDataError(f"the outcome {name!r} is missing in {absent} rows; missing='drop' drops them.")
     array = np.asarray(values)
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InvalidDataError(f"the outcome {name!r} is infinite in {int(np.isinf(array).sum())} rows.")
     if event is None and array.dtype.kind in "biuf":
         y = array.astype(float, copy=False)
         if ((y == 0) | (y == 1)).all():
             return y, (True if array.dtype.kind == "b" else 1)
         if array.dtype.kind == "f" and np.isfinite(y).all() and y.min() >= 0 and y.max() <= 1:
             return y, 1
-    levels = [level for level in pd.unique(pd.Series(array.ravel())) if not pd.isna(level)]
+    levels = [getattr(level, "item", lambda level=level: level)() for level in pd.unique(pd.Series(array))]
     shown = ", ".join(map(repr, levels[:5])) + (", ..." if len(levels) > 5 else "")
     if len(levels) != 2 and not (event is not None and len(levels) == 1):
         raise InvalidDataError(f"the outcome {name!r} has {len(levels)} levels ({shown}); a binary outcome has two.")
@@ -210,6 +218,8 @@ def resolve_outcome(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
 
 def _finish(X: NDArray, values: Any, names: list[str], columns: dict[str, NDArray | None], **facts: Any) -> Design:
     event = facts.pop("event")
+    if X.shape[1] == 0:
+        raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
     freq, trials = columns["freq_weights"], columns.get("n_trials")
     for role in ("freq_weights", "var_weights"):
         _check_weights(columns[role], role)
@@ -261,11 +271,7 @@ def _rows_to_keep(table: Any, subset: Any, missing: str, arrays: list, used: lis
     if not keep.any():
         raise InvalidDataError(f"every one of the {n_selected} rows has a missing value; nothing is left to fit.")
     if n_missing:
-        warnings.warn(
-            f"{n_missing} of {n_selected} rows were dropped because of missing values.",
-            MissingRowsWarning,
-            stacklevel=2,
-        )
+        warn(f"{n_missing} of {n_selected} rows were dropped because of missing values.", MissingRowsWarning)
     return (None if keep.all() else np.flatnonzero(keep)), n_missing
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import sys
+import warnings
 from collections.abc import Iterable
+from pathlib import Path
 
 from statsmodels.tools.sm_exceptions import ModelWarning
 
@@ -75,3 +78,12 @@ def unknown_option(option: str, value: object, allowed: Iterable[str]) -> Invali
     allowed = list(allowed)
     words = ", ".join(repr(word) for word in allowed)
     return InvalidOptionError(f"{option}={value!r} is not known; use one of {words}.{nearest(value, allowed)}")
+
+
+def warn(message: str, category: type[GevglmWarning]) -> None:
+    """Issue a warning that points at the user's line: the first frame outside the package."""
+    package = str(Path(__file__).parent)
+    frame, level = sys._getframe(1), 2
+    while frame is not None and frame.f_code.co_filename.startswith(package):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

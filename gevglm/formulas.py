@@ -25,6 +25,7 @@ from gevglm.tables import suggestion
 
 ENGINES = ("formulaic", "patsy")
 _NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w)")
+_DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
 _QUOTED = re.compile(r"Q\((['\"])(.+?)\1\)")
 
 
@@ -58,7 +59,7 @@ def using_engine(engine: str) -> Iterator[None]:
 def split(formula: str) -> tuple[str, str]:
     """Return the two sides of a formula."""
     left, tilde, right = formula.partition("~")
-    if not tilde or not left.strip() or not right.strip():
+    if not tilde or not left.strip() or not right.strip() or "~" in right:
         raise InvalidDataError(f"{formula!r} is not a formula; write the outcome and the columns as in 'y ~ x1 + x2'.")
     return left.strip(), right.strip()
 
@@ -134,9 +135,9 @@ class Recipe:
                 warnings.filterwarnings("error", message=".*outside of the nominated levels.*")
                 build = _formulaic_matrix if self.engine == "formulaic" else _patsy_matrix
                 matrix, self.spec = build(formula, frame, self.scope)
+                return np.asarray(matrix, dtype=float)
         except Exception as error:
             raise self._explained(error, frame) from error
-        return np.asarray(matrix, dtype=float)
 
     def _explained(self, error: Exception, frame: pd.DataFrame) -> InvalidDataError:
         known = set(frame.columns) | set(self.scope) | set(dir(builtins)) | _ENGINE_WORDS
@@ -144,7 +145,7 @@ class Recipe:
         if missing:
             hints = "".join(suggestion(name, frame.columns) for name in missing[:1])
             return InvalidDataError(f"the formula names {', '.join(map(repr, missing))}, not in the data.{hints}")
-        cause = " ".join(str(error).split())
+        cause = " ".join(_DECORATION.sub("", str(error)).split())
         return InvalidDataError(f"the formula '{self.formula}' could not be evaluated: {cause}")
 
     def __getstate__(self) -> dict:
@@ -172,14 +173,18 @@ def _formulaic_matrix(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) 
     from statsmodels.formula._manager import FormulaManager
 
     manager = FormulaManager("formulaic")
-    matrix = manager.get_matrices(formula, frame, eval_env=scope, pandas=True, prediction=not isinstance(formula, str))
+    new_data = not isinstance(formula, str)
+    matrix = manager.get_matrices(formula, frame, eval_env=scope, pandas=True, na_action="ignore", prediction=new_data)
     return matrix, manager.spec
 
 
 def _patsy_matrix(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[NDArray, Any]:
     import patsy
 
-    matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([scope]), NA_action="raise")
+    nullable = [name for name in frame.columns if str(frame[name].dtype) == "boolean"]
+    frame = frame.astype(dict.fromkeys(nullable, bool)) if nullable else frame
+    keep = patsy.NAAction(NA_types=[])
+    matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([scope]), NA_action=keep)
     return matrix, matrix.design_info
 
 
@@ -199,13 +204,22 @@ def evaluate_outcome(left: str, frame: pd.DataFrame, scope: dict[str, Any]) -> t
     counts = re.fullmatch(r"(?:cbind\(\s*)?([^\W\d]\w*)\s*[+,]\s*([^\W\d]\w*)\s*\)?", left)
     if counts and all(count in frame.columns for count in counts.groups()):
         return frame[list(counts.groups())].to_numpy(), left
-    missing = [word for word in names_in(left) if word not in frame.columns and word not in scope and word != "I"]
+    missing = [
+        word
+        for word in names_in(left)
+        if word not in frame.columns and word not in scope and word not in ("I", "cbind")
+    ]
     if missing or left.isidentifier():
         raise InvalidDataError(
             f"the outcome {left!r} is not in the data.{suggestion((missing or [left])[0], frame.columns)}"
         )
     columns = {word: frame[word] for word in names_in(left) if word in frame.columns}
     try:
-        return eval(left, {"np": np, "I": lambda value: value, **scope}, columns), left
+        values = eval(left, {"np": np, "I": lambda value: value, **scope}, columns)
     except Exception as error:
         raise InvalidDataError(f"the outcome {left!r} could not be evaluated: {error}") from error
+    if np.shape(values) not in ((len(frame),), (len(frame), 2)):
+        raise InvalidDataError(
+            f"the outcome {left!r} has shape {np.shape(values)}, but the data have {len(frame)} rows."
+        )
+    return values, left

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,10 @@ from gevglm.exceptions import (
     FewEventsWarning,
     InvalidDataError,
     InvalidOptionError,
+    SeparationWarning,
     SupportWarning,
     unknown_option,
+    warn,
 )
 from gevglm.families import family_of
 from gevglm.losses import Loss
@@ -33,6 +34,8 @@ from gevglm.tables import as_frame, column, vector
 from gevglm.words import resolve_loss
 
 FEW_EVENTS_PER_PARAMETER = 5
+STEPS_OF_SEPARATION = 8  # a separated fit walks to infinity one unit of v a step
+VANISHED = 1e-4
 PREDICTIONS = ("mean", "linear", "var_unscaled")
 
 
@@ -288,7 +291,7 @@ class BinaryGLM(GLM):
             )
         fitted = self._estimated(engine, penalty, start_params, tol, maxiter)
         outside = self._count_outside(engine, fitted.params)
-        self._warn(fitted, outside)
+        self._warn(engine, fitted, outside)
         if disp:
             print(
                 f"{'Converged' if fitted.converged else 'Not converged'} after {fitted.n_iter} steps: {fitted.reason}."
@@ -343,7 +346,7 @@ class BinaryGLM(GLM):
         bad = {n: int(c) for n, c in zip(self.exog_names, (~np.isfinite(self.exog)).sum(axis=0), strict=True) if c}
         if bad:
             listed = ", ".join(f"{name} ({count} rows)" for name, count in bad.items())
-            raise InvalidDataError(f"these columns are not finite: {listed}; use missing='drop', or mend or drop them.")
+            raise InvalidDataError(f"these columns are infinite or not numbers: {listed}; mend or drop those rows.")
 
     def _count_outside(self, engine: MemoryEngine, params: NDArray) -> int:
         if np.isinf(self.link.support).all():
@@ -351,35 +354,48 @@ class BinaryGLM(GLM):
         counted = ArraySum(lambda block: self.link.outside(block.linear_predictor(params)).sum())
         return int(engine.reduce(counted))
 
-    def _warn(self, fitted: Estimate, outside: int) -> None:
+    def _warn(self, engine: MemoryEngine, fitted: Estimate, outside: int) -> None:
         if not fitted.converged:
-            warnings.warn(
+            warn(
                 f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {fitted.n_iter} steps). "
                 "Separation of the outcome, an xi that does not suit the data, or too small a maxiter are the usual causes.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         elif not fitted.positive_definite:
-            warnings.warn(
+            warn(
                 "the second derivative of the loss is not positive definite at the solution, which may not be a minimum; "
                 "try other start_params, or loss='canonical'.",
                 ConvergenceWarning,
-                stacklevel=4,
+            )
+        columns = self._vanishing_columns(engine, fitted)
+        if columns:
+            warn(
+                f"the outcome seems separated: the data hold next to no information on {', '.join(columns)}, whose estimates "
+                "may be infinite. Look at their cross-table with the outcome; drop or merge them, or penalise them by alpha.",
+                SeparationWarning,
             )
         if outside:
-            warnings.warn(
+            warn(
                 f"{outside} observations lie outside the support of {self.link!r}: their fitted probability is exactly 0 or 1.",
                 SupportWarning,
-                stacklevel=4,
             )
         rarer = min(fitted.events, fitted.weight - fitted.events)
         if rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
-            warnings.warn(
+            warn(
                 f"{rarer:g} observations of the rarer outcome for {len(fitted.params)} coefficients are few; "
                 "estimates are biased away from zero and intervals unreliable.",
                 FewEventsWarning,
-                stacklevel=4,
             )
+
+    def _vanishing_columns(self, engine: MemoryEngine, fitted: Estimate) -> list[str]:
+        """Name the columns whose information has vanished against that of the null model: the mark of separation."""
+        if fitted.n_iter < STEPS_OF_SEPARATION:
+            return []
+        squares = engine.reduce(ArraySum(lambda block: np.einsum("ij,ij->j", block.X, block.X)))
+        null = self.loss.expected_curvature_at(self.link.at(np.atleast_1d(self.link(fitted.events / fitted.weight))))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left = np.diagonal(fitted.information) / (squares * null * fitted.weight / engine.n_rows)
+        return [name for name, share in zip(self.exog_names, left, strict=True) if share < VANISHED]
 
     # -- statsmodels' vocabulary -----------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 from contextlib import nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -23,7 +22,14 @@ from gevglm.covariance import Covariance
 from gevglm.effects import Margins
 from gevglm.engine import MemoryEngine
 from gevglm.estimation import Estimate, estimate
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, SupportWarning, unknown_option
+from gevglm.exceptions import (
+    InvalidDataError,
+    InvalidOptionError,
+    NotDefinedForLoss,
+    SupportWarning,
+    unknown_option,
+    warn,
+)
 from gevglm.families import saturated_loss
 from gevglm.formulas import using_engine
 from gevglm.losses import Log
@@ -443,10 +449,9 @@ class BinaryGLMResults(GLMResults):
         linear = self.model.predict(self._params, exog, exposure=exposure, offset=offset, which="linear")
         outside = int(self.link.outside(linear).sum())
         if outside:
-            warnings.warn(
+            warn(
                 f"{outside} of {len(linear)} rows lie outside the support of {self.link!r}; their probability is exactly 0 or 1.",
                 SupportWarning,
-                stacklevel=3,
             )
         return exog, offset, exposure, index
 

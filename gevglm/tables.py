@@ -33,11 +33,24 @@ def as_frame(data: Any) -> pd.DataFrame:
             lengths = {name: np.size(column) for name, column in data.items()}
             raise InvalidDataError(f"the columns of data do not fit together ({error}); lengths: {lengths}.") from None
     if hasattr(data, "to_pandas"):  # polars and pyarrow
-        return data.to_pandas()
+        return _with_sorted_levels(data.to_pandas(), data)
     raise InvalidDataError(
         f"data of type {type(data).__name__} is not a table; give a pandas or polars DataFrame, a pyarrow Table, "
         "a dict of columns, or the path of a csv or parquet file."
     )
+
+
+def _with_sorted_levels(frame: pd.DataFrame, source: Any) -> pd.DataFrame:
+    """Sort the levels of categorical columns that only have the order in which they appear."""
+    for name in frame.columns:
+        levels = frame[name].dtype
+        if (
+            isinstance(levels, pd.CategoricalDtype)
+            and not levels.ordered
+            and "Enum" not in str(source[name].type if hasattr(source[name], "type") else source[name].dtype)
+        ):
+            frame[name] = frame[name].cat.reorder_categories(sorted(levels.categories))
+    return frame
 
 
 def column(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
@@ -50,6 +63,8 @@ def column(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
 def suggestion(name: str, columns: Any) -> str:
     """Return a sentence that suggests the column nearest to `name`."""
     names = [str(other) for other in columns]
+    if not names:
+        return " The data have no columns."
     same_letters = [other for other in names if other.lower() == name.lower()]
     if same_letters:
         return f" Did you mean {same_letters[0]!r}? Names are case-sensitive."
@@ -77,6 +92,10 @@ def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> ND
         if frame is None:
             raise InvalidDataError(f"{role}={value!r} names a column, but the data are arrays; give an array.")
         value = column(frame, value, role)
+    elif frame is not None and isinstance(value, pd.Series) and not value.index.equals(frame.index):
+        raise InvalidDataError(
+            f"{role} is a Series whose index is not that of the data; align it, or give .to_numpy()."
+        )
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

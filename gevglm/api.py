@@ -76,9 +76,9 @@ def fit(
     >>> data = gevglm.datasets.simulate_study(rng=1)
     >>> res = gevglm.fit("event ~ age + smoker", data, xi=0.5)
     >>> res.params.round(3)
-    Intercept   -0.983
-    age          0.013
-    smoker       0.246
+    Intercept   -0.959
+    age          0.011
+    smoker       0.259
     dtype: float64
     """
     model_options = {

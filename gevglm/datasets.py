@@ -25,7 +25,7 @@ def simulate_study(n: int = 5000, rng: np.random.Generator | int | None = None) 
     -------
     DataFrame
         ``event`` (0/1), ``age`` (years above 50), ``smoker`` (0/1, one in four), ``clinic`` (40 clinics), and ``risk``, the true probability
-        :math:`F(-0.95 + 0.012\,\mathrm{age} + 0.25\,\mathrm{smoker})` with F the GEV distribution function at xi = 0.5. About one person in 19 has the event.
+        :math:`F(-0.95 + 0.012\,\mathrm{age} + 0.25\,\mathrm{smoker})` with F the GEV distribution function at xi = 0.5. About one person in 22 has the event.
     """
     rng = np.random.default_rng(rng)
     age = rng.normal(0.0, 10.0, n).clip(-30.0, 35.0)

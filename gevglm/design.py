@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -59,7 +61,7 @@ class Design:
     recipe: formulas.Recipe | None = None
     frame: pd.DataFrame | None = field(default=None, repr=False)
 
-    @property
+    @cached_property
     def constant(self) -> int | None:
         """The first column of equal nonzero values that are 1, if there is one."""
         head = self.X[:64]
@@ -173,10 +175,9 @@ def from_arrays(
     if rows is not None:
         X, y = X[rows], y[rows]
         columns = {role: None if column is None else column[rows] for role, column in columns.items()}
-    names = names or (["const"] if X.shape[1] == 1 and (X == 1).all() else [f"x{j + 1}" for j in range(X.shape[1])])
-    design = _finish(X, y, names, columns, outcome=outcome, event=event, rows=rows, n_missing=n_missing)
-    if not hasattr(exog, "columns") and design.constant is not None and X.shape[1] > 1:
-        others = iter(range(1, X.shape[1]))
+    design = _finish(X, y, names or [], columns, outcome=outcome, event=event, rows=rows, n_missing=n_missing)
+    if names is None:
+        others = itertools.count(1)
         design.names = ["const" if j == design.constant else f"x{next(others)}" for j in range(X.shape[1])]
     return design
 
@@ -258,8 +259,7 @@ def _rows_to_keep(table: Any, subset: Any, missing: str, arrays: list, used: lis
         complete = np.ones(n, dtype=bool)
         for array in arrays:
             if array is not None:
-                absent = pd.isna(array)
-                complete &= ~(np.asarray(absent) if np.ndim(absent) == 1 else np.asarray(absent).any(axis=1))
+                complete &= ~_incomplete(array)
         for name in used:
             complete &= ~table[name].isna().to_numpy()
         n_missing = int((keep & ~complete).sum())
@@ -273,6 +273,17 @@ def _rows_to_keep(table: Any, subset: Any, missing: str, arrays: list, used: lis
     if n_missing:
         warn(f"{n_missing} of {n_selected} rows were dropped because of missing values.", MissingRowsWarning)
     return (None if keep.all() else np.flatnonzero(keep)), n_missing
+
+
+def _incomplete(array: Any) -> NDArray:
+    """Return which rows have a missing value, without a temporary of the size of a design."""
+    if np.ndim(array) == 1:
+        return np.asarray(pd.isna(array))
+    array = np.asarray(array)
+    suspect = np.isnan(np.dot(array, np.ones(array.shape[1]))) if array.dtype.kind == "f" else np.ones(len(array), bool)
+    rows = np.flatnonzero(suspect)
+    suspect[rows] = pd.isna(array[rows]).any(axis=1)
+    return suspect
 
 
 def _subset_mask(frame: pd.DataFrame, subset: Any, n: int) -> NDArray:

@@ -71,7 +71,7 @@ class BinaryGLM(GLM):
     >>> X = np.column_stack([np.ones(200), x])
     >>> y = (np.arange(200) % 10 == 0) | (x > 0.9)
     >>> BinaryGLM(y, X, xi=0.3).fit().params.round(4)
-    array([-0.6602,  0.3376])
+    array([-0.6142,  0.3522])
     """
 
     _results_class = BinaryGLMResults

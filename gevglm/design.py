@@ -35,8 +35,12 @@ class Design:
     freq, var, trials, offset : ndarray of shape (n,) or None
     rows : ndarray of int or None
         Positions of the rows used in the data given; None if all were.
+    n_given : int
+        Rows of the data given.
     n_missing : int
         Rows dropped because of missing values.
+    array_offset, array_exposure : bool
+        Whether an offset, an exposure was given as an array, so that prediction on new data has to be given one too.
     offset_name, exposure_name : str or None
         Columns that prediction on new data looks for.
     recipe : Recipe or None
@@ -55,7 +59,10 @@ class Design:
     trials: NDArray | None = None
     offset: NDArray | None = None
     rows: NDArray | None = None
+    n_given: int = 0
     n_missing: int = 0
+    array_offset: bool = False
+    array_exposure: bool = False
     offset_name: str | None = None
     exposure_name: str | None = None
     recipe: formulas.Recipe | None = None
@@ -73,10 +80,10 @@ class Design:
     def rows_of(self, values: ArrayLike, role: str) -> NDArray:
         """Return per-row values of the data given (cluster codes, say), for the rows used."""
         array = np.asarray(values)
-        if self.rows is not None and len(array) != len(self.y):
-            array = array[self.rows]
+        if len(array) == self.n_given:
+            return array if self.rows is None else array[self.rows]
         if len(array) != len(self.y):
-            raise InvalidDataError(f"{role} has {len(array)} rows, but the model has {len(self.y)}.")
+            raise InvalidDataError(f"{role} has {len(array)} rows, but the data have {self.n_given}.")
         return array
 
 
@@ -100,6 +107,10 @@ def from_formula(
     if len(frame) == 0:
         raise InvalidDataError("the data have no rows.")
     left, right = formulas.split(formula)
+    scope = {name: value for name, value in scope.items() if name not in frame.columns}
+    twice = [name for name in formulas.names_in(formula) if (frame.columns == name).sum() > 1]
+    if twice:
+        raise InvalidDataError(f"the data have more than one column {twice[0]!r}.")
     n = len(frame)
     columns = {
         "offset": vector(offset, frame, "offset", n),
@@ -118,7 +129,7 @@ def from_formula(
         frame = frame.iloc[rows]
         values = values.iloc[rows] if isinstance(values, pd.Series) else np.asarray(values)[rows]
         columns = {role: None if column is None else column[rows] for role, column in columns.items()}
-    recipe = formulas.Recipe(right, frame, scope, engine or formulas.default_engine())
+    recipe = formulas.Recipe(right, _without_unused_levels(frame, used), scope, engine or formulas.default_engine())
     return _finish(
         recipe.take_first(),
         values,
@@ -127,7 +138,10 @@ def from_formula(
         outcome=outcome,
         event=event,
         rows=rows,
+        n_given=n,
         n_missing=n_missing,
+        array_offset=offset is not None and not isinstance(offset, str),
+        array_exposure=exposure is not None and not isinstance(exposure, str),
         offset_name=offset if isinstance(offset, str) else None,
         exposure_name=exposure if isinstance(exposure, str) else None,
         recipe=recipe,
@@ -175,7 +189,19 @@ def from_arrays(
     if rows is not None:
         X, y = X[rows], y[rows]
         columns = {role: None if column is None else column[rows] for role, column in columns.items()}
-    design = _finish(X, y, names or [], columns, outcome=outcome, event=event, rows=rows, n_missing=n_missing)
+    design = _finish(
+        X,
+        y,
+        names or [],
+        columns,
+        outcome=outcome,
+        event=event,
+        rows=rows,
+        n_given=n,
+        n_missing=n_missing,
+        array_offset=offset is not None,
+        array_exposure=exposure is not None,
+    )
     if names is None:
         others = itertools.count(1)
         design.names = ["const" if j == design.constant else f"x{next(others)}" for j in range(X.shape[1])]
@@ -196,7 +222,7 @@ def resolve_outcome(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
     array = np.asarray(values)
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidDataError(f"the outcome {name!r} is infinite in {int(np.isinf(array).sum())} rows.")
-    if event is None and array.dtype.kind in "biuf":
+    if (event is None or event in (1, True)) and array.dtype.kind in "biuf":
         y = array.astype(float, copy=False)
         if ((y == 0) | (y == 1)).all():
             return y, (True if array.dtype.kind == "b" else 1)
@@ -217,6 +243,17 @@ def resolve_outcome(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
     return (array == event).astype(float), event
 
 
+def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:
+    """Return the offset plus the log of the exposure."""
+    if exposure is not None:
+        if not (exposure > 0).all():
+            raise InvalidDataError(f"exposure must be positive; {int((~(exposure > 0)).sum())} rows are not.")
+        offset = np.log(exposure) + (0.0 if offset is None else offset)
+    if offset is not None and not np.isfinite(offset).all():
+        raise InvalidDataError(f"offset is not finite in {int((~np.isfinite(offset)).sum())} rows.")
+    return offset
+
+
 def _finish(X: NDArray, values: Any, names: list[str], columns: dict[str, NDArray | None], **facts: Any) -> Design:
     event = facts.pop("event")
     if X.shape[1] == 0:
@@ -225,8 +262,10 @@ def _finish(X: NDArray, values: Any, names: list[str], columns: dict[str, NDArra
     for role in ("freq_weights", "var_weights"):
         _check_weights(columns[role], role)
     if np.ndim(values) == 2 and np.shape(values)[1] == 2:
-        y, trials = _from_counts(np.asarray(values, dtype=float))
-        event = event if event is not None else "successes"
+        if event is not None:
+            raise InvalidDataError("event= does not go with counts: the first column counts the events.")
+        y, trials = _from_counts(values, facts["outcome"])
+        event = "successes"
     else:
         y, event = resolve_outcome(np.ravel(values), event, facts["outcome"])
         if trials is None and ((y > 0) & (y < 1)).any():
@@ -236,13 +275,12 @@ def _finish(X: NDArray, values: Any, names: list[str], columns: dict[str, NDArra
                     "or two columns of counts (successes, failures)."
                 )
             freq, trials = None, freq
+    if y.min() == y.max() and y[0] in (0.0, 1.0):
+        raise InvalidDataError(
+            f"the outcome {facts['outcome']!r} is {y[0]:g} in all {len(y)} rows; a binary regression needs both outcomes."
+        )
     exposure, offset = columns["exposure"], columns["offset"]
-    if exposure is not None:
-        if not (exposure > 0).all():
-            raise InvalidDataError(f"exposure must be positive; {int((~(exposure > 0)).sum())} rows are not.")
-        offset = np.log(exposure) + (0.0 if offset is None else offset)
-    if offset is not None and not np.isfinite(offset).all():
-        raise InvalidDataError(f"offset is not finite in {int((~np.isfinite(offset)).sum())} rows.")
+    offset = combined_offset(offset, exposure)
     return Design(
         X, y, names, event=event, freq=freq, var=columns["var_weights"], trials=trials, offset=offset, **facts
     )
@@ -286,22 +324,51 @@ def _incomplete(array: Any) -> NDArray:
     return suspect
 
 
+def _without_unused_levels(frame: pd.DataFrame, used: list[str]) -> pd.DataFrame:
+    """Drop the levels of factors that no row has, as R does."""
+    unused = [
+        name
+        for name in used
+        if isinstance(frame[name].dtype, pd.CategoricalDtype)
+        and frame[name].nunique() < len(frame[name].dtype.categories)
+    ]
+    return frame.assign(**{name: frame[name].cat.remove_unused_categories() for name in unused}) if unused else frame
+
+
 def _subset_mask(frame: pd.DataFrame, subset: Any, n: int) -> NDArray:
     if isinstance(subset, str):
         try:
             subset = frame.eval(subset)
         except Exception as error:
             raise InvalidDataError(f"subset={subset!r} could not be evaluated: {error}") from error
+        if np.asarray(subset).dtype != bool:
+            raise InvalidDataError("subset as a string must be a condition, such as 'age > 40'.")
+    if isinstance(subset, pd.Series) and not subset.index.equals(frame.index) and len(subset) == n:
+        raise InvalidDataError("subset is a Series whose index is not that of the data; align it, or give .to_numpy().")
     array = np.asarray(subset)
+    if array.dtype == object and all(isinstance(value, (bool, np.bool_)) for value in array.ravel()):
+        array = array.astype(bool)
+    if array.ndim != 1:
+        raise InvalidDataError("subset must be booleans, one a row, labels of the index, or a condition as a string.")
     if array.dtype == bool:
         if len(array) != n:
             raise InvalidDataError(f"subset has {len(array)} entries, but the data have {n} rows.")
         return array.copy()
-    mask = np.asarray(frame.index.isin(array))
-    return mask
+    unknown = [label for label in array.tolist() if label not in frame.index]
+    if unknown:
+        raise InvalidDataError(
+            f"subset has {len(unknown)} labels that are not in the index (the first is {unknown[0]!r})."
+        )
+    return np.asarray(frame.index.isin(array))
 
 
-def _from_counts(counts: NDArray) -> tuple[NDArray, NDArray]:
+def _from_counts(values: Any, name: str) -> tuple[NDArray, NDArray]:
+    try:
+        counts = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidDataError(
+            f"the outcome {name!r} names two columns, which must be counts; they are not numbers."
+        ) from None
     if not (np.isfinite(counts).all() and (counts >= 0).all()):
         raise InvalidDataError("counts of successes and failures must be finite and not negative.")
     trials = counts.sum(axis=1)

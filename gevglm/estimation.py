@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import entr
 
 from gevglm.engine.base import Block, Engine
-from gevglm.exceptions import CollinearityError, InvalidDataError, SupportError
+from gevglm.exceptions import CollinearityError, InvalidDataError, SupportError, listed
 from gevglm.linalg import COLLINEAR, Cholesky, dependent_columns, one_blas_thread, weighted_gram
 from gevglm.losses import Canonical, Loss
 from gevglm.reducers import ArraySum, LossSums, NewtonSums
@@ -294,9 +294,14 @@ def _refuse_collinear_columns(engine: Engine, penalty: Penalty | None, names: Se
         gram[np.diag_indices_from(gram)] += penalty.alpha * penalty.columns
     dependent = dependent_columns(gram)
     if dependent:
-        labels = [names[j] if names is not None else f"column {j}" for j in dependent]
+        labels = [str(names[j]) if names is not None else f"column {j}" for j in dependent]
+        empty = [label for label, j in zip(labels, dependent, strict=True) if gram[j, j] == 0]
+        if empty:
+            raise CollinearityError(
+                f"{listed(empty)}: zero in every row; drop it (a level without rows is the usual cause)."
+            )
         raise CollinearityError(
-            f"{', '.join(map(str, labels))}: an exact linear combination of the columns before it. "
+            f"{listed(labels)}: an exact linear combination of the columns before it. "
             "Drop it (a constant beside a full set of dummies, or the same variable twice, are the usual causes)."
         )
 

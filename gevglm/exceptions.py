@@ -67,6 +67,12 @@ class MissingRowsWarning(GevglmWarning):
     """Rows were dropped because of missing values."""
 
 
+def listed(names: Iterable[str], most: int = 8) -> str:
+    """Return names joined by commas, the first few of many."""
+    names = list(names)
+    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
 def nearest(word: object, allowed: Iterable[str]) -> str:
     """Return ``" Did you mean 'x'?"`` for the allowed word nearest to `word`, or an empty string."""
     close = difflib.get_close_matches(str(word).lower(), list(allowed), n=1)

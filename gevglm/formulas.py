@@ -24,9 +24,10 @@ from gevglm.exceptions import InvalidDataError, unknown_option
 from gevglm.tables import suggestion
 
 ENGINES = ("formulaic", "patsy")
-_NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w)")
+_NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w|\s*=[^=])")
+_SPLINE = re.compile(r"(\b(?:bs|cr|cc|cs)\(.*?\))\[(\d+)\]")
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
-_QUOTED = re.compile(r"Q\((['\"])(.+?)\1\)")
+_QUOTED = re.compile(r"Q\((['\"])(.+?)\1\)|`(.+?)`")
 
 
 def default_engine() -> str:
@@ -66,7 +67,7 @@ def split(formula: str) -> tuple[str, str]:
 
 def names_in(expression: str) -> list[str]:
     """Return the names an expression uses, quoted ones included."""
-    quoted = [match.group(2) for match in _QUOTED.finditer(expression)]
+    quoted = [match.group(2) or match.group(3) for match in _QUOTED.finditer(expression)]
     plain = _NAME.findall(re.sub(r"(['\"]).*?\1", "", _QUOTED.sub("", expression)))
     return list(dict.fromkeys(quoted + [name for name in plain if not keyword.iskeyword(name)]))
 
@@ -103,8 +104,8 @@ class Recipe:
     ----------
     names : list of str
         Column names.
-    first : ndarray of shape (n, k)
-        The design matrix of `frame`; taken once, by :meth:`take_first`.
+    levels : dict
+        The levels of each column that is not numeric.
     """
 
     def __init__(self, formula: str, frame: pd.DataFrame, scope: dict[str, Any], engine: str):
@@ -114,7 +115,13 @@ class Recipe:
         self.engine = engine
         self.scope = scope
         self.spec: Any = None
+        self.levels = {
+            name: set(frame[name].dropna().unique())
+            for name in names_in(formula)
+            if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name].dtype)
+        }
         self._first: NDArray | None = self._build(formula, frame)
+        self.names = _named_as_patsy_does(list(self.spec.column_names))
 
     def take_first(self) -> NDArray:
         """Return the design matrix of the data the recipe was made from, once."""
@@ -123,11 +130,17 @@ class Recipe:
 
     def matrix(self, data: pd.DataFrame) -> NDArray:
         """Return the design matrix of new data, every row of which must be complete."""
+        if self.spec is None:
+            raise InvalidDataError(
+                "the model was built with patsy, whose designs cannot be saved; build it with formula_engine='formulaic', "
+                "or predict from a design matrix with transform=False."
+            )
+        for name, known in self.levels.items():
+            unseen = set(data[name].dropna().unique()) - known if name in data.columns else set()
+            if unseen:
+                listed = ", ".join(sorted(map(repr, unseen))[:5])
+                raise InvalidDataError(f"{name!r} has levels in the new data that the model has not seen: {listed}.")
         return self._build(self.spec, data)
-
-    @property
-    def names(self) -> list[str]:
-        return list(self.spec.column_names)
 
     def _build(self, formula: Any, frame: pd.DataFrame) -> NDArray:
         try:
@@ -149,9 +162,8 @@ class Recipe:
         return InvalidDataError(f"the formula '{self.formula}' could not be evaluated: {cause}")
 
     def __getstate__(self) -> dict:
-        if self.engine == "patsy":
-            raise TypeError("a patsy design cannot be pickled; fit with formula_engine='formulaic' to save the model.")
         state = self.__dict__.copy()
+        state["spec"] = None if self.engine == "patsy" else self.spec
         state["scope"] = {k: (None, v.__name__) if isinstance(v, ModuleType) else (v,) for k, v in self.scope.items()}
         return state
 
@@ -169,10 +181,24 @@ _ENGINE_WORDS = set(
 )
 
 
+def _named_as_patsy_does(names: list[str]) -> list[str]:
+    """Count the columns of splines from 0; formulaic counts from 1 where the first one is left out."""
+    found = [_SPLINE.fullmatch(name) for name in names]
+    firsts: dict[str, int] = {}
+    for match in filter(None, found):
+        firsts[match[1]] = min(firsts.get(match[1], int(match[2])), int(match[2]))
+    return [f"{m[1]}[{int(m[2]) - firsts[m[1]]}]" if m else name for m, name in zip(found, names, strict=True)]
+
+
+_TRUTH = pd.CategoricalDtype([False, True])  # patsy has dummies for booleans, formulaic numbers
+
+
 def _formulaic_matrix(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[NDArray, Any]:
     from statsmodels.formula._manager import FormulaManager
 
     manager = FormulaManager("formulaic")
+    factors = {name: _TRUTH for name in frame.columns if frame[name].dtype == bool}
+    frame = frame.astype(factors) if factors else frame
     new_data = not isinstance(formula, str)
     matrix = manager.get_matrices(formula, frame, eval_env=scope, pandas=True, na_action="ignore", prediction=new_data)
     return matrix, manager.spec
@@ -198,7 +224,7 @@ def evaluate_outcome(left: str, frame: pd.DataFrame, scope: dict[str, Any]) -> t
     name : str
     """
     quoted = _QUOTED.fullmatch(left)
-    name = quoted.group(2) if quoted else left
+    name = (quoted.group(2) or quoted.group(3)) if quoted else left
     if name in frame.columns:
         return frame[name], name
     counts = re.fullmatch(r"(?:cbind\(\s*)?([^\W\d]\w*)\s*[+,]\s*([^\W\d]\w*)\s*\)?", left)

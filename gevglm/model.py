@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from gevglm import formulas
 from gevglm.covariance import Fitted, covariance_of
 from gevglm.design import Design
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Estimate, Penalty, estimate
+from gevglm.estimation import THINNEST, Estimate, Penalty, estimate
 from gevglm.exceptions import (
     ConvergenceWarning,
     FewEventsWarning,
@@ -23,6 +24,7 @@ from gevglm.exceptions import (
     InvalidOptionError,
     SeparationWarning,
     SupportWarning,
+    listed,
     unknown_option,
     warn,
 )
@@ -34,8 +36,7 @@ from gevglm.tables import as_frame, column, vector
 from gevglm.words import resolve_loss
 
 FEW_EVENTS_PER_PARAMETER = 5
-STEPS_OF_SEPARATION = 8  # a separated fit walks to infinity one unit of v a step
-VANISHED = 1e-4
+VANISHED = 1e-6  # share of the null model's information below which a coefficient counts as not identified
 PREDICTIONS = ("mean", "linear", "var_unscaled")
 
 
@@ -172,9 +173,8 @@ class BinaryGLM(GLM):
         model = cls.__new__(cls)
         model._set_up(design, loss, design.frame.index)
         model.formula = formula
-        model.data.formula = formula
         model.data.frame = design.frame
-        model.data.model_spec = model.data.design_info = design.recipe.spec
+        model._attach_terms()
         return model
 
     def _set_up(self, design: Design, loss: Loss, index: pd.Index | None) -> None:
@@ -212,6 +212,21 @@ class BinaryGLM(GLM):
         self._optim_hessian = None
         self._init_keys = ["link", "loss", "offset", "freq_weights", "var_weights", "n_trials"]
         self._data_attr.extend(["freq_weights", "var_weights", "iweights", "_offset_exposure", "n_trials", "offset"])
+
+    def _attach_terms(self) -> None:
+        """Show statsmodels the terms of the formula, under the names that its versions look for."""
+        self.model_spec = self.data.model_spec = self.data.design_info = self.design.recipe.spec
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the terms out: statsmodels would rebuild them from the data, which may be gone."""
+        data = object.__new__(type(self.data))
+        data.__dict__.update({k: v for k, v in self.data.__dict__.items() if k not in ("model_spec", "design_info")})
+        return {k: v for k, v in self.__dict__.items() if k != "model_spec"} | {"data": data}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.design.recipe is not None and self.design.recipe.spec is not None:
+            self._attach_terms()
 
     def initialize(self) -> None:
         """Set the degrees of freedom; the rank is looked at in `fit`, which refuses collinear columns."""
@@ -277,6 +292,12 @@ class BinaryGLM(GLM):
         -----
         ConvergenceWarning, SupportWarning, FewEventsWarning
         """
+        if not (isinstance(tol, Real) and 0 < tol < 1):
+            raise InvalidOptionError(f"tol={tol!r} must be a number between 0 and 1.")
+        if not (isinstance(maxiter, Integral) and maxiter >= 0):
+            raise InvalidOptionError(f"maxiter={maxiter!r} must be a whole number that is not negative.")
+        if not isinstance(cov_kwds, (dict, type(None))):
+            raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {cov_kwds!r}.")
         penalty = self._penalty(alpha, penalize_intercept)
         covariance = covariance_of(cov_type, cov_kwds, self._rows_of)
         engine = self.engine()
@@ -324,7 +345,7 @@ class BinaryGLM(GLM):
         return fitted
 
     def _penalty(self, alpha: float, penalize_intercept: bool) -> Penalty | None:
-        if not (np.isscalar(alpha) and np.isfinite(alpha) and alpha >= 0):
+        if not (isinstance(alpha, Real) and np.isfinite(alpha) and alpha >= 0):
             raise InvalidOptionError(f"alpha={alpha!r} must be a finite number that is not negative.")
         if alpha == 0:
             return None
@@ -336,7 +357,7 @@ class BinaryGLM(GLM):
     def _rows_of(self, values: Any, role: str) -> NDArray:
         """Return groups given as column names or arrays, for the rows of the model."""
         names = [values] if isinstance(values, str) else values
-        if isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names):
+        if isinstance(names, (list, tuple)) and len(names) <= 2 and all(isinstance(name, str) for name in names):
             if self.design.frame is None:
                 raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
             return np.column_stack([column(self.design.frame, name, role).to_numpy() for name in names])
@@ -370,7 +391,7 @@ class BinaryGLM(GLM):
         columns = self._vanishing_columns(engine, fitted)
         if columns:
             warn(
-                f"the outcome seems separated: the data hold next to no information on {', '.join(columns)}, whose estimates "
+                f"the outcome seems separated: the data hold next to no information on {listed(columns)}, whose estimates "
                 "may be infinite. Look at their cross-table with the outcome; drop or merge them, or penalise them by alpha.",
                 SeparationWarning,
             )
@@ -389,13 +410,15 @@ class BinaryGLM(GLM):
 
     def _vanishing_columns(self, engine: MemoryEngine, fitted: Estimate) -> list[str]:
         """Name the columns whose information has vanished against that of the null model: the mark of separation."""
-        if fitted.n_iter < STEPS_OF_SEPARATION:
-            return []
-        squares = engine.reduce(ArraySum(lambda block: np.einsum("ij,ij->j", block.X, block.X)))
         null = self.loss.expected_curvature_at(self.link.at(np.atleast_1d(self.link(fitted.events / fitted.weight))))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left = np.diagonal(fitted.information) / (squares * null * fitted.weight / engine.n_rows)
-        return [name for name, share in zip(self.exog_names, left, strict=True) if share < VANISHED]
+        for part in (engine.thin(THINNEST), engine):
+            squares = part.reduce(ArraySum(lambda block: np.einsum("ij,ij->j", block.X, block.X))) / part.n_rows
+            with np.errstate(divide="ignore", invalid="ignore"):
+                left = np.diagonal(fitted.information) / (squares * null * fitted.weight)
+            suspect = (left < VANISHED) | (squares == 0)
+            if not suspect.any():
+                return []
+        return [name for name, vanished in zip(self.exog_names, suspect, strict=True) if vanished]
 
     # -- statsmodels' vocabulary -----------------------------------------------------------
 
@@ -429,12 +452,10 @@ class BinaryGLM(GLM):
     ) -> tuple[NDArray, NDArray | None, pd.Index]:
         """Return design matrix, offset and row labels of new data, by the formula and column names of the model."""
         frame = as_frame(data)
-        offset = self._named(offset, self.design.offset_name, frame, "offset")
-        exposure = self._named(exposure, self.design.exposure_name, frame, "exposure")
-        if offset is None and exposure is None and self._has_offset:
-            raise InvalidDataError("the model has an offset given as an array; give offset= for the new data too.")
-        if exposure is not None:
-            offset = np.log(exposure) + (0.0 if offset is None else offset)
+        offset = self._new_offset(
+            vector(self.design.offset_name if offset is None else offset, frame, "offset", len(frame)),
+            vector(self.design.exposure_name if exposure is None else exposure, frame, "exposure", len(frame)),
+        )
         used = [name for name in formulas.names_in(self.design.recipe.formula) if name in frame.columns]
         complete = ~frame[used].isna().any(axis=1).to_numpy()
         if complete.all():
@@ -443,9 +464,17 @@ class BinaryGLM(GLM):
         X[complete] = self.design.recipe.matrix(frame[complete])
         return X, offset, frame.index
 
-    @staticmethod
-    def _named(value: Any, name: str | None, frame: pd.DataFrame, role: str) -> NDArray | None:
-        return vector(name if value is None else value, frame, role, len(frame))
+    def _new_offset(self, offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:
+        """Return the offset of new data, the log of the exposure included."""
+        for role, value, needed in (
+            ("offset", offset, self.design.array_offset),
+            ("exposure", exposure, self.design.array_exposure),
+        ):
+            if needed and value is None:
+                raise InvalidDataError(
+                    f"the model has an {role} that was given as an array; give {role}= for new data too."
+                )
+        return designs.combined_offset(offset, exposure)
 
     def score_factor(self, params, scale=None):
         """Return the factor of each row of `exog` in the score."""

@@ -36,6 +36,7 @@ from gevglm.losses import Log
 from gevglm.profile import profile_interval
 from gevglm.reducers import ArraySum, LossSums
 from gevglm.summary import summary_of
+from gevglm.tables import vector
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
@@ -199,6 +200,12 @@ class BinaryGLMResults(GLMResults):
         """Return AIC, BIC or QAIC; see statsmodels."""
         self._need_likelihood(crit, "compare models by cross-validated log_loss or brier")
         return super().info_criteria(crit, scale=scale, dk_params=dk_params)
+
+    @property
+    def bic_deviance(self) -> float:
+        """BIC from the deviance; see statsmodels."""
+        self._need_likelihood("bic_deviance", "compare models by cross-validated log_loss or brier")
+        return self.deviance - (self.model.wnobs - self.df_model - 1) * np.log(self.model.wnobs)
 
     def compare_lr_test(self, restricted: BinaryGLMResults) -> tuple[float, float, float]:
         """Likelihood-ratio test against a restricted model.
@@ -430,6 +437,11 @@ class BinaryGLMResults(GLMResults):
             row_labels=row_labels,
         )
 
+    def get_distribution(self, exog=None, exposure=None, offset=None, var_weights=1.0, n_trials=1.0):
+        """Return the binomial distribution of new outcomes, as a frozen distribution of scipy; see statsmodels."""
+        mean = np.asarray(self.predict(exog, exposure=exposure, offset=offset))
+        return self.family.get_distribution(mean, 1.0, var_weights=var_weights, n_trials=n_trials)
+
     def _new_rows(self, exog, transform, offset, exposure):
         """Return design matrix, offset, exposure and row labels of new data."""
         if exog is None:
@@ -439,6 +451,8 @@ class BinaryGLMResults(GLMResults):
             exog, offset, index = self.model.design_of(exog, offset, exposure)
             exposure = None
         else:
+            if isinstance(exog, pd.DataFrame) and set(exog.columns) == set(self.model.exog_names):
+                exog = exog[self.model.exog_names]
             exog = np.asarray(exog, dtype=float)
             exog = exog.reshape(-1, self.k_params) if exog.ndim == 1 else exog
             if exog.shape[1] != self.k_params:
@@ -446,8 +460,11 @@ class BinaryGLMResults(GLMResults):
                     f"exog has {exog.shape[1]} columns, but the model has {self.k_params} coefficients."
                 )
             index = None if index is not None and len(index) != len(exog) else index
+            n = len(exog)
+            offset = self.model._new_offset(vector(offset, None, "offset", n), vector(exposure, None, "exposure", n))
+            exposure = None
         linear = self.model.predict(self._params, exog, exposure=exposure, offset=offset, which="linear")
-        outside = int(self.link.outside(linear).sum())
+        outside = int((self.link.outside(linear) & np.isfinite(linear)).sum())
         if outside:
             warn(
                 f"{outside} of {len(linear)} rows lie outside the support of {self.link!r}; their probability is exactly 0 or 1.",
@@ -508,6 +525,10 @@ class BinaryGLMResults(GLMResults):
 
 class BinaryGLMResultsWrapper(GLMResultsWrapper):
     """Results with the labels of the data attached."""
+
+    def save(self, fname: str | Path, remove_data: bool = True) -> None:
+        """Save the results, by default without the data; see :meth:`BinaryGLMResults.save`."""
+        self._results.save(fname, remove_data=remove_data)
 
 
 wrap.populate_wrapper(BinaryGLMResultsWrapper, BinaryGLMResults)

@@ -241,11 +241,12 @@ class BinaryGLM(GLM):
 
     # -- the fit ---------------------------------------------------------------------------
 
-    def engine(self) -> MemoryEngine:
-        """Return the rows, as the solver sees them."""
+    def engine(self, exog: NDArray | None = None) -> MemoryEngine:
+        """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         design = self.design
+        exog = self.exog if exog is None else exog
         return MemoryEngine(
-            self.exog, self.endog, freq=design.freq, var=design.var, trials=design.trials, offset=design.offset
+            exog, self.endog, freq=design.freq, var=design.var, trials=design.trials, offset=design.offset
         )
 
     def fit(
@@ -312,7 +313,7 @@ class BinaryGLM(GLM):
             )
         fitted = self._estimated(engine, penalty, start_params, tol, maxiter)
         outside = self._count_outside(engine, fitted.params)
-        self._warn(engine, fitted, outside)
+        self._warn(engine, fitted, outside, maxiter)
         if disp:
             print(
                 f"{'Converged' if fitted.converged else 'Not converged'} after {fitted.n_iter} steps: {fitted.reason}."
@@ -328,6 +329,10 @@ class BinaryGLM(GLM):
             use_t=use_t,
         )
         return BinaryGLMResultsWrapper(results)
+
+    def fit_regularized(self, *args, **kwargs):
+        """Refuse: the penalty here is ridge, through ``fit(alpha=...)``."""
+        raise InvalidOptionError("use fit(alpha=...) for a ridge penalty; there is no elastic net here.")
 
     def _estimated(self, engine, penalty, start_params, tol, maxiter) -> Estimate:
         fitted = estimate(
@@ -375,8 +380,8 @@ class BinaryGLM(GLM):
         counted = ArraySum(lambda block: self.link.outside(block.linear_predictor(params)).sum())
         return int(engine.reduce(counted))
 
-    def _warn(self, engine: MemoryEngine, fitted: Estimate, outside: int) -> None:
-        if not fitted.converged:
+    def _warn(self, engine: MemoryEngine, fitted: Estimate, outside: int, maxiter: int) -> None:
+        if not fitted.converged and maxiter > 0:
             warn(
                 f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {fitted.n_iter} steps). "
                 "Separation of the outcome, an xi that does not suit the data, or too small a maxiter are the usual causes.",

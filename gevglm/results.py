@@ -18,7 +18,7 @@ from statsmodels.base.model import LikelihoodModelResults
 from statsmodels.genmod.generalized_linear_model import GLMResults, GLMResultsWrapper
 
 from gevglm.calibration.metrics import auc
-from gevglm.covariance import Covariance
+from gevglm.covariance import Covariance, covariance_of
 from gevglm.effects import Margins
 from gevglm.engine import MemoryEngine
 from gevglm.estimation import Estimate, estimate
@@ -32,9 +32,11 @@ from gevglm.exceptions import (
 )
 from gevglm.families import saturated_loss
 from gevglm.formulas import using_engine
+from gevglm.influence import BinaryInfluence
 from gevglm.losses import Log
 from gevglm.profile import profile_interval
 from gevglm.reducers import ArraySum, LossSums
+from gevglm.scoretest import score_test
 from gevglm.summary import summary_of
 from gevglm.tables import vector
 
@@ -76,6 +78,7 @@ class BinaryGLMResults(GLMResults):
     ):
         super().__init__(model, fitted.params, fitted.inverse_information, 1.0, use_t=use_t)
         self.cov_params_default = cov_params
+        self._covariance = covariance
         self.cov_type = covariance.name
         self.cov_kwds = {"description": covariance.description}
         self.loss = model.loss
@@ -339,7 +342,7 @@ class BinaryGLMResults(GLMResults):
         if kind.lower().startswith("mcf"):
             return 1.0 - llf / llnull
         if kind.lower().startswith("cox") or kind.lower() in ("cs", "lr"):
-            return 1.0 - np.exp((llnull - llf) * (2.0 / self.nobs))
+            return 1.0 - np.exp((llnull - llf) * (2.0 / self.model.wnobs))
         raise unknown_option("kind", kind, ("cs", "mcf"))
 
     # -- influence, tests, effects ---------------------------------------------------------
@@ -350,15 +353,37 @@ class BinaryGLMResults(GLMResults):
         exog = self.model.exog
         return weights * np.einsum("ij,ij->i", np.dot(exog, self.normalized_cov_params), exog)
 
-    def get_influence(self, observed: bool = False):
-        """Return statsmodels' GLMInfluence; with leverages as R has them by default."""
-        return super().get_influence(observed=observed)
+    def get_influence(self, observed: bool = False) -> BinaryInfluence:
+        """Influence of single rows; see :class:`gevglm.influence.BinaryInfluence`."""
+        return BinaryInfluence(
+            self, resid=self.resid_pearson, hat_matrix_diag=self.get_hat_matrix_diag(observed=observed)
+        )
 
-    def score_test(self, *args, cov_type: str | None = None, **kwargs):
-        """Score test, see statsmodels; for the canonical loss with the robust variance of the scores."""
-        if cov_type is None and not self.loss.is_likelihood:
-            cov_type = "HC0"
-        return super().score_test(*args, cov_type=cov_type, **kwargs)
+    def score_test(self, exog_extra=None, *, cov_type: str | None = None, cov_kwds: dict | None = None, **kwargs):
+        """Score test of columns that were left out; other hypotheses as in statsmodels.
+
+        Parameters
+        ----------
+        exog_extra : array_like of shape (n, m), optional
+            Columns to test, one row a row of the model.
+        cov_type, cov_kwds : str, dict
+            Variance of the scores; that of the fit by default.
+        **kwargs
+            ``params_constrained``, ``hypothesis`` and so on, without `exog_extra`: statsmodels' tests.
+
+        Returns
+        -------
+        ScoreTest
+        """
+        model = self.model
+        if exog_extra is None:
+            robust = None if self.loss.is_likelihood else "HC0"
+            return super().score_test(cov_type=cov_type or robust, cov_kwds=cov_kwds, **kwargs)
+        extra = model.design.rows_of(np.asarray(exog_extra, dtype=float), "exog_extra").reshape(len(model.endog), -1)
+        covariance = self._covariance if cov_type is None else covariance_of(cov_type, cov_kwds, model._rows_of)
+        engine = model.engine(np.column_stack([model.exog, extra]))
+        params = np.append(self._params, np.zeros(extra.shape[1]))
+        return score_test(engine, self.loss, params, extra.shape[1], covariance, model.wnobs)
 
     def wald_test_terms(self, *args, **kwargs):
         """Wald tests of all terms of the formula; see statsmodels."""
@@ -447,7 +472,7 @@ class BinaryGLMResults(GLMResults):
         if exog is None:
             return None, offset, exposure, None
         index = exog.index if isinstance(exog, (pd.DataFrame, pd.Series)) else None
-        if transform and self.model.design.recipe is not None:
+        if transform and self.model.design.recipe is not None and not isinstance(exog, np.ndarray):
             exog, offset, index = self.model.design_of(exog, offset, exposure)
             exposure = None
         else:
@@ -493,6 +518,7 @@ class BinaryGLMResults(GLMResults):
             if getattr(data, name, None) is not None:
                 setattr(data, name, None)
         self.__dict__.pop("null", None)
+        self._covariance = None
         self.family.n = 1
 
     def save(self, fname: str | Path, remove_data: bool = True) -> None:
@@ -504,10 +530,7 @@ class BinaryGLMResults(GLMResults):
         remove_data : bool
             Keep nothing of the length of the data (also in the object at hand).
         """
-        if remove_data:
-            self.remove_data()
-        with open(fname, "wb") as file:
-            pickle.dump(BinaryGLMResultsWrapper(self), file)
+        _save(self, self, fname, remove_data)
 
     @classmethod
     def load(cls, fname: str | Path):
@@ -528,7 +551,7 @@ class BinaryGLMResultsWrapper(GLMResultsWrapper):
 
     def save(self, fname: str | Path, remove_data: bool = True) -> None:
         """Save the results, by default without the data; see :meth:`BinaryGLMResults.save`."""
-        self._results.save(fname, remove_data=remove_data)
+        _save(self, self._results, fname, remove_data)
 
 
 wrap.populate_wrapper(BinaryGLMResultsWrapper, BinaryGLMResults)
@@ -543,8 +566,15 @@ def load(fname: str | Path) -> BinaryGLMResultsWrapper:
     ----------
     fname : path
     """
-    with open(fname, "rb") as file:
+    with nullcontext(fname) if hasattr(fname, "read") else open(fname, "rb") as file:
         results = pickle.load(file)
     if not isinstance(results, (BinaryGLMResultsWrapper, LikelihoodModelResults)):
         raise InvalidDataError(f"{str(fname)!r} does not hold results of gevglm but a {type(results).__name__}.")
     return results
+
+
+def _save(shell: Any, results: BinaryGLMResults, fname: Any, remove_data: bool) -> None:
+    if remove_data:
+        results.remove_data()
+    with nullcontext(fname) if hasattr(fname, "write") else open(fname, "wb") as file:
+        pickle.dump(shell, file)

@@ -23,6 +23,8 @@ def as_frame(data: Any) -> pd.DataFrame:
     """
     if isinstance(data, pd.DataFrame):
         return data
+    if isinstance(data, pd.Series):  # one row
+        return data.to_frame().T.infer_objects()
     if isinstance(data, (str, Path)):
         return _read(Path(data))
     if isinstance(data, Mapping):

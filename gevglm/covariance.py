@@ -24,7 +24,7 @@ from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_opti
 from gevglm.linalg import one_blas_thread
 from gevglm.links.base import Point
 from gevglm.losses import Loss
-from gevglm.reducers import WeightedGram
+from gevglm.reducers import ArraySum, WeightedGram
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,8 @@ class Cluster(Covariance):
             scores = fit.engine.reduce(_GroupScores(fit.loss, fit.params, code, n_groups))
             factor = 1.0
             if self.use_correction:
-                factor = n_groups / (n_groups - 1) * (fit.nobs - 1) / (fit.nobs - len(fit.params))
+                used = _groups_with_weight(fit.engine, code, n_groups)
+                factor = used / (used - 1) * (fit.nobs - 1) / (fit.nobs - len(fit.params))
             total += sign * factor * (scores.T @ scores)
         return total
 
@@ -245,6 +246,14 @@ class _GroupScores(Reducer):
         groups, sums = part
         total[groups] += sums
         return total
+
+
+def _groups_with_weight(engine: Engine, codes: NDArray, n_groups: int) -> int:
+    def weights(block: Block) -> NDArray:
+        rows = slice(block.start, block.start + len(block.y))
+        return np.bincount(codes[rows], weights=block.weight, minlength=n_groups)
+
+    return int((engine.reduce(ArraySum(weights)) > 0).sum())
 
 
 def _model_variance(loss: Loss) -> Callable[[Block, Point], NDArray]:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gevglm import formulas
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, nearest, unknown_option, warn
-from gevglm.tables import as_frame, vector
+from gevglm.tables import as_frame, vector, without_unused_levels
 
 MISSING = ("drop", "raise", "none")
 
@@ -129,7 +129,7 @@ def from_formula(
         frame = frame.iloc[rows]
         values = values.iloc[rows] if isinstance(values, pd.Series) else np.asarray(values)[rows]
         columns = {role: None if column is None else column[rows] for role, column in columns.items()}
-    recipe = formulas.Recipe(right, _without_unused_levels(frame, used), scope, engine or formulas.default_engine())
+    recipe = formulas.Recipe(right, without_unused_levels(frame, used), scope, engine or formulas.default_engine())
     return _finish(
         recipe.take_first(),
         values,
@@ -219,7 +219,7 @@ def resolve_outcome(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
     absent = int(pd.isna(values).sum())
     if absent:
         raise InvalidDataError(f"the outcome {name!r} is missing in {absent} rows; missing='drop' drops them.")
-    array = np.asarray(values)
+    array = np.asarray(pd.Series(values).infer_objects())
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidDataError(f"the outcome {name!r} is infinite in {int(np.isinf(array).sum())} rows.")
     if (event is None or event in (1, True)) and array.dtype.kind in "biuf":
@@ -322,17 +322,6 @@ def _incomplete(array: Any) -> NDArray:
     rows = np.flatnonzero(suspect)
     suspect[rows] = pd.isna(array[rows]).any(axis=1)
     return suspect
-
-
-def _without_unused_levels(frame: pd.DataFrame, used: list[str]) -> pd.DataFrame:
-    """Drop the levels of factors that no row has, as R does."""
-    unused = [
-        name
-        for name in used
-        if isinstance(frame[name].dtype, pd.CategoricalDtype)
-        and frame[name].nunique() < len(frame[name].dtype.categories)
-    ]
-    return frame.assign(**{name: frame[name].cat.remove_unused_categories() for name in unused}) if unused else frame
 
 
 def _subset_mask(frame: pd.DataFrame, subset: Any, n: int) -> NDArray:

@@ -106,9 +106,11 @@ def _effects(link, params, exog, offset, columns, discrete, method) -> NDArray:
     for position, j in enumerate(columns):
         kind = discrete.get(int(j))
         if kind is not None:
-            low = 0.0 if kind == "dummy" else exog[:, j]
-            base = linear + params[j] * (low - exog[:, j])
-            effects[:, position] = link.inverse(base + params[j]) - link.inverse(base)
+            if kind == "dummy":
+                base = linear - params[j] * exog[:, j]
+                effects[:, position] = link.inverse(base + params[j]) - link.inverse(base)
+            else:
+                effects[:, position] = (link.inverse(linear + params[j]) - link.inverse(linear - params[j])) / 2.0
     if "ex" in method:
         effects = effects * exog[:, columns]
     if "ey" in method:

@@ -21,10 +21,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.exceptions import InvalidDataError, unknown_option
-from gevglm.tables import suggestion
+from gevglm.tables import suggestion, without_unused_levels
 
 ENGINES = ("formulaic", "patsy")
 _NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w|\s*=[^=])")
+_CALL = re.compile(r"([\w.]*)\(([^()]*)\)")
 _SPLINE = re.compile(r"(\b(?:bs|cr|cc|cs)\(.*?\))\[(\d+)\]")
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
 _QUOTED = re.compile(r"Q\((['\"])(.+?)\1\)|`(.+?)`")
@@ -72,6 +73,15 @@ def names_in(expression: str) -> list[str]:
     return list(dict.fromkeys(quoted + [name for name in plain if not keyword.iskeyword(name)]))
 
 
+def factor_names(formula: str) -> list[str]:
+    """Return the names that stand in a formula by themselves or in C(), where a string or a boolean makes dummies."""
+    rest = _QUOTED.sub(lambda match: f"`{match[2] or match[3]}`", formula)
+    rest = re.sub(r"\bC\(\s*([^,()]+)", r"\1 + I(", rest)
+    while (shorter := _CALL.sub(lambda match: " " if match[1] else f" {match[2]} ", rest)) != rest:
+        rest = shorter
+    return names_in(rest)
+
+
 def caller_names(expression: str, depth: int) -> dict[str, Any]:
     """Return the objects of the calling scope that an expression names, and numpy as ``np``.
 
@@ -117,7 +127,7 @@ class Recipe:
         self.spec: Any = None
         self.levels = {
             name: set(frame[name].dropna().unique())
-            for name in names_in(formula)
+            for name in factor_names(formula)
             if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name].dtype)
         }
         self._first: NDArray | None = self._build(formula, frame)
@@ -135,6 +145,8 @@ class Recipe:
                 "the model was built with patsy, whose designs cannot be saved; build it with formula_engine='formulaic', "
                 "or predict from a design matrix with transform=False."
             )
+        if self.engine == "formulaic":
+            data = without_unused_levels(data, [name for name in self.levels if name in data.columns])
         for name, known in self.levels.items():
             unseen = set(data[name].dropna().unique()) - known if name in data.columns else set()
             if unseen:
@@ -147,7 +159,7 @@ class Recipe:
             with warnings.catch_warnings():
                 warnings.filterwarnings("error", message=".*outside of the nominated levels.*")
                 build = _formulaic_matrix if self.engine == "formulaic" else _patsy_matrix
-                matrix, self.spec = build(formula, frame, self.scope)
+                matrix, self.spec = build(formula, frame, self)
                 return np.asarray(matrix, dtype=float)
         except Exception as error:
             raise self._explained(error, frame) from error
@@ -160,6 +172,9 @@ class Recipe:
             return InvalidDataError(f"the formula names {', '.join(map(repr, missing))}, not in the data.{hints}")
         cause = " ".join(_DECORATION.sub("", str(error)).split())
         return InvalidDataError(f"the formula '{self.formula}' could not be evaluated: {cause}")
+
+    def __deepcopy__(self, memo: dict) -> Recipe:
+        return self  # never changed after it is made
 
     def __getstate__(self) -> dict:
         state = self.__dict__.copy()
@@ -183,35 +198,47 @@ _ENGINE_WORDS = set(
 
 def _named_as_patsy_does(names: list[str]) -> list[str]:
     """Count the columns of splines from 0; formulaic counts from 1 where the first one is left out."""
-    found = [_SPLINE.fullmatch(name) for name in names]
     firsts: dict[str, int] = {}
-    for match in filter(None, found):
-        firsts[match[1]] = min(firsts.get(match[1], int(match[2])), int(match[2]))
-    return [f"{m[1]}[{int(m[2]) - firsts[m[1]]}]" if m else name for m, name in zip(found, names, strict=True)]
+    for spline, number in _SPLINE.findall("\n".join(names)):
+        firsts[spline] = min(firsts.get(spline, int(number)), int(number))
+    return [_SPLINE.sub(lambda match: f"{match[1]}[{int(match[2]) - firsts[match[1]]}]", name) for name in names]
 
 
 _TRUTH = pd.CategoricalDtype([False, True])  # patsy has dummies for booleans, formulaic numbers
 
 
-def _formulaic_matrix(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[NDArray, Any]:
+def _formulaic_matrix(formula: Any, frame: pd.DataFrame, recipe: Recipe) -> tuple[NDArray, Any]:
     from statsmodels.formula._manager import FormulaManager
 
     manager = FormulaManager("formulaic")
-    factors = {name: _TRUTH for name in frame.columns if frame[name].dtype == bool}
+    bare = set(factor_names(recipe.formula)) - set(names_in(" ".join(re.findall(r"\(.*\)", recipe.formula))))
+    factors = {name: _TRUTH for name in bare if name in frame.columns and frame[name].dtype == bool}
     frame = frame.astype(factors) if factors else frame
     new_data = not isinstance(formula, str)
-    matrix = manager.get_matrices(formula, frame, eval_env=scope, pandas=True, na_action="ignore", prediction=new_data)
+    matrix = manager.get_matrices(
+        formula, frame, eval_env=recipe.scope, pandas=True, na_action="ignore", prediction=new_data
+    )
     return matrix, manager.spec
 
 
-def _patsy_matrix(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[NDArray, Any]:
+def _patsy_matrix(formula: Any, frame: pd.DataFrame, recipe: Recipe) -> tuple[NDArray, Any]:
     import patsy
 
-    nullable = [name for name in frame.columns if str(frame[name].dtype) == "boolean"]
-    frame = frame.astype(dict.fromkeys(nullable, bool)) if nullable else frame
+    used = [name for name in names_in(recipe.formula) if name in frame.columns]
+    frame = frame.assign(**{name: plain for name in used if (plain := _plain(frame[name])) is not frame[name]})
     keep = patsy.NAAction(NA_types=[])
-    matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([scope]), NA_action=keep)
+    matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([recipe.scope]), NA_action=keep)
     return matrix, matrix.design_info
+
+
+def _plain(column: pd.Series) -> pd.Series:
+    """Return a column in a NumPy type; patsy does not know pandas' own types, but for categories."""
+    dtype = column.dtype
+    if isinstance(dtype, (np.dtype, pd.CategoricalDtype)):
+        return column
+    if pd.api.types.is_bool_dtype(dtype):
+        return column.astype(bool)
+    return column.astype(float if pd.api.types.is_numeric_dtype(dtype) else object)
 
 
 def evaluate_outcome(left: str, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[Any, str]:

@@ -15,7 +15,7 @@ from gevglm import design as designs
 from gevglm import formulas
 from gevglm.covariance import Fitted, covariance_of
 from gevglm.design import Design
-from gevglm.engine import MemoryEngine
+from gevglm.engine import Block, MemoryEngine
 from gevglm.estimation import THINNEST, Estimate, Penalty, estimate
 from gevglm.exceptions import (
     ConvergenceWarning,
@@ -324,11 +324,19 @@ class BinaryGLM(GLM):
             fitted,
             covariance.matrix(rows),
             covariance=covariance,
+            cov_words=(cov_type, cov_kwds),
             alpha=alpha,
             n_outside_support=outside,
             use_t=use_t,
         )
         return BinaryGLMResultsWrapper(results)
+
+    def fit_constrained(self, constraints, start_params=None, **fit_kwds):
+        """Estimate under linear constraints; see statsmodels."""
+        results = super().fit_constrained(constraints, start_params=start_params, **fit_kwds)
+        inner, constrained = results._results, results._results.results_constrained
+        inner.converged, inner.n_iter, inner.reason = constrained.converged, constrained.n_iter, constrained.reason
+        return results
 
     def fit_regularized(self, *args, **kwargs):
         """Refuse: the penalty here is ridge, through ``fit(alpha=...)``."""
@@ -377,8 +385,22 @@ class BinaryGLM(GLM):
     def _count_outside(self, engine: MemoryEngine, params: NDArray) -> int:
         if np.isinf(self.link.support).all():
             return 0
-        counted = ArraySum(lambda block: self.link.outside(block.linear_predictor(params)).sum())
-        return int(engine.reduce(counted))
+
+        def count(block: Block) -> NDArray:
+            outside = self.link.outside(block.linear_predictor(params))
+            return (outside if block.weight is None else outside & (block.weight > 0)).sum()
+
+        return int(engine.reduce(ArraySum(count)))
+
+    @property
+    def n_events(self) -> float:
+        """Events, each row counted by its frequency weight and trials."""
+        return float((self.freq_weights * self.n_trials) @ self.endog)
+
+    @property
+    def n_total(self) -> float:
+        """Observations, each row counted by its frequency weight and trials."""
+        return float((self.freq_weights * self.n_trials).sum())
 
     def _warn(self, engine: MemoryEngine, fitted: Estimate, outside: int, maxiter: int) -> None:
         if not fitted.converged and maxiter > 0:
@@ -405,7 +427,7 @@ class BinaryGLM(GLM):
                 f"{outside} observations lie outside the support of {self.link!r}: their fitted probability is exactly 0 or 1.",
                 SupportWarning,
             )
-        rarer = min(fitted.events, fitted.weight - fitted.events)
+        rarer = min(self.n_events, self.n_total - self.n_events)
         if rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
             warn(
                 f"{rarer:g} observations of the rarer outcome for {len(fitted.params)} coefficients are few; "

@@ -62,16 +62,19 @@ class LossSums(Reducer[NewtonSums]):
         loss, y = self.loss, block.y
         with np.errstate(all="ignore"):
             v = block.linear_predictor(self.params)
-            feasible = loss.feasible(y, v)
             point = loss.link.at(v)
             slope = loss.slope_at(y, point)
             curvature = loss.expected_curvature_at(point) if self.expected else loss.curvature_at(y, point)
             value = loss.value_at(y, point) if self.value else None
             weight = block.weight
-            if weight is not None:
-                slope = slope * weight
-                curvature = curvature * weight
-                value = None if value is None else value * weight
+            if weight is None:
+                feasible = loss.feasible(y, v)
+            else:
+                used = weight > 0
+                feasible = loss.feasible(y[used], v[used])
+                slope = np.where(used, slope * weight, 0.0)
+                curvature = np.where(used, curvature * weight, 0.0)
+                value = None if value is None else np.where(used, value * weight, 0.0)
         total = 0.0 if value is None else float(value.sum())
         return NewtonSums(np.dot(slope, block.X), weighted_gram(block.X, curvature), total, feasible)
 

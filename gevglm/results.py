@@ -38,7 +38,7 @@ from gevglm.profile import profile_interval
 from gevglm.reducers import ArraySum, LossSums
 from gevglm.scoretest import score_test
 from gevglm.summary import summary_of
-from gevglm.tables import vector
+from gevglm.tables import as_frame, vector
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
@@ -72,13 +72,14 @@ class BinaryGLMResults(GLMResults):
         cov_params: NDArray,
         *,
         covariance: Covariance,
+        cov_words: tuple[str, dict[str, Any] | None],
         alpha: float = 0.0,
         n_outside_support: int = 0,
         use_t: bool | None = None,
     ):
         super().__init__(model, fitted.params, fitted.inverse_information, 1.0, use_t=use_t)
         self.cov_params_default = cov_params
-        self._covariance = covariance
+        self._cov_words = cov_words
         self.cov_type = covariance.name
         self.cov_kwds = {"description": covariance.description}
         self.loss = model.loss
@@ -89,7 +90,7 @@ class BinaryGLMResults(GLMResults):
         self.decrement = fitted.decrement
         self.reason = fitted.reason
         self.positive_definite = fitted.positive_definite
-        self.n_events = fitted.events
+        self.n_events = model.n_events
         self.n_outside_support = n_outside_support
         self.alpha = alpha
         self.k_params = len(fitted.params)
@@ -151,9 +152,8 @@ class BinaryGLMResults(GLMResults):
             squared = y * point.sf**2 + (1.0 - y) * point.cdf**2
             excess = loss.value_at(y, point) - saturated_loss(loss, y)
             pearson = (y - point.cdf) ** 2 / (point.cdf * point.sf)
-            return np.array(
-                [size.sum(), size @ surprise, size @ squared, weight @ excess, weight @ surprise, weight @ pearson]
-            )
+            terms = (size, surprise), (size, squared), (weight, excess), (weight, surprise), (weight, pearson)
+            return np.array([size.sum(), *(np.where(w > 0, w * value, 0.0).sum() for w, value in terms)])
 
         total, surprise, squared, excess, weighted_surprise, pearson = self.model.engine().reduce(ArraySum(sums))
         weights = self.model.freq_weights * self.model.n_trials
@@ -380,7 +380,10 @@ class BinaryGLMResults(GLMResults):
             robust = None if self.loss.is_likelihood else "HC0"
             return super().score_test(cov_type=cov_type or robust, cov_kwds=cov_kwds, **kwargs)
         extra = model.design.rows_of(np.asarray(exog_extra, dtype=float), "exog_extra").reshape(len(model.endog), -1)
-        covariance = self._covariance if cov_type is None else covariance_of(cov_type, cov_kwds, model._rows_of)
+        if kwargs:
+            raise InvalidOptionError(f"score_test(exog_extra=...) does not take {', '.join(kwargs)}.")
+        words = self._cov_words if cov_type is None else (cov_type, cov_kwds)
+        covariance = covariance_of(*words, model._rows_of)
         engine = model.engine(np.column_stack([model.exog, extra]))
         params = np.append(self._params, np.zeros(extra.shape[1]))
         return score_test(engine, self.loss, params, extra.shape[1], covariance, model.wnobs)
@@ -467,6 +470,13 @@ class BinaryGLMResults(GLMResults):
         mean = np.asarray(self.predict(exog, exposure=exposure, offset=offset))
         return self.family.get_distribution(mean, 1.0, var_weights=var_weights, n_trials=n_trials)
 
+    def _transform_predict_exog(self, exog, transform=True):
+        """Apply the formula to new data; statsmodels asks for this in its own predictions."""
+        if exog is None or isinstance(exog, np.ndarray) or not transform or self.model.design.recipe is None:
+            return exog, None
+        frame = as_frame(exog)
+        return self.model.design.recipe.matrix(frame), frame.index
+
     def _new_rows(self, exog, transform, offset, exposure):
         """Return design matrix, offset, exposure and row labels of new data."""
         if exog is None:
@@ -518,7 +528,7 @@ class BinaryGLMResults(GLMResults):
             if getattr(data, name, None) is not None:
                 setattr(data, name, None)
         self.__dict__.pop("null", None)
-        self._covariance = None
+        self._cov_words = (self.cov_type, None)
         self.family.n = 1
 
     def save(self, fname: str | Path, remove_data: bool = True) -> None:
@@ -548,6 +558,13 @@ class BinaryGLMResults(GLMResults):
 
 class BinaryGLMResultsWrapper(GLMResultsWrapper):
     """Results with the labels of the data attached."""
+
+    def conf_int(self, alpha: float = 0.05, cols: Any = None, method: str = "wald"):
+        """Confidence intervals of the coefficients; see :meth:`BinaryGLMResults.conf_int`."""
+        limits = self._results.conf_int(alpha=alpha, cols=cols, method=method)
+        if not isinstance(self.params, pd.Series):
+            return limits
+        return pd.DataFrame(limits, index=self.params.index if cols is None else self.params.index[list(cols)])
 
     def save(self, fname: str | Path, remove_data: bool = True) -> None:
         """Save the results, by default without the data; see :meth:`BinaryGLMResults.save`."""

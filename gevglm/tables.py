@@ -75,6 +75,17 @@ def suggestion(name: str, columns: Any) -> str:
     return hint or f" The columns are {listed}."
 
 
+def without_unused_levels(frame: pd.DataFrame, used: list[str]) -> pd.DataFrame:
+    """Drop the levels of factors that no row has, as R does."""
+    unused = [
+        name
+        for name in used
+        if isinstance(frame[name].dtype, pd.CategoricalDtype)
+        and frame[name].nunique() < len(frame[name].dtype.categories)
+    ]
+    return frame.assign(**{name: frame[name].cat.remove_unused_categories() for name in unused}) if unused else frame
+
+
 def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> NDArray | None:
     """Return an option given as a column name or as an array, as a float array of the length of the data.
 

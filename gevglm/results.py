@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 from contextlib import nullcontext
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +39,7 @@ from gevglm.profile import profile_interval
 from gevglm.reducers import ArraySum, LossSums
 from gevglm.scoretest import score_test
 from gevglm.summary import summary_of
-from gevglm.tables import as_frame, vector
+from gevglm.tables import vector
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
@@ -454,7 +455,8 @@ class BinaryGLMResults(GLMResults):
         if exog is None:
             offset = self.model.offset if offset is None else offset
         row_labels = index if row_labels is None else row_labels
-        return super().get_prediction(
+        return GLMResults.get_prediction(
+            self._of_arrays(),
             exog=exog,
             exposure=exposure,
             offset=offset,
@@ -470,12 +472,12 @@ class BinaryGLMResults(GLMResults):
         mean = np.asarray(self.predict(exog, exposure=exposure, offset=offset))
         return self.family.get_distribution(mean, 1.0, var_weights=var_weights, n_trials=n_trials)
 
-    def _transform_predict_exog(self, exog, transform=True):
-        """Apply the formula to new data; statsmodels asks for this in its own predictions."""
-        if exog is None or isinstance(exog, np.ndarray) or not transform or self.model.design.recipe is None:
-            return exog, None
-        frame = as_frame(exog)
-        return self.model.design.recipe.matrix(frame), frame.index
+    def _of_arrays(self) -> BinaryGLMResults:
+        """Return a shallow copy that knows no formula, for statsmodels' predictions from design matrices."""
+        results, model = copy(self), copy(self.model)
+        model.__dict__.pop("formula", None)
+        results.model = model
+        return results
 
     def _new_rows(self, exog, transform, offset, exposure):
         """Return design matrix, offset, exposure and row labels of new data."""
@@ -558,6 +560,8 @@ class BinaryGLMResults(GLMResults):
 
 class BinaryGLMResultsWrapper(GLMResultsWrapper):
     """Results with the labels of the data attached."""
+
+    _wrap_methods = {name: how for name, how in GLMResultsWrapper._wrap_methods.items() if name != "conf_int"}
 
     def conf_int(self, alpha: float = 0.05, cols: Any = None, method: str = "wald"):
         """Confidence intervals of the coefficients; see :meth:`BinaryGLMResults.conf_int`."""

@@ -129,6 +129,11 @@ def from_formula(
         frame = frame.iloc[rows]
         values = values.iloc[rows] if isinstance(values, pd.Series) else np.asarray(values)[rows]
         columns = {role: None if column is None else column[rows] for role, column in columns.items()}
+    if missing == "none":
+        for name in used:
+            absent = 0 if pd.api.types.is_numeric_dtype(frame[name].dtype) else int(frame[name].isna().sum())
+            if absent:
+                raise InvalidDataError(f"{name!r} is missing in {absent} rows; missing='drop' drops them.")
     recipe = formulas.Recipe(right, without_unused_levels(frame, used), scope, engine or formulas.default_engine())
     return _finish(
         recipe.take_first(),
@@ -168,7 +173,7 @@ def from_arrays(
     outcome = str(getattr(endog, "name", None) or "y")
     if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
         raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")
-    X = _numeric_matrix(exog)
+    X = numeric_matrix(exog)
     y = np.asarray(endog.to_numpy() if hasattr(endog, "to_numpy") else endog)
     n = len(X)
     if n == 0:
@@ -246,8 +251,9 @@ def resolve_outcome(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
 def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:
     """Return the offset plus the log of the exposure."""
     if exposure is not None:
-        if not (exposure > 0).all():
-            raise InvalidDataError(f"exposure must be positive; {int((~(exposure > 0)).sum())} rows are not.")
+        wrong = ~((exposure > 0) & np.isfinite(exposure))
+        if wrong.any():
+            raise InvalidDataError(f"exposure must be positive and finite; {int(wrong.sum())} rows are not.")
         offset = np.log(exposure) + (0.0 if offset is None else offset)
     if offset is not None and not np.isfinite(offset).all():
         raise InvalidDataError(f"offset is not finite in {int((~np.isfinite(offset)).sum())} rows.")
@@ -382,7 +388,8 @@ def _check_missing_word(missing: str) -> None:
         raise unknown_option("missing", missing, MISSING)
 
 
-def _numeric_matrix(exog: Any) -> NDArray:
+def numeric_matrix(exog: Any) -> NDArray:
+    """Return a design matrix as floats, in the precision it has."""
     X = exog.to_numpy() if hasattr(exog, "to_numpy") else np.asarray(exog)
     if X.ndim == 1:
         X = X[:, None]

@@ -158,6 +158,8 @@ def _estimate(
         start = _feasible(task, start, null_start, constant)
         result = task.minimise(start, expected=True, tol=1e-2, falling=True)
         result = task.minimise(result.params, falling=True)
+    if not np.isfinite(result.decrement):
+        _refuse_nonfinite_columns(engine, names)
     observed = result.sums.hessian
     information = observed if loss.curvature_is_expected else task.evaluator(expected=True)(result.params).hessian
     factor = Cholesky(observed)
@@ -286,6 +288,13 @@ def _feasible(task: _Task, start: NDArray, null_start: NDArray, constant: int | 
         f"no starting values keep every row inside the support of {task.loss.link!r} "
         f"({task.loss.link.support[0]:g} to {task.loss.link.support[1]:g}); give start_params, use loss='canonical', or another xi."
     )
+
+
+def _refuse_nonfinite_columns(engine: Engine, names: Sequence[str] | None) -> None:
+    counts = engine.reduce(ArraySum(lambda block: (~np.isfinite(block.X)).sum(axis=0)))
+    bad = [f"{names[j] if names is not None else f'column {j}'} ({counts[j]:.0f} rows)" for j in np.flatnonzero(counts)]
+    if bad:
+        raise InvalidDataError(f"these columns are infinite or not numbers: {listed(bad)}; mend or drop those rows.")
 
 
 def _refuse_collinear_columns(engine: Engine, penalty: Penalty | None, names: Sequence[str] | None) -> None:

@@ -212,6 +212,8 @@ def _formulaic_matrix(formula: Any, frame: pd.DataFrame, recipe: Recipe) -> tupl
 
     manager = FormulaManager("formulaic")
     bare = set(factor_names(recipe.formula)) - set(names_in(" ".join(re.findall(r"\(.*\)", recipe.formula))))
+    arrow = [name for name in names_in(recipe.formula) if name in frame.columns and _is_arrow(frame[name])]
+    frame = frame.assign(**{name: _plain(frame[name]) for name in arrow}) if arrow else frame
     factors = {name: _TRUTH for name in bare if name in frame.columns and frame[name].dtype == bool}
     frame = frame.astype(factors) if factors else frame
     new_data = not isinstance(formula, str)
@@ -229,6 +231,10 @@ def _patsy_matrix(formula: Any, frame: pd.DataFrame, recipe: Recipe) -> tuple[ND
     keep = patsy.NAAction(NA_types=[])
     matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([recipe.scope]), NA_action=keep)
     return matrix, matrix.design_info
+
+
+def _is_arrow(column: pd.Series) -> bool:
+    return isinstance(column.dtype, pd.ArrowDtype)
 
 
 def _plain(column: pd.Series) -> pd.Series:

@@ -64,8 +64,8 @@ class Cholesky:
         diagonal = np.diagonal(matrix)
         with np.errstate(divide="ignore", invalid="ignore"):
             scale = 1.0 / np.sqrt(diagonal)
-        scale[~np.isfinite(scale)] = 1.0
-        scaled = matrix * scale[:, None] * scale
+            scale[~np.isfinite(scale)] = 1.0
+            scaled = matrix * scale[:, None] * scale
         if damping:
             scaled[np.diag_indices_from(scaled)] += damping
         self._scale = scale

@@ -343,7 +343,7 @@ class BinaryGLM(GLM):
         raise InvalidOptionError("use fit(alpha=...) for a ridge penalty; there is no elastic net here.")
 
     def _estimated(self, engine, penalty, start_params, tol, maxiter) -> Estimate:
-        fitted = estimate(
+        return estimate(
             engine,
             self.loss,
             constant=self.data.const_idx,
@@ -353,9 +353,6 @@ class BinaryGLM(GLM):
             maxiter=maxiter,
             names=self.exog_names,
         )
-        if not np.isfinite(fitted.decrement):
-            self._refuse_nonfinite_columns()
-        return fitted
 
     def _penalty(self, alpha: float, penalize_intercept: bool) -> Penalty | None:
         if not (isinstance(alpha, Real) and np.isfinite(alpha) and alpha >= 0):
@@ -375,12 +372,6 @@ class BinaryGLM(GLM):
                 raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
             return np.column_stack([column(self.design.frame, name, role).to_numpy() for name in names])
         return self.design.rows_of(values, role)
-
-    def _refuse_nonfinite_columns(self) -> None:
-        bad = {n: int(c) for n, c in zip(self.exog_names, (~np.isfinite(self.exog)).sum(axis=0), strict=True) if c}
-        if bad:
-            listed = ", ".join(f"{name} ({count} rows)" for name, count in bad.items())
-            raise InvalidDataError(f"these columns are infinite or not numbers: {listed}; mend or drop those rows.")
 
     def _count_outside(self, engine: MemoryEngine, params: NDArray) -> int:
         if np.isinf(self.link.support).all():
@@ -492,14 +483,15 @@ class BinaryGLM(GLM):
         return X, offset, frame.index
 
     def _new_offset(self, offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:
-        """Return the offset of new data, the log of the exposure included."""
+        """Return the offset of new data, the log of the exposure included; both, if the model has them."""
+        design = self.design
         for role, value, needed in (
-            ("offset", offset, self.design.array_offset),
-            ("exposure", exposure, self.design.array_exposure),
+            ("offset", offset, design.array_offset or design.offset_name is not None),
+            ("exposure", exposure, design.array_exposure or design.exposure_name is not None),
         ):
             if needed and value is None:
                 raise InvalidDataError(
-                    f"the model has an {role} that was given as an array; give {role}= for new data too."
+                    f"the model has an {role}, which the new data do not; give {role}= for them too."
                 )
         return designs.combined_offset(offset, exposure)
 

@@ -20,6 +20,7 @@ from statsmodels.genmod.generalized_linear_model import GLMResults, GLMResultsWr
 
 from gevglm.calibration.metrics import auc
 from gevglm.covariance import Covariance, covariance_of
+from gevglm.design import numeric_matrix
 from gevglm.effects import Margins
 from gevglm.engine import MemoryEngine
 from gevglm.estimation import Estimate, estimate
@@ -203,6 +204,8 @@ class BinaryGLMResults(GLMResults):
     def info_criteria(self, crit, scale=None, dk_params=0):
         """Return AIC, BIC or QAIC; see statsmodels."""
         self._need_likelihood(crit, "compare models by cross-validated log_loss or brier")
+        if self.alpha:
+            raise InvalidOptionError(f"{crit} is not defined for a penalised fit, whose coefficients are not all free.")
         return super().info_criteria(crit, scale=scale, dk_params=dk_params)
 
     @property
@@ -482,7 +485,8 @@ class BinaryGLMResults(GLMResults):
     def _new_rows(self, exog, transform, offset, exposure):
         """Return design matrix, offset, exposure and row labels of new data."""
         if exog is None:
-            return None, offset, exposure, None
+            n, frame = len(self.model.endog), self.model.design.frame
+            return None, vector(offset, frame, "offset", n), vector(exposure, frame, "exposure", n), None
         index = exog.index if isinstance(exog, (pd.DataFrame, pd.Series)) else None
         if transform and self.model.design.recipe is not None and not isinstance(exog, np.ndarray):
             exog, offset, index = self.model.design_of(exog, offset, exposure)
@@ -490,8 +494,8 @@ class BinaryGLMResults(GLMResults):
         else:
             if isinstance(exog, pd.DataFrame) and set(exog.columns) == set(self.model.exog_names):
                 exog = exog[self.model.exog_names]
-            exog = np.asarray(exog, dtype=float)
-            exog = exog.reshape(-1, self.k_params) if exog.ndim == 1 else exog
+            exog = numeric_matrix(np.asarray(exog))
+            exog = exog.reshape(-1, self.k_params) if exog.size == self.k_params else exog
             if exog.shape[1] != self.k_params:
                 raise InvalidDataError(
                     f"exog has {exog.shape[1]} columns, but the model has {self.k_params} coefficients."

@@ -152,11 +152,15 @@ def _estimate(
     else:
         start = _canonical_start(task, null_start, weight, events)
 
+    steps = 0
     if loss.convex:
         result = task.minimise(start)
+        if not np.isfinite(result.decrement):  # the solution of a part may lie outside the support of the rest
+            result = task.minimise(_feasible(task, start, null_start, constant, names))
     else:
-        start = _feasible(task, start, null_start, constant)
+        start = _feasible(task, start, null_start, constant, names)
         result = task.minimise(start, expected=True, tol=1e-2, falling=True)
+        steps = result.n_iter
         result = task.minimise(result.params, falling=True)
     if not np.isfinite(result.decrement):
         _refuse_nonfinite_columns(engine, names)
@@ -172,7 +176,7 @@ def _estimate(
         observed=observed,
         weight=weight,
         events=events,
-        n_iter=result.n_iter,
+        n_iter=steps + result.n_iter,
         n_passes=task.passes,
         decrement=result.decrement,
         converged=result.converged,
@@ -271,7 +275,9 @@ def _canonical_start(task: _Task, null_start: NDArray, weight: float, events: fl
     return result.params
 
 
-def _feasible(task: _Task, start: NDArray, null_start: NDArray, constant: int | None) -> NDArray:
+def _feasible(
+    task: _Task, start: NDArray, null_start: NDArray, constant: int | None, names: Sequence[str] | None
+) -> NDArray:
     """Return `start`, or else the null coefficients, their constant moved until the loss is finite at every row."""
     evaluate = task.evaluator(value=True)
     candidates = [start, null_start]
@@ -284,6 +290,7 @@ def _feasible(task: _Task, start: NDArray, null_start: NDArray, constant: int | 
         sums = evaluate(candidate)
         if sums.feasible and np.isfinite(sums.value):
             return candidate
+    _refuse_nonfinite_columns(task.engine, names)
     raise SupportError(
         f"no starting values keep every row inside the support of {task.loss.link!r} "
         f"({task.loss.link.support[0]:g} to {task.loss.link.support[1]:g}); give start_params, use loss='canonical', or another xi."

@@ -107,9 +107,8 @@ class BinaryGLM(GLM):
         )
         index = None
         if hasattr(exog, "columns") or isinstance(endog, pd.Series):
-            index = (
-                exog.index if isinstance(exog, pd.DataFrame) else getattr(endog, "index", pd.RangeIndex(len(design.y)))
-            )
+            labelled = [table.index for table in (exog, endog) if isinstance(table, (pd.DataFrame, pd.Series))]
+            index = labelled[0] if labelled else pd.RangeIndex(len(exog))
             index = index if design.rows is None else index[design.rows]
         self._set_up(design, resolve_loss(link, loss, xi), index)
 

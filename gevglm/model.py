@@ -334,7 +334,8 @@ class BinaryGLM(GLM):
         """Estimate under linear constraints; see statsmodels."""
         results = super().fit_constrained(constraints, start_params=start_params, **fit_kwds)
         inner, constrained = results._results, results._results.results_constrained
-        inner.converged, inner.n_iter, inner.reason = constrained.converged, constrained.n_iter, constrained.reason
+        for name in ("converged", "n_iter", "reason", "cov_type", "cov_kwds", "_cov_words"):
+            setattr(inner, name, getattr(constrained, name))
         return results
 
     def fit_regularized(self, *args, **kwargs):

@@ -364,7 +364,7 @@ class BinaryGLMResults(GLMResults):
         )
 
     def score_test(self, exog_extra=None, *, cov_type: str | None = None, cov_kwds: dict | None = None, **kwargs):
-        """Score test of columns that were left out; other hypotheses as in statsmodels.
+        """Score test of columns that were left out, or of the constraints of a constrained fit.
 
         Parameters
         ----------
@@ -373,24 +373,30 @@ class BinaryGLMResults(GLMResults):
         cov_type, cov_kwds : str, dict
             Variance of the scores; that of the fit by default.
         **kwargs
-            ``params_constrained``, ``hypothesis`` and so on, without `exog_extra`: statsmodels' tests.
+            Refused, for other words of statsmodels.
 
         Returns
         -------
         ScoreTest
         """
         model = self.model
-        if exog_extra is None:
-            robust = None if self.loss.is_likelihood else "HC0"
-            return super().score_test(cov_type=cov_type or robust, cov_kwds=cov_kwds, **kwargs)
-        extra = model.design.rows_of(np.asarray(exog_extra, dtype=float), "exog_extra").reshape(len(model.endog), -1)
         if kwargs:
-            raise InvalidOptionError(f"score_test(exog_extra=...) does not take {', '.join(kwargs)}.")
+            raise InvalidOptionError(
+                f"score_test does not take {', '.join(kwargs)}; give exog_extra, or use fit_constrained."
+            )
         words = self._cov_words if cov_type is None else (cov_type, cov_kwds)
         covariance = covariance_of(*words, model._rows_of)
+        if exog_extra is None:
+            constraints = getattr(self, "constraints", None)
+            if constraints is None:
+                raise InvalidOptionError("give the columns to test as exog_extra, or test a fit of fit_constrained.")
+            restriction = np.atleast_2d(getattr(constraints, "coefs", getattr(constraints, "constraint_matrix", None)))
+            return score_test(model.engine(), self.loss, self._params, restriction, covariance, model.wnobs)
+        extra = model.design.rows_of(np.asarray(exog_extra, dtype=float), "exog_extra").reshape(len(model.endog), -1)
+        m = extra.shape[1]
         engine = model.engine(np.column_stack([model.exog, extra]))
-        params = np.append(self._params, np.zeros(extra.shape[1]))
-        return score_test(engine, self.loss, params, extra.shape[1], covariance, model.wnobs)
+        restriction = np.hstack([np.zeros((m, self.k_params)), np.eye(m)])
+        return score_test(engine, self.loss, np.append(self._params, np.zeros(m)), restriction, covariance, model.wnobs)
 
     def wald_test_terms(self, *args, **kwargs):
         """Wald tests of all terms of the formula; see statsmodels."""

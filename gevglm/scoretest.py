@@ -1,8 +1,11 @@
-r"""Score tests of columns that were left out.
+r"""Score tests of linear restrictions, and of columns that were left out.
 
-With the design extended to Z = [X, E], the score of E at the fit is
-:math:`S = E' s`. Its variance is :math:`C M C'`, :math:`C = [-A_{EX} A_{XX}^{-1}, I]`, with A the expected second derivative and M the
-meat of any covariance of :mod:`gevglm.covariance`; :math:`S' (C M C')^{-1} S` is chi-squared.
+At a fit under the restriction R b = q, with score s, expected second derivative A and the meat M of any covariance of
+:mod:`gevglm.covariance`,
+
+.. math:: (R A^{-1} s)' \, [R A^{-1} M A^{-1} R']^{-1} \, (R A^{-1} s)
+
+is chi-squared with as many degrees of freedom as R has rows. Columns that were left out are the restriction that their coefficients are zero.
 """
 
 from __future__ import annotations
@@ -28,28 +31,27 @@ class ScoreTest(NamedTuple):
 
 
 def score_test(
-    engine: MemoryEngine, loss: Loss, params: NDArray, n_extra: int, covariance: Covariance, nobs: float
+    engine: MemoryEngine, loss: Loss, params: NDArray, restriction: NDArray, covariance: Covariance, nobs: float
 ) -> ScoreTest:
-    """Test the last columns of a design, whose coefficients are zero at `params`.
+    """Test the restriction under which `params` were estimated.
 
     Parameters
     ----------
     engine : MemoryEngine
-        Rows of the extended design.
+        Rows of the unrestricted design.
     loss : Loss
-    params : ndarray
-        The fit without the extra columns, and zeros for them.
-    n_extra : int
-        Number of extra columns, which stand last.
+    params : ndarray of shape (k,)
+        The restricted fit.
+    restriction : ndarray of shape (m, k)
+        The matrix R.
     covariance : Covariance
         Whose meat is the variance of the scores.
     nobs : float
     """
     sums = engine.reduce(LossSums(loss, params, expected=True))
-    k = len(params) - n_extra
-    projection = np.linalg.solve(sums.hessian[:k, :k], sums.hessian[:k, k:]).T
-    contrast = np.hstack([-projection, np.eye(n_extra)])
-    meat = covariance.meat(Fitted(engine, loss, params, np.linalg.inv(sums.hessian), nobs))
-    score = sums.gradient[k:] - projection @ sums.gradient[:k]
-    statistic = float(score @ np.linalg.solve(contrast @ meat @ contrast.T, score))
-    return ScoreTest(statistic, float(chi2.sf(statistic, n_extra)), n_extra)
+    bread = np.linalg.inv(sums.hessian)
+    meat = covariance.meat(Fitted(engine, loss, params, bread, nobs))
+    half = restriction @ bread
+    distance = half @ sums.gradient
+    statistic = float(distance @ np.linalg.solve(half @ meat @ half.T, distance))
+    return ScoreTest(statistic, float(chi2.sf(statistic, len(restriction))), len(restriction))

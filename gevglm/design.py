@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gevglm import formulas
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, nearest, unknown_option, warn
-from gevglm.tables import as_frame, vector, without_unused_levels
+from gevglm.tables import as_frame, check_labels, vector, without_unused_levels
 
 MISSING = ("drop", "raise", "none")
 
@@ -169,7 +169,13 @@ def from_arrays(
 ) -> Design:
     """Build a design from an outcome and a design matrix, the latter as it is."""
     _check_missing_word(missing)
+    if hasattr(exog, "to_pandas"):  # polars and pyarrow
+        exog = exog.to_pandas()
     names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
+    if isinstance(exog, pd.DataFrame):
+        options = {"offset": offset, "exposure": exposure, "freq_weights": freq_weights, "var_weights": var_weights}
+        for role, value in options.items():
+            check_labels(value, exog.index, role)
     outcome = str(getattr(endog, "name", None) or "y")
     if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
         raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")

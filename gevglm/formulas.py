@@ -75,11 +75,24 @@ def names_in(expression: str) -> list[str]:
 
 def factor_names(formula: str) -> list[str]:
     """Return the names that stand in a formula by themselves or in C(), where a string or a boolean makes dummies."""
+    return names_in(_without_calls(formula)[0])
+
+
+def _without_calls(formula: str) -> tuple[str, str]:
+    """Split a formula into what stands outside the calls of functions (but C) and what stands inside."""
     rest = _QUOTED.sub(lambda match: f"`{match[2] or match[3]}`", formula)
     rest = re.sub(r"\bC\(\s*([^,()]+)", r"\1 + I(", rest)
-    while (shorter := _CALL.sub(lambda match: " " if match[1] else f" {match[2]} ", rest)) != rest:
+    inside: list[str] = []
+
+    def take(match: re.Match) -> str:
+        if not match[1]:
+            return f" {match[2]} "
+        inside.append(match[2])
+        return " "
+
+    while (shorter := _CALL.sub(take, rest)) != rest:
         rest = shorter
-    return names_in(rest)
+    return rest, " ".join(inside)
 
 
 def caller_names(expression: str, depth: int) -> dict[str, Any]:
@@ -211,9 +224,9 @@ def _formulaic_matrix(formula: Any, frame: pd.DataFrame, recipe: Recipe) -> tupl
     from statsmodels.formula._manager import FormulaManager
 
     manager = FormulaManager("formulaic")
-    bare = set(factor_names(recipe.formula)) - set(names_in(" ".join(re.findall(r"\(.*\)", recipe.formula))))
-    arrow = [name for name in names_in(recipe.formula) if name in frame.columns and _is_arrow(frame[name])]
-    frame = frame.assign(**{name: _plain(frame[name]) for name in arrow}) if arrow else frame
+    outside, inside = (set(names_in(part)) for part in _without_calls(recipe.formula))
+    bare = outside - inside
+    frame = _with_plain_columns(recipe, frame, keep=(pd.StringDtype,))
     factors = {name: _TRUTH for name in bare if name in frame.columns and frame[name].dtype == bool}
     frame = frame.astype(factors) if factors else frame
     new_data = not isinstance(formula, str)
@@ -226,15 +239,17 @@ def _formulaic_matrix(formula: Any, frame: pd.DataFrame, recipe: Recipe) -> tupl
 def _patsy_matrix(formula: Any, frame: pd.DataFrame, recipe: Recipe) -> tuple[NDArray, Any]:
     import patsy
 
-    used = [name for name in names_in(recipe.formula) if name in frame.columns]
-    frame = frame.assign(**{name: plain for name in used if (plain := _plain(frame[name])) is not frame[name]})
+    frame = _with_plain_columns(recipe, frame)
     keep = patsy.NAAction(NA_types=[])
     matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([recipe.scope]), NA_action=keep)
     return matrix, matrix.design_info
 
 
-def _is_arrow(column: pd.Series) -> bool:
-    return isinstance(column.dtype, pd.ArrowDtype)
+def _with_plain_columns(recipe: Recipe, frame: pd.DataFrame, keep: tuple[type, ...] = ()) -> pd.DataFrame:
+    """Put the columns of a formula into NumPy types, but for those of the types to keep."""
+    used = [frame[name] for name in names_in(recipe.formula) if name in frame.columns]
+    changed = {c.name: plain for c in used if not isinstance(c.dtype, keep) and (plain := _plain(c)) is not c}
+    return frame.assign(**changed) if changed else frame
 
 
 def _plain(column: pd.Series) -> pd.Series:
@@ -244,6 +259,8 @@ def _plain(column: pd.Series) -> pd.Series:
         return column
     if pd.api.types.is_bool_dtype(dtype):
         return column.astype(bool)
+    if pd.api.types.is_integer_dtype(dtype) and not column.hasnans:
+        return column.astype(np.int64)
     return column.astype(float if pd.api.types.is_numeric_dtype(dtype) else object)
 
 

@@ -120,6 +120,14 @@ def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> ND
     return array
 
 
+def check_labels(value: Any, index: pd.Index, role: str) -> None:
+    """Refuse a Series whose labels are not those of the data."""
+    if isinstance(value, pd.Series) and not value.index.equals(index):
+        raise InvalidDataError(
+            f"{role} is a Series whose index is not that of the data; align it, or give .to_numpy()."
+        )
+
+
 def _read(path: Path) -> pd.DataFrame:
     readers = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".pq": pd.read_parquet}
     suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() in readers]

@@ -88,20 +88,14 @@ BATTERY = [
     "flag:x",
     "0 + flag",
     "C(flag)",
-    "I(x > 0)",
-    "I(g == 'a')",
     "C(x > 0)",
     "I(flag * x)",
     "I(1 * flag)",
     "np.where(flag, x, 0.0)",
-    "I(flag & (x > 0))",
     "flag.astype(float)",
-    "g.isin(['a', 'b'])",
     "C(g) + flag + C(k)",
-    "flag + I(flag * x)",
     "np.log(z) + flag + I(x**2)",
     "(flag + x):g",
-    "g * I(x > 0)",
     # functions
     "I(x**2)",
     "x + I(x**2)",
@@ -122,7 +116,6 @@ BATTERY = [
     "center(np.log(z))",
     "standardize(x)",
     "standardize(x):standardize(z)",
-    "scale(x)",
     "squared(center(x))",
     "I(center(x)**2)",
     "bs(x, df=4)",
@@ -149,6 +142,30 @@ def model(right, engine, data=DATA, **options):
 def test_both_engines_give_the_same_columns(right):
     one, other = (model(right, engine) for engine in ENGINES)
     assert one.exog_names == other.exog_names
+    assert_allclose(one.exog, other.exog, rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "right",
+    ["I(x > 0)", "I(g == 'a')", "I(flag & (x > 0))", "g.isin(['a', 'b'])", "flag + I(flag * x)", "g * I(x > 0)"],
+)
+def test_boolean_expressions_have_the_same_numbers_under_other_names(right):
+    one, other = (model(right, engine) for engine in ENGINES)
+    assert sorted(one.exog_names) == sorted(name.replace("[T.True]", "") for name in other.exog_names)
+    columns = [
+        pd.DataFrame(m.exog, columns=[name.replace("[T.True]", "") for name in m.exog_names]) for m in (one, other)
+    ]
+    pd.testing.assert_frame_equal(*columns, check_like=True, rtol=1e-12)
+
+
+@pytest.mark.xfail(reason="formulaic takes boolean expressions for numbers, and its scale() has another divisor")
+@pytest.mark.parametrize(
+    "right", ["scale(x)", "0 + I(x > 0)", "I(x > 0):z", "0 + flag + I(flag * x)", "flag:z + I(flag * x)"]
+)
+def test_known_differences_of_the_engines(right):
+    """Other columns, not only other names: the same formula is another model."""
+    one, other = (model(right, engine) for engine in ENGINES)
+    assert one.exog.shape == other.exog.shape
     assert_allclose(one.exog, other.exog, rtol=1e-12, atol=1e-13)
 
 

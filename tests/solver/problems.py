@@ -33,7 +33,7 @@ def relative_score(X, slopes):
     return np.max(np.abs(X.T @ slopes) / np.abs(X).sum(axis=0))
 
 
-def unit_step_irls(X, y, link, steps=100):
+def unit_step_irls(X, y, link, steps=60):
     """Iteratively reweighted least squares with unit steps: Algorithm 1 of Agarwal et al. (2014)."""
     params = np.zeros(X.shape[1])
     params[0] = link(y.mean())

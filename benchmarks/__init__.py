@@ -1,0 +1,1 @@
+"""Benchmarks: speed against the peers, memory, and convergence; run by ``python -m benchmarks``."""

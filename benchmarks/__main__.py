@@ -1,0 +1,30 @@
+"""Run benchmarks, print their tables, and keep them in ``benchmarks/results``."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from benchmarks import convergence, core_speed, memory
+from benchmarks.report import publish
+
+BENCHMARKS: dict[str, Callable[[], str]] = {
+    "core_speed": core_speed.run,
+    "memory": memory.run,
+    "convergence": convergence.run,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("name", nargs="*", help=f"{', '.join(BENCHMARKS)}; all of them by default")
+    names = parser.parse_args().name or list(BENCHMARKS)
+    unknown = [name for name in names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    for name in names:
+        publish(name, BENCHMARKS[name])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Markdown tables, and the conditions they were measured under."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from gevglm.engine.memory import available_cores
+
+RESULTS = Path(__file__).parent / "results"
+PACKAGES = ("numpy", "scipy", "statsmodels", "scikit-learn", "glum")
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Return a markdown table, its first column aligned left and the others right."""
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def publish(name: str, benchmark: Callable[[], str]) -> None:
+    """Run a benchmark, print its text with the conditions below it, and write both to the results."""
+    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
+    text = f"{benchmark()}\n\n{_conditions()}; load before the run {load}.\n"
+    RESULTS.mkdir(exist_ok=True)
+    (RESULTS / f"{name}.md").write_text(text)
+    print(text, flush=True)
+
+
+def _conditions() -> str:
+    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    return f"Python {platform.python_version()}, {versions}; {available_cores()} cores ({platform.machine()})"

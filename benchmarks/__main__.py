@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from benchmarks import convergence, core_speed, memory
+from benchmarks import convergence, core_speed, memory, model_speed
 from benchmarks.report import publish
 
 BENCHMARKS: dict[str, Callable[[], str]] = {
     "core_speed": core_speed.run,
+    "model_speed": model_speed.run,
     "memory": memory.run,
     "convergence": convergence.run,
 }

@@ -23,11 +23,11 @@ SMALL = 1e-8  # largest gradient component, as a share of the sum of its column'
 
 TEXT = f"""# Convergence of the canonical fit
 
-How many of {PROBLEMS:,} random problems were not solved, each tried with every link: 50 to 2,000 rows, 1 to 15 predictors
-with standard deviations from 0.3 to 3, 1 to 50 % events, not separated. A problem counts as solved when every component of
-X'(F(Xb) - y) is at most {SMALL:g} times the sum of its column's absolute values, whatever the solver said. IRLS is
-Algorithm 1 of Agarwal et al. (2014) with unit steps, at most {STEPS}, from its own starting values (0.75 for events, 0.25
-for the others) and from ours (the model with the constant only).
+How many of {PROBLEMS:,} random problems were not solved, each tried with every link: 50 to 2,000 rows, 1 to 15
+predictors with standard deviations from 0.3 to 3, 1 to 50 % events, not separated. A problem counts as solved when
+every component of X'(F(Xb) - y) is at most {SMALL:g} times the sum of its column's absolute values, whatever the
+solver said. IRLS is Algorithm 1 of Agarwal et al. (2014) with unit steps, at most {STEPS}, from its own starting
+values (0.75 for events, 0.25 for the others) and from ours (the model with the constant only).
 
 {{rows}}"""
 
@@ -77,8 +77,8 @@ def separated(X: NDArray, y: NDArray) -> bool:
 def unit_step_irls(link: BinaryLink, X: NDArray, y: NDArray, mean: NDArray | float) -> NDArray:
     """Return where iteratively reweighted least squares with unit steps ends, from starting means.
 
-    The weights are F', the working response is v + (y - F) / F'. Their product is formed directly, so that rows with a weight
-    of zero do no harm of their own.
+    The weights are F', the working response is v + (y - F) / F'. Their product is formed directly, so that
+    rows with a weight of zero do no harm of their own.
     """
     v = link(np.broadcast_to(mean, y.shape))
     params = np.full(X.shape[1], np.nan)

@@ -23,8 +23,8 @@ STATUS = Path("/proc/self/status")
 
 TEXT = """# Peak extra memory
 
-Highest resident memory during a fit less that before it, with the data in place and a tiny fit done, as a share of the bytes
-of X (1,000,000 x 20); goal <= 10 %. The last column checks the measurement: copying X must show as 100 %.
+Highest resident memory during a fit less that before it, with the data in place and a tiny fit done, as a share of the
+bytes of X (1,000,000 x 20); goal <= 10 %. The last column checks the measurement: copying X must show as 100 %.
 
 {rows}"""
 

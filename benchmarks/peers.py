@@ -14,8 +14,8 @@ from sklearn.linear_model import LogisticRegression
 def peers(X: NDArray, y: NDArray) -> dict[str, Callable[[], NDArray]]:
     """Return calls that fit and return the coefficients, the constant first.
 
-    The statsmodels fits compute a covariance matrix as ours does; scikit-learn and glum do not. These two get the design
-    without its constant; glum, in Fortran order, in which it is faster.
+    The statsmodels fits compute a covariance matrix as ours does; scikit-learn and glum do not. These two get the
+    design without its constant; glum, in Fortran order, in which it is faster.
     """
     without = np.ascontiguousarray(X[:, 1:])
     in_columns = np.asfortranarray(without)

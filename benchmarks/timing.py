@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 from typing import Any
 
 SHORTEST = 0.05  # seconds; quicker calls are repeated within a run
 PAUSE = 0.05  # seconds before a run, for the idle threads of the one before to stop spinning
+
+
+CPU_TIMES = Path("/proc/stat")
 
 
 @dataclass(frozen=True)
@@ -70,3 +75,24 @@ def _seconds(call: Callable[[], Any], loops: int) -> float:
         return (time.perf_counter() - start) / loops
     finally:
         gc.enable()
+
+
+class OthersLoad:
+    """Watch how many cores other processes keep busy; Linux only, elsewhere unknown (NaN)."""
+
+    def __init__(self) -> None:
+        self._start = time.perf_counter()
+        self._used = self._used_by_others()
+
+    def cores(self) -> float:
+        """Return the mean number of cores since the start."""
+        return (self._used_by_others() - self._used) / (time.perf_counter() - self._start)
+
+    @staticmethod
+    def _used_by_others() -> float:
+        """Return the seconds of all cores that were neither idle nor spent in this process."""
+        if not CPU_TIMES.exists():
+            return float("nan")
+        user, nice, system, _, _, irq, softirq, stolen = map(int, CPU_TIMES.read_text().split()[1:9])
+        own = os.times()
+        return (user + nice + system + irq + softirq + stolen) / os.sysconf("SC_CLK_TCK") - own.user - own.system

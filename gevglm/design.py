@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gevglm import formulas
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, nearest, unknown_option, warn
+from gevglm.linalg import one_blas_thread
 from gevglm.tables import as_frame, check_labels, vector, without_unused_levels
 
 MISSING = ("drop", "raise", "none")
@@ -330,7 +331,10 @@ def _incomplete(array: Any) -> NDArray:
     if np.ndim(array) == 1:
         return np.asarray(pd.isna(array))
     array = np.asarray(array)
-    suspect = np.isnan(np.dot(array, np.ones(array.shape[1]))) if array.dtype.kind == "f" else np.ones(len(array), bool)
+    suspect = np.ones(len(array), dtype=bool)
+    if array.dtype.kind == "f":
+        with one_blas_thread():
+            suspect = np.isnan(np.dot(array, np.ones(array.shape[1])))
     rows = np.flatnonzero(suspect)
     suspect[rows] = pd.isna(array[rows]).any(axis=1)
     return suspect

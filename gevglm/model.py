@@ -386,12 +386,18 @@ class BinaryGLM(GLM):
     @property
     def n_events(self) -> float:
         """Events, each row counted by its frequency weight and trials."""
-        return float((self.freq_weights * self.n_trials) @ self.endog)
+        return float((self.endog if self._counts is None else self._counts * self.endog).sum())
 
     @property
     def n_total(self) -> float:
         """Observations, each row counted by its frequency weight and trials."""
-        return float((self.freq_weights * self.n_trials).sum())
+        return float(len(self.endog) if self._counts is None else self._counts.sum())
+
+    @property
+    def _counts(self) -> NDArray | None:
+        """Observations behind each row, or None where each row is one."""
+        design = self.design
+        return None if design.freq is None and design.trials is None else self.freq_weights * self.n_trials
 
     def _warn(self, engine: MemoryEngine, fitted: Estimate, outside: int, maxiter: int) -> None:
         if not fitted.converged and maxiter > 0:

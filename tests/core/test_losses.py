@@ -103,7 +103,7 @@ def test_the_loss_of_the_complement_is_mirrored(loss_class, y, v):
     for xi in SHAPES:
         loss, mirror = loss_class(GEV(xi)), loss_class(GEVc(xi))
         value = loss.value(1 - y, -v)
-        assert mirror.value(y, v) == value or mirror.value(y, v) == pytest.approx(value, rel=1e-15)
+        assert mirror.value(y, v) == value or mirror.value(y, v) == pytest.approx(value, rel=1e-15, abs=0)
 
 
 # -- the canonical loss ----------------------------------------------------------------------
@@ -115,8 +115,8 @@ def test_the_canonical_loss_is_the_integral_of_the_tail(case, v):
     with mp.workdps(18):
         below = mp.quad(lambda s: case.tails(s)[0], [*reversed(steps_into_the_tail(case, v, 0)), v])
         above = mp.quad(lambda s: case.tails(s)[1], [v, *steps_into_the_tail(case, v, 1)])
-    assert Canonical(case.link).value(0, v) == pytest.approx(float(below), rel=1e-12)
-    assert Canonical(case.link).value(1, v) == pytest.approx(float(above), rel=1e-12)
+    assert Canonical(case.link).value(0, v) == pytest.approx(float(below), rel=1e-12, abs=0)
+    assert Canonical(case.link).value(1, v) == pytest.approx(float(above), rel=1e-12, abs=0)
 
 
 @each_case
@@ -176,7 +176,7 @@ def test_beyond_the_support_the_canonical_loss_is_a_straight_line(link, y, beyon
     v = end + way * beyond
     assert loss.slope(y, v) == pytest.approx(slope, abs=EPS)
     assert loss.curvature(y, v) == 0.0
-    assert loss.value(y, v) == pytest.approx(loss.value(y, end) + slope * (v - end), rel=1e-13)
+    assert loss.value(y, v) == pytest.approx(loss.value(y, end) + slope * (v - end), rel=1e-13, abs=0)
 
 
 @each_bounded_link

@@ -167,4 +167,5 @@ def _newton_step(sums: NewtonSums) -> tuple[NDArray, float, bool]:
 
 
 def _finite(sums: NewtonSums) -> bool:
-    return sums.feasible and bool(np.isfinite(sums.gradient).all()) and bool(np.isfinite(sums.value))
+    numbers = (sums.gradient, sums.hessian, sums.value)
+    return sums.feasible and all(bool(np.isfinite(number).all()) for number in numbers)

@@ -27,7 +27,7 @@ Medians of 5 runs that take turns in one process on the same data (3 % events; s
 Ours and statsmodels' times include the inverse Hessian; scikit-learn and glum compute none. 'Difference' is the
 largest absolute difference of a coefficient from sm.GLM's. A pass is X'WX over the same blocks with the same
 threads; the solver's passes exclude those over a part of the rows for starting values, its time includes them.
-Ratios hold on a quiet machine only: contention slows threaded BLAS, hence sm.GLM, far more than ours.
+Ratios hold on a quiet machine only: while other processes work, sm.GLM loses far more time than ours does.
 
 ## Against the goals
 

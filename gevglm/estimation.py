@@ -17,6 +17,9 @@ from gevglm.reducers import ArraySum, LossSums, NewtonSums
 from gevglm.solver import Evaluate, SolverResult, newton, slope_search, value_search
 
 EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
+GROWING = 1e-3  # relative change of a coefficient, and change of a linear predictor, too large for a last step
+MANY_STEPS = 20  # Newton steps after which a solution is looked at twice
+VANISHED = 1e-8  # share of the null model's information on a column below which its coefficient is infinite
 THINNEST = 16  # the part is never less than one block in this many
 SHIFTS = 60
 
@@ -145,7 +148,8 @@ def _estimate(
     weight, events = totals(engine)
     task = _Task(engine, loss, penalty, tol, null_loss(weight, events), maxiter)
     null_start = null_coefficients(loss, engine.n_cols, constant, events / weight)
-    if start is not None:
+    given = start is not None
+    if given:
         start = np.asarray(start, dtype=float)
     elif loss.convex:
         start = task.start_from_part(null_start, weight, events)
@@ -155,8 +159,9 @@ def _estimate(
     steps = 0
     if loss.convex:
         result = task.minimise(start)
-        if not np.isfinite(result.decrement):  # the solution of a part may lie outside the support of the rest
-            result = task.minimise(_feasible(task, start, null_start, constant, names))
+        # starting values may lie where there is no curvature, or (from a part of the rows) outside the support of the rest
+        if not np.isfinite(result.decrement) or (given and not result.converged and maxiter > 0):
+            result = task.minimise(_feasible(task, null_start if given else start, null_start, constant, names))
     else:
         start = _feasible(task, start, null_start, constant, names)
         result = task.minimise(start, expected=True, tol=1e-2, falling=True)
@@ -164,6 +169,7 @@ def _estimate(
         result = task.minimise(result.params, falling=True)
     if not np.isfinite(result.decrement):
         _refuse_nonfinite_columns(engine, names)
+    converged, reason = _verdict(engine, loss, result, events / weight)
     observed = result.sums.hessian
     information = observed if loss.curvature_is_expected else task.evaluator(expected=True)(result.params).hessian
     factor = Cholesky(observed)
@@ -179,10 +185,43 @@ def _estimate(
         n_iter=steps + result.n_iter,
         n_passes=task.passes,
         decrement=result.decrement,
-        converged=result.converged,
+        converged=converged,
         positive_definite=factor.positive,
-        reason=result.reason,
+        reason=reason,
     )
+
+
+def _verdict(engine: Engine, loss: Loss, result: SolverResult, rate: float) -> tuple[bool, str]:
+    """Say whether the iteration has ended at a solution, and why not.
+
+    On the way to infinity the decrement vanishes too; but the last step still moves the linear predictor, or hardly any
+    information is left.
+    """
+    if not result.converged:
+        edge = " (it may lie at the end of the support, where the log loss is not smooth)"
+        stuck = result.reason.startswith("no step") and loss.is_likelihood and np.isfinite(loss.link.support).any()
+        return False, result.reason + (edge if stuck else "")
+    if result.n_iter > MANY_STEPS or (np.abs(result.step) > GROWING * np.abs(result.params)).any():
+        moved = engine.reduce(ArraySum(lambda block: ((_used_rows(block) @ result.step) ** 2).sum()))
+        if moved > GROWING**2 or (information_left(engine, loss, result.sums.hessian, rate) < VANISHED).any():
+            return False, "the coefficients grow without bound while the loss hardly falls, as they do under separation"
+    return True, result.reason
+
+
+def information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> NDArray:
+    """Return the information on each column, as a share of that in the null model of the given event rate."""
+    null = loss.expected_curvature_at(loss.link.at(np.atleast_1d(loss.link(rate))))
+
+    def squares(block: Block) -> NDArray:
+        weight = block.weight
+        return np.einsum("ij,ij->j", block.X, block.X) if weight is None else weight @ block.X**2
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.diagonal(information) / (engine.reduce(ArraySum(squares)) * null)
+
+
+def _used_rows(block: Block) -> NDArray:
+    return block.X if block.weight is None else block.X[block.weight > 0]
 
 
 class _Task:
@@ -232,14 +271,18 @@ def totals(engine: Engine) -> tuple[float, float]:
     """Return the sum of the weights and of the weighted outcomes, or say what is wrong with them."""
 
     def count(block: Block) -> NDArray:
-        weight = block.weight
+        weight, y = block.weight, block.y
         if weight is None:
-            return np.array([len(block.y), block.y.sum(), 0.0, (~np.isfinite(block.y)).sum()])
-        return np.array([weight.sum(), weight @ block.y, (~(weight >= 0)).sum(), (~np.isfinite(block.y)).sum()])
+            return np.array([len(y), y.sum(), 0.0, _outside_unit_interval(y)])
+        used = weight > 0
+        events = np.where(used, weight * y, 0.0).sum()
+        return np.array([weight.sum(), events, (~(weight >= 0)).sum(), _outside_unit_interval(y[used])])
 
     weight, events, bad_weights, bad_outcomes = engine.reduce(ArraySum(count)) if engine.n_rows else np.zeros(4)
     if bad_outcomes:
-        raise InvalidDataError(f"the outcome is missing or infinite in {bad_outcomes:.0f} rows; drop or impute them.")
+        raise InvalidDataError(
+            f"the outcome is missing or outside [0, 1] in {bad_outcomes:.0f} rows; drop those rows or recode them."
+        )
     if bad_weights or not np.isfinite(weight):
         raise InvalidDataError(f"weights must be finite and not negative; {bad_weights:.0f} rows have other weights.")
     if weight <= 0:
@@ -250,6 +293,10 @@ def totals(engine: Engine) -> tuple[float, float]:
             f"the outcome is {outcome} in every row with weight; a binary regression needs both outcomes."
         )
     return float(weight), float(events)
+
+
+def _outside_unit_interval(y: NDArray) -> int:
+    return int((~((y >= 0.0) & (y <= 1.0))).sum())
 
 
 def null_loss(weight: float, events: float) -> float:

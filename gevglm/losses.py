@@ -119,11 +119,11 @@ class Log(Loss):
 
     Notes
     -----
-    With reverse hazard :math:`r = F'/F`, hazard :math:`h = F'/(1 - F)` and :math:`c = F''/F'`, all finite far into the tails,
+    With reverse hazard :math:`r = F'/F` and hazard :math:`h = F'/(1 - F)`, both finite far into the tails,
 
     .. math::
 
-        \ell' = (1 - y) h - y r, \qquad \ell'' = y\, r (r - c) + (1 - y)\, h (h + c), \qquad
+        \ell' = (1 - y) h - y r, \qquad \ell'' = (1 - y)\, h (\ln h)' - y\, r (\ln r)', \qquad
         \mathrm{E}\,\ell'' = r h = \frac{F'^2}{F (1 - F)}.
     """
 
@@ -142,8 +142,7 @@ class Log(Loss):
         return (1.0 - y) * point.hazard - y * point.reverse_hazard
 
     def curvature_at(self, y: NDArray, point: Point) -> NDArray:
-        r, h, c = point.reverse_hazard, point.hazard, point.dlogpdf
-        return y * r * (r - c) + (1.0 - y) * h * (h + c)
+        return (1.0 - y) * point.hazard * point.dlog_hazard - y * point.reverse_hazard * point.dlog_reverse_hazard
 
     def expected_curvature_at(self, point: Point) -> NDArray:
         return point.reverse_hazard * point.hazard

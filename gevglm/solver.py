@@ -29,6 +29,8 @@ SLOPE_LOST = 0.9  # a step is long enough when the slope has fallen to this shar
 SLOPE_OVERSHOT = 0.25  # and not too long when it has not turned into more than this share
 ARMIJO = 1e-4
 TRIALS = 40
+LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
+NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,8 @@ class SolverResult:
     converged : bool
     reason : str
         Why the iteration ended, in words.
+    step : ndarray of shape (k,)
+        The last Newton step, taken if converged.
     """
 
     params: NDArray
@@ -55,6 +59,7 @@ class SolverResult:
     decrement: float
     converged: bool
     reason: str
+    step: NDArray
 
 
 def newton(
@@ -85,26 +90,30 @@ def newton(
     -------
     SolverResult
     """
+    with np.errstate(all="ignore"):
+        return _iterate(evaluate, start, search, tol**2 * scale, maxiter)
+
+
+def _iterate(evaluate: Evaluate, start: NDArray, search: Search, enough: float, maxiter: int) -> SolverResult:
     params, sums = start, evaluate(start)
-    decrement = np.inf
+    decrement, step = np.inf, np.zeros_like(start)
     for n_iter in range(maxiter + 1):
         if not _finite(sums):
-            return SolverResult(params, sums, n_iter, np.inf, False, "the loss is not finite at the starting values")
+            reason = "the loss is not finite at the starting values"
+            return SolverResult(params, sums, n_iter, np.inf, False, reason, step)
         step, decrement, damped = _newton_step(sums)
-        if decrement <= tol**2 * scale and not damped:
-            return SolverResult(
-                params + step, sums, n_iter, decrement, True, "the Newton decrement is below its tolerance"
-            )
+        if decrement <= enough and not damped:
+            reason = "the Newton decrement is below its tolerance"
+            return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
         if n_iter == maxiter:
             break
         found = search(evaluate, params, sums, step)
-        if found is None:
-            return SolverResult(
-                params, sums, n_iter, decrement, False, "no step along the Newton direction improves the fit"
-            )
+        if found is None or (np.abs(found[0] * step) <= NEGLIGIBLE * np.abs(params)).all():
+            reason = "no step along the Newton direction improves the fit"
+            return SolverResult(params, sums, n_iter, decrement, False, reason, step)
         length, sums = found
         params = params + length * step
-    return SolverResult(params, sums, maxiter, decrement, False, f"{maxiter} iterations were not enough")
+    return SolverResult(params, sums, maxiter, decrement, False, f"{maxiter} iterations were not enough", step)
 
 
 def slope_search(
@@ -118,7 +127,7 @@ def slope_search(
     start_slope = float(sums.gradient @ step)
     low, slope_low, high, slope_high = 0.0, start_slope, np.inf, np.inf
     length, best = 1.0, None
-    for _ in range(TRIALS):
+    for trials in range(1, TRIALS + 1):
         trial = evaluate(params + length * step)
         slope = float(trial.gradient @ step) if _finite(trial) else np.inf
         if slope <= -SLOPE_OVERSHOT * start_slope:
@@ -128,7 +137,10 @@ def slope_search(
             low, slope_low = length, slope
         else:
             high, slope_high = length, slope
-        length = _between(low, slope_low, high, slope_high)
+        if low == 0.0 and trials >= LINEAR_TRIALS:
+            length = high * 10.0 ** -(2 ** (trials - LINEAR_TRIALS))
+        else:
+            length = _between(low, slope_low, high, slope_high)
     return best
 
 
@@ -151,6 +163,8 @@ def _between(low: float, slope_low: float, high: float, slope_high: float) -> fl
     """Return the next trial length: longer while nothing brackets zero, else interpolated inside the bracket."""
     if np.isinf(high):
         return 4.0 * low
+    if high > 100.0 * low > 0.0:
+        return float(np.sqrt(low * high))
     share = slope_low / (slope_low - slope_high) if np.isfinite(slope_high) else 0.25
     return low + min(max(share, 0.05), 0.95) * (high - low)
 

@@ -60,7 +60,7 @@ def upper_gamma(a: float, t: ArrayLike) -> NDArray:
     """
     t = np.asarray(t, dtype=float)
     value = np.empty_like(t)
-    small = t <= SERIES_LIMIT
+    small = ~(t > SERIES_LIMIT)
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         value[small] = _upper_gamma_small(a, t[small])
         value[~small] = _upper_gamma_large(a, t[~small])
@@ -101,7 +101,7 @@ def gamma_deficit(a: float, t: ArrayLike) -> NDArray:
     """
     t = np.asarray(t, dtype=float)
     value = np.empty_like(t)
-    small = t <= SERIES_LIMIT
+    small = ~(t > SERIES_LIMIT)
     with np.errstate(divide="ignore", over="ignore", under="ignore", invalid="ignore"):
         value[small] = _deficit_small(a, t[small])
         large = t[~small]
@@ -139,7 +139,7 @@ def _upper_gamma_large(a: float, t: NDArray) -> NDArray:
         return (a - 1.0) * _upper_gamma_large(a - 1.0, t) + t ** (a - 1.0) * np.exp(-t)
     if t.size == 0:
         return np.empty_like(t)
-    terms = 12 + math.ceil(100.0 / np.nanmin(t))
+    terms = 12 + math.ceil(100.0 / t.min())
     fraction = t + (2 * terms + 1 - a)
     for j in range(terms, 0, -1):
         fraction = t + (2 * j - 1 - a) - j * (j - a) / fraction

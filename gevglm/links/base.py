@@ -41,6 +41,8 @@ class Point:
         :math:`\ln F(v)` and :math:`\ln(1 - F(v))`.
     reverse_hazard, hazard : ndarray
         :math:`F'/F` and :math:`F'/(1 - F)`.
+    dlog_reverse_hazard, dlog_hazard : ndarray
+        Derivatives of their logarithms, :math:`c - F'/F` and :math:`c + F'/(1 - F)` with :math:`c = F''/F'`.
     """
 
     v: NDArray
@@ -69,6 +71,14 @@ class Point:
     @cached_property
     def hazard(self) -> NDArray:
         return self.pdf / self.sf
+
+    @cached_property
+    def dlog_reverse_hazard(self) -> NDArray:
+        return self.dlogpdf - self.reverse_hazard
+
+    @cached_property
+    def dlog_hazard(self) -> NDArray:
+        return self.dlogpdf + self.hazard
 
 
 class MirroredPoint(Point):
@@ -116,6 +126,14 @@ class MirroredPoint(Point):
     @property
     def hazard(self) -> NDArray:
         return self.point.reverse_hazard
+
+    @cached_property
+    def dlog_reverse_hazard(self) -> NDArray:
+        return -self.point.dlog_hazard
+
+    @cached_property
+    def dlog_hazard(self) -> NDArray:
+        return -self.point.dlog_reverse_hazard
 
     @cached_property
     def dcdf_dxi(self) -> NDArray:
@@ -179,7 +197,7 @@ class BinaryLink(CDFLink):
 
     def deriv(self, p: ArrayLike) -> NDArray:
         r"""Return :math:`dv/dp = 1/F'`."""
-        return self._lift(p, lambda q: 1.0 / self._from(q).pdf, self.deriv2)
+        return self._lift(p, lambda q: 1.0 / np.maximum(self._from(q).pdf, np.finfo(float).tiny), self.deriv2)
 
     def deriv2(self, p: ArrayLike) -> NDArray:
         r"""Return :math:`d^2v/dp^2 = -F''/F'^3`."""
@@ -209,11 +227,12 @@ class BinaryLink(CDFLink):
     def _lift(x, function, derivative):
         """Apply a real function of arrays to any input, with a first-order continuation to complex steps."""
         x = np.asarray(x)
+        real = np.atleast_1d(x.real).astype(float)
         with np.errstate(all="ignore"):
-            value = function(np.atleast_1d(x.real).astype(float)).reshape(x.shape)[()]
+            value = function(real)
             if np.iscomplexobj(x):
-                value = value + 1j * x.imag * derivative(x.real)
-        return value
+                value = value + 1j * np.atleast_1d(x.imag) * derivative(real)
+        return value.reshape(x.shape)[()]
 
     def _from(self, p: NDArray) -> Point:
         return self.at_probability(probabilities(p))

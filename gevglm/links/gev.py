@@ -25,11 +25,14 @@ from numpy.typing import NDArray
 
 from gevglm.exceptions import InvalidOptionError
 from gevglm.links.base import BinaryLink, MirroredPoint, Point
-from gevglm.special import SERIES_LIMIT, deficit_constant, gamma_deficit, upper_gamma
+from gevglm.special import SERIES_LIMIT, deficit_constant, gamma_deficit, gamma_excess, upper_gamma
 
 SMALLEST_SHAPE = 2.0**-1000
 LARGEST_SHAPE = 5.0
+LARGEST_LOG_HAZARD = 350.0  # of the reverse hazard, whose square must stay finite
+VANISHED = 1e-290  # a t that may have lost digits to underflow
 _SHAPE_SERIES = np.array([(-1.0) ** j * (j + 1) / (j + 2) for j in range(18)])
+_EXCESS_SERIES = np.array([1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000])
 
 
 class GEVPoint(Point):
@@ -64,7 +67,9 @@ class GEVPoint(Point):
 
     @cached_property
     def dlogpdf(self) -> NDArray:
-        return self._inside((self.t - (1.0 + self.xi)) * np.exp(self.xi * self.log_t))
+        log_t = self._capped_log_t
+        above_mode = np.where(np.abs(log_t) < 0.5, np.expm1(log_t) - self.xi, np.exp(log_t) - (1.0 + self.xi))
+        return self._inside(above_mode * np.exp(self.xi * log_t))
 
     @cached_property
     def d2logpdf(self) -> NDArray:
@@ -76,15 +81,41 @@ class GEVPoint(Point):
 
     @cached_property
     def log_sf(self) -> NDArray:
-        return np.log(self.sf)
+        return np.where(self.t < 0.5, self.log_t + np.log(self._sf_over_t), np.log1p(-self.cdf))
 
     @cached_property
     def reverse_hazard(self) -> NDArray:
-        return self._inside(np.exp((1.0 + self.xi) * self.log_t))
+        return self._inside(np.exp((1.0 + self.xi) * self._capped_log_t))
 
     @cached_property
     def hazard(self) -> NDArray:
-        return self._inside(np.exp((1.0 + self.xi) * self.log_t) / np.expm1(self.t))
+        return self._inside(np.exp(self.xi * self.log_t - self.t) / self._sf_over_t)
+
+    @cached_property
+    def dlog_reverse_hazard(self) -> NDArray:
+        r""":math:`-(1 + \xi) t^\xi`."""
+        return self._inside(-(1.0 + self.xi) * np.exp(self.xi * self._capped_log_t))
+
+    @cached_property
+    def dlog_hazard(self) -> NDArray:
+        r""":math:`t^\xi (t/(1 - e^{-t}) - 1 - \xi)`; the excess over 1 by its Bernoulli series for small t."""
+        log_t = self._capped_log_t
+        t = np.exp(log_t)
+        excess = t / -np.expm1(-t) - 1.0
+        small = t < 0.25
+        s = t[small]
+        excess[small] = 0.5 * s + s**2 * np.polynomial.polynomial.polyval(s**2, _EXCESS_SERIES)
+        return self._inside((excess - self.xi) * np.exp(self.xi * log_t))
+
+    @cached_property
+    def _capped_log_t(self) -> NDArray:
+        """Log t where the reverse hazard and its square are finite, so that no row adds zero times infinity."""
+        return np.minimum(self.log_t, LARGEST_LOG_HAZARD / (1.0 + abs(self.xi)))
+
+    @cached_property
+    def _sf_over_t(self) -> NDArray:
+        """(1 - F)/t, which is 1 where t has underflown."""
+        return np.where(self.t > 0.0, -np.expm1(-self.t) / np.minimum(self.t, 1e300), 1.0)
 
     @cached_property
     def dcdf_dxi(self) -> NDArray:
@@ -133,7 +164,7 @@ class GEV(BinaryLink):
 
     def __init__(self, xi: float):
         self.xi = checked_shape(xi)
-        self._shape = self.xi if abs(self.xi) > SMALLEST_SHAPE else SMALLEST_SHAPE
+        self._shape = self.xi or SMALLEST_SHAPE
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -141,6 +172,8 @@ class GEV(BinaryLink):
 
     @property
     def support(self) -> tuple[float, float]:
+        if self.xi == 0.0:
+            return (-np.inf, np.inf)
         end = -1.0 / self._shape
         return (end, np.inf) if self._shape > 0 else (-np.inf, end)
 
@@ -167,8 +200,11 @@ class GEV(BinaryLink):
         return GEVPoint(self.xi, np.expm1(-self._shape * log_t) / self._shape, log_t)
 
     def integral_cdf(self, v: NDArray) -> NDArray:
-        beyond = np.maximum(v - self.support[1], 0.0)
-        return upper_gamma(-self.xi, self._t(v)) + beyond
+        # where t is too small to be told from zero, and above the support, Gamma(-xi, t) is linear in v
+        v = np.asarray(v, dtype=float)
+        t = self._t(v)
+        value = upper_gamma(-self.xi, t)
+        return np.where(t < VANISHED, v + gamma_excess(-self.xi), value) if self.xi < 1.0 else value
 
     def integral_sf(self, v: NDArray) -> NDArray:
         # for large t, and below the support, from (t^-xi - 1)/xi = v without forming t
@@ -265,4 +301,4 @@ def checked_shape(xi: float) -> float:
             f"xi={value:g} is not usable: it must be finite and between {-LARGEST_SHAPE:g} and {LARGEST_SHAPE:g} "
             "(data rarely support values outside [-1, 1.5])."
         )
-    return value
+    return value if abs(value) > SMALLEST_SHAPE else 0.0

@@ -33,7 +33,7 @@ class LogitPoint(Point):
 
     @cached_property
     def dlogpdf(self) -> NDArray:
-        return self.sf - self.cdf
+        return -np.tanh(0.5 * self.v)
 
     @cached_property
     def d2logpdf(self) -> NDArray:
@@ -54,6 +54,14 @@ class LogitPoint(Point):
     @property
     def hazard(self) -> NDArray:
         return self.cdf
+
+    @cached_property
+    def dlog_reverse_hazard(self) -> NDArray:
+        return -self.cdf
+
+    @property
+    def dlog_hazard(self) -> NDArray:
+        return self.sf
 
 
 class Logit(BinaryLink):
@@ -115,6 +123,21 @@ class ProbitPoint(Point):
     @cached_property
     def hazard(self) -> NDArray:
         return _SQRT_2_OVER_PI / erfcx(self.v / _SQRT_2)
+
+    @cached_property
+    def dlog_reverse_hazard(self) -> NDArray:
+        return -_excess_of_mills(self.reverse_hazard, -self.v)
+
+    @cached_property
+    def dlog_hazard(self) -> NDArray:
+        return _excess_of_mills(self.hazard, self.v)
+
+
+def _excess_of_mills(hazard: NDArray, v: NDArray) -> NDArray:
+    """The normal hazard minus v, which cancel in the upper tail: there by their asymptotic series."""
+    w = 1.0 / np.maximum(v, 1.0) ** 2
+    tail = (1.0 - w * (2.0 - w * (10.0 - w * (74.0 - 706.0 * w)))) / np.maximum(v, 1.0)
+    return np.where(v > 100.0, tail, hazard - v)
 
 
 class Probit(BinaryLink):

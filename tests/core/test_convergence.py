@@ -109,6 +109,18 @@ def test_unit_steps_fail_on_most_problems_at_shape_minus_one_where_ours_do_not()
     assert np.mean(theirs) < 0.5
 
 
+def test_unit_steps_fail_without_clipping_too_where_the_tail_is_heavy():
+    rng = np.random.default_rng(1)
+    link = GEVc(1.5)
+    ours, theirs = [], []
+    for _ in range(40):
+        X, y = random_problem(rng)
+        ours.append(solved(X, y, link, estimate(MemoryEngine(X, y), Canonical(link), constant=0).params))
+        theirs.append(solved(X, y, link, algorithm_1(X, y, link, clip=1e-12)))
+    assert all(ours)
+    assert np.mean(theirs) < 0.8
+
+
 @pytest.mark.parametrize("xi", [-1.0, -0.2567, 0.0, 0.5, 1.5])
 def test_the_canonical_fit_does_not_depend_on_the_start(xi):
     rng = np.random.default_rng(3)

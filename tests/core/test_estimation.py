@@ -228,14 +228,15 @@ def test_too_few_iterations_are_reported(rows, loss):
 
 
 @pytest.mark.parametrize(
-    "loss", [Log(Logit()), Log(Probit()), Canonical(Logit()), Canonical(GEV(0.3)), Canonical(GEVc(-0.3))], ids=repr
+    "loss",
+    [Log(Logit()), Log(Probit()), Canonical(Probit()), Canonical(GEV(0.3)), Canonical(GEV(0.5)), Canonical(GEVc(-0.3))],
+    ids=repr,
 )
-def test_separated_data_end_without_loss_or_without_convergence(loss):
+def test_separated_data_are_never_called_converged(loss):
     X = np.column_stack([np.ones(40), np.linspace(-1, 1, 40)])
     y = (X[:, 1] > 0).astype(float)
     found = fit(X, y, loss)
-    left = loss.value(y, X @ found.params).sum()
-    assert not found.converged or left < 1e-5
+    assert not found.converged
     assert (loss.link.inverse(X @ found.params) > 0.5).tolist() == (y > 0.5).tolist()
 
 
@@ -246,6 +247,32 @@ def test_a_penalty_makes_separated_data_estimable():
         found = fit(X, y, loss, penalty=Penalty(1.0, np.array([0.0, 1.0])))
         assert found.converged
         assert np.abs(found.params).max() < 10
+
+
+def test_quasi_separated_data_are_never_called_converged():
+    rng = np.random.default_rng(2)
+    flag = np.repeat([0.0, 1.0], [80, 20])
+    X = np.column_stack([np.ones(100), rng.standard_normal(100), flag])
+    y = ((rng.random(100) < 0.4) | (flag > 0)).astype(float)
+    for loss in (Log(Logit()), Canonical(GEV(0.5)), Log(CLogLog())):
+        assert not fit(X, y, loss).converged
+
+
+@pytest.mark.parametrize(
+    ("loss", "constant"),
+    [
+        (Canonical(GEV(0.2)), -3.0),
+        (Log(Logit()), 50.0),
+        (Log(Logit()), -50.0),
+        (Canonical(Probit()), 50.0),
+        (Log(CLogLog()), 50.0),
+    ],
+    ids=repr,
+)
+def test_starting_values_beyond_all_curvature_do_not_change_the_fit(rows, loss, constant):
+    found = fit(*rows, loss, start=[constant, 0.0, 0.0, 0.0])
+    assert found.converged
+    assert_allclose(found.params, fit(*rows, loss).params, rtol=1e-8)
 
 
 # -- bad input -------------------------------------------------------------------------------
@@ -326,8 +353,20 @@ def test_missing_outcomes_are_refused_with_their_number(rows):
     X, y = rows
     y = y.copy()
     y[:3] = np.nan, np.inf, np.nan
-    with pytest.raises(InvalidDataError, match="missing or infinite in 3 rows"):
+    with pytest.raises(InvalidDataError, match=r"missing or outside \[0, 1\] in 3 rows"):
         fit(X, y, Log(Logit()))
+
+
+def test_outcomes_outside_the_unit_interval_are_refused(rows):
+    with pytest.raises(InvalidDataError, match=r"outside \[0, 1\]"):
+        fit(rows[0], 2.0 * rows[1], Log(Logit()))
+
+
+def test_an_outcome_missing_in_a_row_without_weight_is_no_matter(rows):
+    X, y = rows
+    missing = np.where(np.arange(len(y)) == 0, np.nan, y)
+    weight = (np.arange(len(y)) > 0).astype(float)
+    assert_allclose(fit(X, missing, Log(Logit()), freq=weight).params, fit(X[1:], y[1:], Log(Logit())).params)
 
 
 def test_columns_that_are_not_finite_are_named(rows):

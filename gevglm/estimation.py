@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +16,7 @@ from gevglm.exceptions import CollinearityError, InvalidDataError, SupportError,
 from gevglm.linalg import COLLINEAR, Cholesky, dependent_columns, one_blas_thread, weighted_gram
 from gevglm.losses import Canonical, Loss
 from gevglm.reducers import ArraySum, LossSums, NewtonSums
-from gevglm.solver import Evaluate, SolverResult, newton, slope_search, value_search
+from gevglm.solver import Evaluate, SolverResult, newton, residual_search, slope_search, value_search
 
 EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
 GROWING = 1e-3  # relative change of a coefficient, and change of a linear predictor, too large for a last step
@@ -24,8 +26,19 @@ THINNEST = 16  # the part is never less than one block in this many
 SHIFTS = 60
 
 
+class Penalty(Protocol):
+    """A function of the coefficients that is added to the loss."""
+
+    def added_to(self, sums: NewtonSums, params: NDArray) -> NewtonSums:
+        """Return the sums of loss plus penalty."""
+
+    @property
+    def curvature(self) -> NDArray:
+        """Second derivative by each coefficient, at zero."""
+
+
 @dataclass(frozen=True)
-class Penalty:
+class Ridge:
     r"""Ridge penalty :math:`\frac{\alpha}{2} \sum_j d_j b_j^2`.
 
     Attributes
@@ -38,13 +51,25 @@ class Penalty:
     alpha: float
     columns: NDArray
 
+    @property
+    def curvature(self) -> NDArray:
+        return self.alpha * self.columns
+
     def added_to(self, sums: NewtonSums, params: NDArray) -> NewtonSums:
-        """Return the sums of loss plus penalty."""
-        pull = self.alpha * self.columns
-        sums.gradient += pull * params
-        sums.hessian[np.diag_indices_from(sums.hessian)] += pull
-        sums.value += 0.5 * float(pull @ params**2)
+        sums.gradient += self.curvature * params
+        sums.hessian[np.diag_indices_from(sums.hessian)] += self.curvature
+        sums.value += 0.5 * float(self.curvature @ params**2)
         return sums
+
+
+class Adjustment(Protocol):
+    """What bias reduction takes from the gradient of a loss; see :mod:`gevglm.bias`."""
+
+    def has_objective(self, loss: Loss) -> bool:
+        """Whether the adjusted gradient is one, that is, whether there is a penalised loss."""
+
+    def adjust(self, engine: Engine, loss: Loss, params: NDArray, sums: NewtonSums, inverse: NDArray) -> None:
+        """Change gradient and value in place; `sums` holds the expected information, `inverse` its inverse."""
 
 
 @dataclass(frozen=True)
@@ -91,12 +116,13 @@ def estimate(
     *,
     constant: int | None = None,
     penalty: Penalty | None = None,
+    adjustment: Adjustment | None = None,
     start: NDArray | None = None,
     tol: float = 1e-8,
     maxiter: int = 100,
     names: Sequence[str] | None = None,
 ) -> Estimate:
-    """Minimise a loss over the rows of an engine.
+    """Minimise a loss over the rows of an engine, or find the root of its adjusted gradient.
 
     Parameters
     ----------
@@ -105,6 +131,8 @@ def estimate(
     constant : int, optional
         The column of ones, if there is one.
     penalty : Penalty, optional
+    adjustment : Adjustment, optional
+        Bias reduction.
     start : ndarray of shape (k,), optional
         Starting values; by default those of the model with the constant only.
     tol : float
@@ -130,24 +158,28 @@ def estimate(
     Convex losses take Newton steps with a search on slopes. The log loss of other links starts from the canonical fit where that is
     feasible, takes Fisher-scoring steps that keep the loss finite and falling, and ends with Newton steps. Where there are
     events enough, a part of the rows gives the starting values.
+
+    Adjusted gradients take Fisher-scoring steps, with a search on the penalised loss where there is one and on the size of the
+    adjusted gradient elsewhere.
     """
     with one_blas_thread():
-        return _estimate(engine, loss, constant, penalty, start, tol, maxiter, names)
+        weight, events = totals(engine)
+        task = _Task(engine, loss, penalty, tol, null_loss(weight, events), maxiter)
+        null_start = null_coefficients(loss, engine.n_cols, constant, events / weight)
+        find = _minimum if adjustment is None else partial(_root, adjustment)
+        return find(task, start, null_start, constant, weight, events, names)
 
 
-def _estimate(
-    engine: Engine,
-    loss: Loss,
-    constant: int | None,
-    penalty: Penalty | None,
+def _minimum(
+    task: _Task,
     start: NDArray | None,
-    tol: float,
-    maxiter: int,
+    null_start: NDArray,
+    constant: int | None,
+    weight: float,
+    events: float,
     names: Sequence[str] | None,
 ) -> Estimate:
-    weight, events = totals(engine)
-    task = _Task(engine, loss, penalty, tol, null_loss(weight, events), maxiter)
-    null_start = null_coefficients(loss, engine.n_cols, constant, events / weight)
+    engine, loss, penalty = task.engine, task.loss, task.penalty
     given = start is not None
     if given:
         start = np.asarray(start, dtype=float)
@@ -160,7 +192,7 @@ def _estimate(
     if loss.convex:
         result = task.minimise(start)
         # starting values may lie where there is no curvature, or (from a part of the rows) outside the support of the rest
-        if not np.isfinite(result.decrement) or (given and not result.converged and maxiter > 0):
+        if not np.isfinite(result.decrement) or (given and not result.converged and task.maxiter > 0):
             result = task.minimise(_feasible(task, null_start if given else start, null_start, constant, names))
     else:
         start = _feasible(task, start, null_start, constant, names)
@@ -188,6 +220,55 @@ def _estimate(
         converged=converged,
         positive_definite=factor.positive,
         reason=reason,
+    )
+
+
+def _root(
+    adjustment: Adjustment,
+    task: _Task,
+    start: NDArray | None,
+    null_start: NDArray,
+    constant: int | None,
+    weight: float,
+    events: float,
+    names: Sequence[str] | None,
+) -> Estimate:
+    """The root of an adjusted gradient, by Fisher scoring."""
+    engine, loss = task.engine, task.loss
+    if start is None:
+        start = task.start_from_part(null_start, weight, events) if loss.convex else null_start
+    start = _feasible(task, np.asarray(start, dtype=float), null_start, constant, names)
+    falling = adjustment.has_objective(loss)
+    evaluate = task.adjusted(adjustment)
+    search = value_search if falling else residual_search
+    result = newton(
+        evaluate,
+        start,
+        search=search,
+        tol=0.1 * task.tol,
+        scale=max(1.0, task.scale),
+        maxiter=task.maxiter,
+        extrapolate=True,
+    )
+    if not np.isfinite(result.decrement):
+        _refuse_nonfinite_columns(engine, names)
+    information = result.sums.hessian
+    factor = Cholesky(information)
+    if factor.smallest_pivot < COLLINEAR:
+        _refuse_collinear_columns(engine, None, names)
+    return Estimate(
+        params=result.params,
+        information=information,
+        inverse_information=factor.inverse(),
+        observed=information,
+        weight=weight,
+        events=events,
+        n_iter=result.n_iter,
+        n_passes=task.passes,
+        decrement=result.decrement,
+        converged=result.converged,
+        positive_definite=factor.positive,
+        reason=result.reason,
     )
 
 
@@ -224,6 +305,14 @@ def _used_rows(block: Block) -> NDArray:
     return block.X if block.weight is None else block.X[block.weight > 0]
 
 
+def objective(
+    engine: Engine, loss: Loss, *, penalty: Penalty | None = None, adjustment: Adjustment | None = None
+) -> Evaluate:
+    """Return what :func:`estimate` minimises: value, gradient and second derivative as a function of the coefficients."""
+    task = _Task(engine, loss, penalty, 1e-8, 1.0, 100)
+    return task.evaluator(value=True) if adjustment is None else task.adjusted(adjustment)
+
+
 class _Task:
     """A loss on an engine, with a count of the passes over its rows."""
 
@@ -241,6 +330,21 @@ class _Task:
             self.passes += 1
             sums = self.engine.reduce(LossSums(self.loss, params, expected=expected, value=value))
             return sums if self.penalty is None else self.penalty.added_to(sums, params)
+
+        return evaluate
+
+    def adjusted(self, adjustment: Adjustment) -> Evaluate:
+        plain = self.evaluator(expected=True, value=adjustment.has_objective(self.loss))
+
+        def evaluate(params: NDArray) -> NewtonSums:
+            sums = plain(params)
+            factor = Cholesky(sums.hessian)
+            if sums.feasible and factor.positive:
+                self.passes += 1
+                adjustment.adjust(self.engine, self.loss, params, sums, factor.inverse())
+            else:
+                sums.feasible = False
+            return sums
 
         return evaluate
 
@@ -354,7 +458,7 @@ def _refuse_nonfinite_columns(engine: Engine, names: Sequence[str] | None) -> No
 def _refuse_collinear_columns(engine: Engine, penalty: Penalty | None, names: Sequence[str] | None) -> None:
     gram = engine.reduce(ArraySum(lambda block: weighted_gram(block.X, _ones_where_used(block))))
     if penalty is not None:
-        gram[np.diag_indices_from(gram)] += penalty.alpha * penalty.columns
+        gram[np.diag_indices_from(gram)] += penalty.curvature
     dependent = dependent_columns(gram)
     if dependent:
         labels = [str(names[j]) if names is not None else f"column {j}" for j in dependent]

@@ -6,6 +6,7 @@ The solver knows nothing of links or losses. It is handed a function that evalua
 * :func:`slope_search` for convex objectives needs gradients only: the slope along the step is monotone, so the
   step is long enough and not too long when the slope has lost part of its size.
 * :func:`value_search` for the others demands that the objective falls (Armijo).
+* :func:`residual_search`, for equations that are no gradient, demands that the next step gets shorter.
 
 The iteration has converged when the Newton decrement :math:`g' H^{-1} g`, the squared distance to the solution in
 units of standard errors, is at most ``tol**2 * scale``; the last step is then taken without looking again.
@@ -30,6 +31,7 @@ SLOPE_OVERSHOT = 0.25  # and not too long when it has not turned into more than 
 ARMIJO = 1e-4
 TRIALS = 40
 LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
+NEAR = 0.01  # decrement from which the last steps foretell the next ones
 NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
 
 
@@ -70,6 +72,7 @@ def newton(
     tol: float = 1e-8,
     scale: float = 1.0,
     maxiter: int = 100,
+    extrapolate: bool = False,
 ) -> SolverResult:
     """Minimise by damped Newton steps.
 
@@ -80,21 +83,25 @@ def newton(
     start : ndarray of shape (k,)
         A feasible point.
     search : callable
-        :func:`slope_search` or :func:`value_search`.
+        :func:`slope_search`, :func:`value_search` or :func:`residual_search`.
     tol, scale : float
         Converged when the decrement is at most ``tol**2 * scale``.
     maxiter : int
         Largest number of steps.
+    extrapolate : bool
+        Learn from the last steps, where the Hessian is not the derivative of the gradient (see :class:`Extrapolation`).
 
     Returns
     -------
     SolverResult
     """
     with np.errstate(all="ignore"):
-        return _iterate(evaluate, start, search, tol**2 * scale, maxiter)
+        return _iterate(evaluate, start, search, tol**2 * scale, maxiter, Extrapolation() if extrapolate else None)
 
 
-def _iterate(evaluate: Evaluate, start: NDArray, search: Search, enough: float, maxiter: int) -> SolverResult:
+def _iterate(
+    evaluate: Evaluate, start: NDArray, search: Search, enough: float, maxiter: int, past: Extrapolation | None
+) -> SolverResult:
     params, sums = start, evaluate(start)
     decrement, step = np.inf, np.zeros_like(start)
     for n_iter in range(maxiter + 1):
@@ -107,13 +114,46 @@ def _iterate(evaluate: Evaluate, start: NDArray, search: Search, enough: float, 
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
         if n_iter == maxiter:
             break
-        found = search(evaluate, params, sums, step)
+        found, direction = None, step
+        if past is not None and decrement < NEAR:
+            step = past.extrapolated(params, direction)
+            found = search(evaluate, params, sums, step) if step is not direction else None
+        if found is None:
+            step = direction
+            found = search(evaluate, params, sums, step)
         if found is None or (np.abs(found[0] * step) <= NEGLIGIBLE * np.abs(params)).all():
             reason = "no step along the Newton direction improves the fit"
             return SolverResult(params, sums, n_iter, decrement, False, reason, step)
         length, sums = found
         params = params + length * step
     return SolverResult(params, sums, maxiter, decrement, False, f"{maxiter} iterations were not enough", step)
+
+
+class Extrapolation:
+    """Anderson's extrapolation of steps that shrink by a constant factor only.
+
+    Fisher-scoring steps on an adjusted gradient leave out a part of its derivative. The last few steps tell what that part
+    does: the combination of them with the smallest remainder is where the iteration is heading.
+    """
+
+    MEMORY = 5
+
+    def __init__(self) -> None:
+        self._points: list[NDArray] = []
+        self._steps: list[NDArray] = []
+
+    def extrapolated(self, params: NDArray, step: NDArray) -> NDArray:
+        """Remember a point and its step; return the step to take from there."""
+        self._points = [*self._points[-self.MEMORY :], params]
+        self._steps = [*self._steps[-self.MEMORY :], step]
+        if len(self._points) < 3:
+            return step
+        moved, changed = np.diff(self._points, axis=0).T, np.diff(self._steps, axis=0).T
+        scale = np.abs(changed).max(axis=1, keepdims=True)
+        scale[scale == 0.0] = 1.0
+        share = np.linalg.lstsq(changed / scale, step / scale[:, 0], rcond=1e-10)[0]
+        better = step - (moved + changed) @ share
+        return better if np.isfinite(better).all() else step
 
 
 def slope_search(
@@ -149,6 +189,8 @@ def value_search(
 ) -> tuple[float, NewtonSums] | None:
     """Find a step length by halving until the objective falls enough (Armijo), up to rounding."""
     slope = float(sums.gradient @ step)
+    if slope > 0.0:
+        return None
     rounding = 8.0 * np.finfo(float).eps * abs(sums.value)
     length = 1.0
     for _ in range(TRIALS):
@@ -156,6 +198,20 @@ def value_search(
         if _finite(trial) and trial.value <= sums.value + ARMIJO * length * slope + rounding:
             return length, trial
         length *= 0.5 if _finite(trial) else 0.25
+    return None
+
+
+def residual_search(
+    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
+) -> tuple[float, NewtonSums] | None:
+    """Find a step length by halving until the next step is shorter, in standard errors where it starts."""
+    decrement = _newton_step(sums)[1]
+    length = 1.0
+    for _ in range(TRIALS):
+        trial = evaluate(params + length * step)
+        if _finite(trial) and _newton_step(trial)[1] < (1.0 - ARMIJO * length) * decrement:
+            return length, trial
+        length *= 0.5
     return None
 
 

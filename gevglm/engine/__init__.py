@@ -1,6 +1,6 @@
 """Engines: where the rows are. Nothing statistical lives here."""
 
-from gevglm.engine.base import Block, Engine, Reducer
+from gevglm.engine.base import Block, Engine, MappedEngine, Reducer
 from gevglm.engine.memory import MemoryEngine
 
-__all__ = ["Block", "Engine", "MemoryEngine", "Reducer"]
+__all__ = ["Block", "Engine", "MappedEngine", "MemoryEngine", "Reducer"]

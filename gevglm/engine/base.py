@@ -8,6 +8,7 @@ same bits whatever the engine and however many threads it has.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -95,3 +96,43 @@ class Engine(ABC):
     @abstractmethod
     def thin(self, every: int) -> Engine:
         """Return an engine over every `every`-th block, for starting values from part of the data."""
+
+
+class MappedEngine(Engine):
+    """An engine whose blocks are made from those of another: other columns, other outcomes, added rows.
+
+    Parameters
+    ----------
+    engine : Engine
+    transform : callable
+        From a block to a block.
+    n_cols : int
+        Columns of the new blocks.
+    """
+
+    def __init__(self, engine: Engine, transform: Callable[[Block], Block], n_cols: int):
+        self.engine = engine
+        self.transform = transform
+        self.n_rows = engine.n_rows
+        self.n_cols = n_cols
+
+    def reduce(self, reducer: Reducer[Partial]) -> Partial:
+        return self.engine.reduce(_MappedReducer(reducer, self.transform))
+
+    def thin(self, every: int) -> MappedEngine:
+        return MappedEngine(self.engine.thin(every), self.transform, self.n_cols)
+
+
+class _MappedReducer(Reducer):
+    def __init__(self, reducer: Reducer, transform: Callable[[Block], Block]):
+        self.reducer = reducer
+        self.transform = transform
+
+    def zero(self):
+        return self.reducer.zero()
+
+    def map(self, block: Block):
+        return self.reducer.map(self.transform(block))
+
+    def combine(self, total, part):
+        return self.reducer.combine(total, part)

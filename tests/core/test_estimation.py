@@ -4,7 +4,7 @@ import statsmodels.api as sm
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Penalty, estimate, null_coefficients, null_loss, totals
+from gevglm.estimation import Ridge, estimate, null_coefficients, null_loss, totals
 from gevglm.exceptions import CollinearityError, InvalidDataError, InvalidOptionError, SupportError
 from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit
 from gevglm.losses import Canonical, Log
@@ -186,7 +186,7 @@ def test_an_offset_takes_the_place_of_a_column(rows, loss):
 @pytest.mark.parametrize("columns", [[0.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 2.0, 0.0]])
 def test_ridge_solves_its_equation(rows, loss, columns):
     X, y = rows
-    penalty = Penalty(5.0, np.array(columns))
+    penalty = Ridge(5.0, np.array(columns))
     found = fit(X, y, loss, penalty=penalty)
     assert found.converged
     assert_allclose(score(X, y, loss, found.params) + 5.0 * penalty.columns * found.params, 0, atol=1e-8)
@@ -195,10 +195,10 @@ def test_ridge_solves_its_equation(rows, loss, columns):
 def test_ridge_shrinks_slopes_towards_zero_and_the_constant_to_the_null_model(rows):
     X, y = rows
     columns = np.array([0.0, 1, 1, 1])
-    norms = [np.linalg.norm(fit(X, y, Log(Logit()), penalty=Penalty(a, columns)).params[1:]) for a in (0, 1, 10, 1e8)]
+    norms = [np.linalg.norm(fit(X, y, Log(Logit()), penalty=Ridge(a, columns)).params[1:]) for a in (0, 1, 10, 1e8)]
     assert norms == sorted(norms, reverse=True)
     assert norms[-1] < 1e-5
-    strong = fit(X, y, Log(Logit()), penalty=Penalty(1e8, columns))
+    strong = fit(X, y, Log(Logit()), penalty=Ridge(1e8, columns))
     assert strong.params[0] == pytest.approx(Logit()(y.mean()), rel=1e-6)
 
 
@@ -244,7 +244,7 @@ def test_a_penalty_makes_separated_data_estimable():
     X = np.column_stack([np.ones(40), np.linspace(-1, 1, 40)])
     y = (X[:, 1] > 0).astype(float)
     for loss in (Log(Logit()), Canonical(GEV(0.3))):
-        found = fit(X, y, loss, penalty=Penalty(1.0, np.array([0.0, 1.0])))
+        found = fit(X, y, loss, penalty=Ridge(1.0, np.array([0.0, 1.0])))
         assert found.converged
         assert np.abs(found.params).max() < 10
 
@@ -310,7 +310,7 @@ def test_columns_that_vary_in_unused_rows_only_are_collinear(rows):
 
 def test_a_penalty_makes_collinear_columns_estimable(rows):
     X, y = rows
-    penalty = Penalty(1.0, np.array([0.0, 1, 1, 1, 1]))
+    penalty = Ridge(1.0, np.array([0.0, 1, 1, 1, 1]))
     found = fit(np.column_stack([X, X[:, 1]]), y, Log(Logit()), penalty=penalty)
     assert found.converged
     assert found.params[1] == pytest.approx(found.params[4], rel=1e-8)

@@ -1,0 +1,422 @@
+r"""Bias reduction: small samples and rare events, for every link and both losses.
+
+Maximum likelihood is biased away from zero by a term of order 1/n, and infinite under separation. The methods here
+subtract that bias by a change of the estimating equation :math:`s(b) = 0`. With :math:`q_i = x_i' C x_i`, C the model-based
+covariance of the coefficients and :math:`w_i` the weight of a row:
+
+===============  ==========================================================================================
+word             what is added to the score :math:`s(b)`
+===============  ==========================================================================================
+``mean``         log loss: :math:`\tfrac12 \sum h_i \frac{F''_i}{F'_i} x_i` with the leverage
+                 :math:`h_i = w_i \frac{F_i'^2}{F_i(1-F_i)} q_i` (Firth 1993, Kosmidis and Firth 2009);
+                 canonical loss: :math:`\tfrac12 \sum w_i F''_i q_i x_i`, because its score is linear in y
+``median``       the same, plus the information times u with
+                 :math:`u_j = \sum_i W_i e_i (x_i'c_j)^3 / c_{jj}` (Kenne Pagui, Salvan and Sartori 2017)
+``jeffreys``     :math:`a \sum h_i (\ln W_i)' x_i`, the gradient of :math:`a \ln |I(b)|`
+``logf``         :math:`m (\tfrac12 - \mathrm{expit}(b_j))`, the log-F(m, m) prior of every slope
+===============  ==========================================================================================
+
+``correction`` subtracts the estimated bias from the uncorrected estimate once; ``flic`` and ``flac`` (Puhr et al. 2017)
+repair the predicted risks, which ``mean`` pulls towards 1/2. Standard errors are those of the information at the
+estimates, as in brglm2; logistf inverts the information of augmented data and reports smaller ones.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from gevglm.covariance import Fitted, Nonrobust
+from gevglm.engine.base import Block, Engine, MappedEngine
+from gevglm.estimation import Estimate, Penalty, estimate, objective
+from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
+from gevglm.linalg import Cholesky
+from gevglm.links.base import Point
+from gevglm.losses import Loss
+from gevglm.reducers import ArraySum, LossSums, NewtonSums
+from gevglm.solver import Evaluate
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is to be estimated: rows, loss and how far to go.
+
+    Attributes
+    ----------
+    engine : Engine
+    loss : Loss
+    constant : int or None
+        The column of ones.
+    start : ndarray or None
+    tol : float
+    maxiter : int
+    names : sequence of str or None
+    """
+
+    engine: Engine
+    loss: Loss
+    constant: int | None = None
+    start: NDArray | None = None
+    tol: float = 1e-8
+    maxiter: int = 100
+    names: Sequence[str] | None = None
+
+    def estimate(self, **options: Any) -> Estimate:
+        """Minimise the loss; see :func:`gevglm.estimation.estimate`."""
+        return estimate(
+            self.engine,
+            self.loss,
+            constant=self.constant,
+            start=self.start,
+            tol=self.tol,
+            maxiter=self.maxiter,
+            names=self.names,
+            **options,
+        )
+
+
+class BiasReduction(ABC):
+    """A way to reduce the bias of the estimates.
+
+    Attributes
+    ----------
+    word : str
+        The word for it in :func:`gevglm.fit`.
+    title : str
+        What the summary calls it.
+    """
+
+    word: str
+    title: str
+
+    @abstractmethod
+    def estimate(self, problem: Problem) -> Estimate:
+        """Return the estimates."""
+
+    def refuse(self, loss: Loss, constant: int | None) -> None:
+        """Raise if the method is not defined for a loss or design."""
+
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray] | None:
+        """Return the function that the estimates minimise and its minimiser, or None if there is none."""
+        return None
+
+
+class Adjusted(BiasReduction):
+    """A method that adjusts the score; see :class:`gevglm.estimation.Adjustment`."""
+
+    def estimate(self, problem: Problem) -> Estimate:
+        return problem.estimate(adjustment=self)
+
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray] | None:
+        if not self.has_objective(problem.loss):
+            return None
+        return objective(problem.engine, problem.loss, adjustment=self), params
+
+    def has_objective(self, loss: Loss) -> bool:
+        return False
+
+    @abstractmethod
+    def adjust(self, engine: Engine, loss: Loss, params: NDArray, sums: NewtonSums, inverse: NDArray) -> None:
+        """Change gradient and value of the loss in place."""
+
+
+class MeanReduction(Adjusted):
+    """Mean bias reduction: Firth's method and its generalisation to every link and to the canonical loss."""
+
+    word = "mean"
+    title = "mean bias reduction (Firth)"
+
+    def has_objective(self, loss: Loss) -> bool:
+        return loss.link.canonical_is_log
+
+    def adjust(self, engine: Engine, loss: Loss, params: NDArray, sums: NewtonSums, inverse: NDArray) -> None:
+        covariance = inverse
+        if not loss.is_likelihood:
+            covariance = Nonrobust().matrix(Fitted(engine, loss, params, inverse, 0.0))
+
+        def shift(block: Block) -> NDArray:
+            point = loss.link.at(block.linear_predictor(params))
+            return np.dot(_mean_shift(loss, block, point, _quadratic(block.X, covariance)), block.X)
+
+        sums.gradient -= engine.reduce(ArraySum(shift))
+        if self.has_objective(loss):
+            sums.value -= 0.5 * _log_determinant(sums.hessian)
+
+
+class MedianReduction(Adjusted):
+    """Median bias reduction: each estimate is as often too large as too small, whatever the scale of its coefficient."""
+
+    word = "median"
+    title = "median bias reduction"
+
+    def refuse(self, loss: Loss, constant: int | None) -> None:
+        _need_likelihood(self, loss)
+
+    def adjust(self, engine: Engine, loss: Loss, params: NDArray, sums: NewtonSums, inverse: NDArray) -> None:
+        def shift(block: Block) -> NDArray:
+            point = loss.link.at(block.linear_predictor(params))
+            projected = np.dot(block.X, inverse)
+            quadratic = np.einsum("ij,ij->i", projected, block.X)
+            # d v'/v = r - h, the difference of reverse hazard and hazard
+            skewness = (point.reverse_hazard - point.hazard) / 6.0 - 0.5 * point.dlogpdf
+            cubic = _weighted(loss.expected_curvature_at(point) * skewness, block)
+            mean = np.dot(_mean_shift(loss, block, point, quadratic), block.X)
+            return np.stack([mean, np.dot(cubic, projected**3)])
+
+        mean, cubes = engine.reduce(ArraySum(shift))
+        sums.gradient -= mean + sums.hessian @ (cubes / np.diagonal(inverse))
+
+
+@dataclass(frozen=True)
+class Jeffreys(Adjusted):
+    r"""Maximum likelihood penalised by a power of Jeffreys' prior, :math:`a \ln |I(b)|`.
+
+    Parameters
+    ----------
+    power : float
+        The a; with 1/2 and the logit, mean bias reduction.
+    """
+
+    power: float = 0.5
+    word = "jeffreys"
+    title = "Jeffreys penalised likelihood"
+
+    def __post_init__(self) -> None:
+        _need_positive("power", self.power)
+
+    def refuse(self, loss: Loss, constant: int | None) -> None:
+        _need_likelihood(self, loss)
+
+    def has_objective(self, loss: Loss) -> bool:
+        return True
+
+    def adjust(self, engine: Engine, loss: Loss, params: NDArray, sums: NewtonSums, inverse: NDArray) -> None:
+        def shift(block: Block) -> NDArray:
+            point = loss.link.at(block.linear_predictor(params))
+            leverage = _weighted(loss.expected_curvature_at(point) * _quadratic(block.X, inverse), block)
+            return np.dot(leverage * (point.dlog_reverse_hazard + point.dlog_hazard), block.X)
+
+        sums.gradient -= self.power * engine.reduce(ArraySum(shift))
+        sums.value -= self.power * _log_determinant(sums.hessian)
+
+
+@dataclass(frozen=True)
+class LogF(BiasReduction):
+    r"""Log-F(m, m) prior for every coefficient but the constant (Greenland and Mansournia 2015).
+
+    Parameters
+    ----------
+    m : float
+        Degrees of freedom: the prior is worth m observations, half of them events, at one unit of each column alone.
+
+    Notes
+    -----
+    The penalty is :math:`\sum_j [m \ln(1 + e^{b_j}) - m b_j / 2]`. It depends on the units of the columns: give them so that a
+    coefficient of 1 or 2 is a large effect.
+    """
+
+    m: float = 1.0
+    word = "logf"
+    title = "log-F prior"
+
+    def __post_init__(self) -> None:
+        _need_positive("m", self.m)
+
+    def estimate(self, problem: Problem) -> Estimate:
+        return problem.estimate(penalty=self._penalty(problem))
+
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray] | None:
+        if not problem.loss.is_likelihood:
+            return None
+        return objective(problem.engine, problem.loss, penalty=self._penalty(problem)), params
+
+    def _penalty(self, problem: Problem) -> Penalty:
+        columns = np.ones(problem.engine.n_cols)
+        if problem.constant is not None:
+            columns[problem.constant] = 0.0
+        return LogFPenalty(self.m * columns)
+
+
+@dataclass(frozen=True)
+class LogFPenalty:
+    """The log-F prior as a penalty, with its degrees of freedom for each column."""
+
+    m: NDArray
+
+    @property
+    def curvature(self) -> NDArray:
+        return 0.25 * self.m
+
+    def added_to(self, sums: NewtonSums, params: NDArray) -> NewtonSums:
+        probability = expit(params)
+        sums.gradient += self.m * (probability - 0.5)
+        sums.hessian[np.diag_indices_from(sums.hessian)] += self.m * probability * expit(-params)
+        sums.value += float(self.m @ (np.logaddexp(0.0, params) - 0.5 * params))
+        return sums
+
+
+class Correction(BiasReduction):
+    """The uncorrected estimate minus its estimated bias, once (Cordeiro and McCullagh 1991)."""
+
+    word = "correction"
+    title = "one-step bias correction"
+
+    def estimate(self, problem: Problem) -> Estimate:
+        plain = problem.estimate()
+        if not plain.converged:
+            return plain
+        engine, loss = problem.engine, problem.loss
+        sums = engine.reduce(LossSums(loss, plain.params, expected=True))
+        inverse = Cholesky(sums.hessian).inverse()
+        score = sums.gradient.copy()
+        MeanReduction().adjust(engine, loss, plain.params, sums, inverse)
+        return _moved(problem, plain, plain.params + inverse @ (score - sums.gradient))
+
+
+class Flic(BiasReduction):
+    """Firth's slopes with the constant estimated anew, so that the predicted risks average to the observed rate."""
+
+    word = "flic"
+    title = "Firth with intercept correction (FLIC)"
+
+    def refuse(self, loss: Loss, constant: int | None) -> None:
+        _need_constant(self, constant)
+
+    def estimate(self, problem: Problem) -> Estimate:
+        firth = MeanReduction().estimate(problem)
+        if not firth.converged:
+            return firth
+        slopes = firth.params.copy()
+        slopes[problem.constant] = 0.0
+
+        def constant_only(block: Block) -> Block:
+            return replace(block, X=np.ones((len(block.y), 1)), offset=block.linear_predictor(slopes))
+
+        alone = replace(problem, engine=MappedEngine(problem.engine, constant_only, 1), constant=0, start=None)
+        slopes[problem.constant] = alone.estimate().params[0]
+        return _moved(problem, firth, slopes)
+
+
+class Flac(BiasReduction):
+    """Maximum likelihood on data augmented by Firth's pseudo-observations, which a column of their own marks."""
+
+    word = "flac"
+    title = "Firth with added covariate (FLAC)"
+
+    def refuse(self, loss: Loss, constant: int | None) -> None:
+        _need_constant(self, constant)
+        if not loss.link.canonical_is_log:
+            raise IncompatibleOptionsError(
+                f"bias='flac' is defined for the logit only, not for {loss!r}; use bias='flic' or bias='mean'."
+            )
+
+    def estimate(self, problem: Problem) -> Estimate:
+        firth = MeanReduction().estimate(problem)
+        if not firth.converged:
+            return firth
+        augmented = self._augmented(problem, firth).estimate()
+        k = len(firth.params)
+        return replace(
+            augmented,
+            params=augmented.params[:k],
+            information=augmented.information[:k, :k],
+            inverse_information=augmented.inverse_information[:k, :k],
+            observed=augmented.observed[:k, :k],
+            weight=firth.weight,
+            events=firth.events,
+            n_iter=firth.n_iter + augmented.n_iter,
+            n_passes=firth.n_passes + augmented.n_passes,
+        )
+
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray] | None:
+        augmented = self._augmented(problem, MeanReduction().estimate(problem))
+        return objective(augmented.engine, augmented.loss), augmented.estimate().params
+
+    def _augmented(self, problem: Problem, firth: Estimate) -> Problem:
+        """Each row a second time, with outcome 1/2 and its leverage for a weight, marked by a column."""
+
+        def augment(block: Block) -> Block:
+            rows = len(block.y)
+            point = problem.loss.link.at(block.linear_predictor(firth.params))
+            variance = problem.loss.expected_curvature_at(point)
+            leverage = _weighted(variance * _quadratic(block.X, firth.inverse_information), block)
+            X = np.zeros((2 * rows, block.X.shape[1] + 1))
+            X[:rows, :-1] = X[rows:, :-1] = block.X
+            X[rows:, -1] = 1.0
+            weight = np.ones(rows) if block.weight is None else block.weight
+            offset = None if block.offset is None else np.tile(block.offset, 2)
+            y = np.concatenate([block.y, np.full(rows, 0.5)])
+            return Block(block.start, X, y, freq=np.concatenate([weight, leverage]), offset=offset)
+
+        engine = MappedEngine(problem.engine, augment, problem.engine.n_cols + 1)
+        names = None if problem.names is None else [*problem.names, "pseudo-observation"]
+        return replace(problem, engine=engine, start=None, names=names)
+
+
+WORDS = {kind.word: kind for kind in (MeanReduction, MedianReduction, Jeffreys, Correction, Flic, Flac, LogF)}
+ALIASES = {"firth": "mean"}
+
+
+def resolve_bias(bias: Any) -> BiasReduction | None:
+    """Return the method for a user's word, or for a method object such as ``LogF(m=2)``."""
+    if bias is None or isinstance(bias, BiasReduction):
+        return bias
+    word = str(bias).lower() if isinstance(bias, str) else bias
+    word = ALIASES.get(word, word) if isinstance(word, str) else word
+    if word not in WORDS:
+        raise unknown_option("bias", bias, [*WORDS, *ALIASES])
+    return WORDS[word]()
+
+
+def _moved(problem: Problem, found: Estimate, params: NDArray) -> Estimate:
+    """Return an estimate with other coefficients and the information at them."""
+    information = problem.engine.reduce(LossSums(problem.loss, params, expected=True)).hessian
+    inverse = Cholesky(information).inverse()
+    return replace(found, params=params, information=information, inverse_information=inverse, observed=information)
+
+
+def _mean_shift(loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
+    """What mean bias reduction adds to the score factor of each row."""
+    if loss.is_likelihood:
+        return _weighted(0.5 * loss.expected_curvature_at(point) * point.dlogpdf * quadratic, block)
+    return _weighted(0.5 * point.dpdf * quadratic, block)
+
+
+def _quadratic(X: NDArray, matrix: NDArray) -> NDArray:
+    return np.einsum("ij,ij->i", np.dot(X, matrix), X)
+
+
+def _weighted(values: NDArray, block: Block) -> NDArray:
+    weight = block.weight
+    return values if weight is None else np.where(weight > 0, values * weight, 0.0)
+
+
+def _log_determinant(matrix: NDArray) -> float:
+    return float(np.linalg.slogdet(matrix)[1])
+
+
+def _need_positive(name: str, value: Any) -> None:
+    if isinstance(value, bool) or not (isinstance(value, Real) and np.isfinite(value) and value > 0):
+        raise InvalidOptionError(f"{name}={value!r} must be a positive number.")
+
+
+def _need_likelihood(method: BiasReduction, loss: Loss) -> None:
+    if not loss.is_likelihood:
+        allowed = ", ".join(repr(word) for word in ("mean", "correction", "flic", "logf"))
+        raise IncompatibleOptionsError(
+            f"bias={method.word!r} needs a likelihood, which the canonical loss is not; use one of {allowed}, or loss='log'."
+        )
+
+
+def _need_constant(method: BiasReduction, constant: int | None) -> None:
+    if constant is None:
+        raise IncompatibleOptionsError(
+            f"bias={method.word!r} estimates the constant anew, but the design has none; add a column of ones or use bias='mean'."
+        )

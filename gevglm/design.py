@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from gevglm import formulas
-from gevglm.exceptions import InvalidDataError, MissingRowsWarning, nearest, unknown_option, warn
-from gevglm.linalg import one_blas_thread
-from gevglm.tables import as_frame, check_labels, vector, without_unused_levels
-
-MISSING = ("drop", "raise", "none")
+from gevglm import outcome as outcomes
+from gevglm.exceptions import InvalidDataError
+from gevglm.rows import rows_to_keep
+from gevglm.tables import as_frame, check_labels, column, vector, without_unused_levels
 
 
 @dataclass
@@ -36,6 +35,8 @@ class Design:
     freq, var, trials, offset : ndarray of shape (n,) or None
     rows : ndarray of int or None
         Positions of the rows used in the data given; None if all were.
+    index : Index or None
+        Labels of the rows used; None if the data given have none.
     n_given : int
         Rows of the data given.
     n_missing : int
@@ -60,6 +61,7 @@ class Design:
     trials: NDArray | None = None
     offset: NDArray | None = None
     rows: NDArray | None = None
+    index: pd.Index | None = field(default=None, repr=False)
     n_given: int = 0
     n_missing: int = 0
     array_offset: bool = False
@@ -78,14 +80,29 @@ class Design:
                 return int(j)
         return None
 
-    def rows_of(self, values: ArrayLike, role: str) -> NDArray:
-        """Return per-row values of the data given (cluster codes, say), for the rows used."""
+    def rows_of(self, values: Any, role: str) -> NDArray:
+        """Return per-row values (cluster codes, say), given as arrays or as one or two column names, for the rows used."""
+        names = [values] if isinstance(values, str) else values
+        if isinstance(names, (list, tuple)) and len(names) <= 2 and all(isinstance(name, str) for name in names):
+            if self.frame is None:
+                raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
+            return np.column_stack([column(self.frame, name, role).to_numpy() for name in names])
         array = np.asarray(values)
         if len(array) == self.n_given:
             return array if self.rows is None else array[self.rows]
         if len(array) != len(self.y):
             raise InvalidDataError(f"{role} has {len(array)} rows, but the data have {self.n_given}.")
         return array
+
+    def labels_of(self, positions: list[int]) -> list[str]:
+        """Return how the user knows the rows at these positions: by label, or by position in the data given."""
+        if self.index is not None:
+            return [str(label) for label in self.index[positions]]
+        return [str(position) for position in (positions if self.rows is None else self.rows[positions])]
+
+    def drop_rows(self) -> None:
+        """Forget everything of the length of the data."""
+        self.X = self.y = self.freq = self.var = self.trials = self.offset = self.rows = self.index = self.frame = None
 
 
 def from_formula(
@@ -103,7 +120,6 @@ def from_formula(
     engine: str | None = None,
 ) -> Design:
     """Build a design from a formula and a table."""
-    _check_missing_word(missing)
     frame = as_frame(data)
     if len(frame) == 0:
         raise InvalidDataError("the data have no rows.")
@@ -125,11 +141,11 @@ def from_formula(
     if repeated:
         raise InvalidDataError(f"the outcome {repeated[0]!r} also stands on the right-hand side of the formula.")
     used = [name for name in formulas.names_in(formula) if name in frame.columns]
-    rows, n_missing = _rows_to_keep(frame, subset, missing, [values, *columns.values()], used)
+    rows, n_missing = rows_to_keep(frame, subset, missing, [values, *columns.values()], used)
     if rows is not None:
         frame = frame.iloc[rows]
         values = values.iloc[rows] if isinstance(values, pd.Series) else np.asarray(values)[rows]
-        columns = {role: None if column is None else column[rows] for role, column in columns.items()}
+        columns = {role: None if given is None else given[rows] for role, given in columns.items()}
     if missing == "none":
         for name in used:
             absent = 0 if pd.api.types.is_numeric_dtype(frame[name].dtype) else int(frame[name].isna().sum())
@@ -144,6 +160,7 @@ def from_formula(
         outcome=outcome,
         event=event,
         rows=rows,
+        index=frame.index,
         n_given=n,
         n_missing=n_missing,
         array_offset=offset is not None and not isinstance(offset, str),
@@ -169,10 +186,11 @@ def from_arrays(
     missing: str = "none",
 ) -> Design:
     """Build a design from an outcome and a design matrix, the latter as it is."""
-    _check_missing_word(missing)
     if hasattr(exog, "to_pandas"):  # polars and pyarrow
         exog = exog.to_pandas()
     names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
+    labelled = exog if isinstance(exog, pd.DataFrame) else endog if isinstance(endog, pd.Series) else None
+    index = None if labelled is None else labelled.index
     if isinstance(exog, pd.DataFrame):
         options = {"offset": offset, "exposure": exposure, "freq_weights": freq_weights, "var_weights": var_weights}
         for role, value in options.items():
@@ -195,12 +213,12 @@ def from_arrays(
         "n_trials": vector(n_trials, None, "n_trials", n),
     }
     checked = [] if missing == "none" else [y, X, *columns.values()]
-    rows, n_missing = _rows_to_keep(
+    rows, n_missing = rows_to_keep(
         pd.DataFrame(index=range(n)) if subset is not None else n, subset, missing, checked, []
     )
     if rows is not None:
         X, y = X[rows], y[rows]
-        columns = {role: None if column is None else column[rows] for role, column in columns.items()}
+        columns = {role: None if given is None else given[rows] for role, given in columns.items()}
     design = _finish(
         X,
         y,
@@ -209,6 +227,7 @@ def from_arrays(
         outcome=outcome,
         event=event,
         rows=rows,
+        index=index if index is None or rows is None else index[rows],
         n_given=n,
         n_missing=n_missing,
         array_offset=offset is not None,
@@ -218,41 +237,6 @@ def from_arrays(
         others = itertools.count(1)
         design.names = ["const" if j == design.constant else f"x{next(others)}" for j in range(X.shape[1])]
     return design
-
-
-def resolve_outcome(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
-    """Return the outcome as 0 and 1 (or shares in between) and the level that is the event.
-
-    Raises
-    ------
-    InvalidDataError
-        Unless there are two levels and it is clear which one is the event.
-    """
-    absent = int(pd.isna(values).sum())
-    if absent:
-        raise InvalidDataError(f"the outcome {name!r} is missing in {absent} rows; missing='drop' drops them.")
-    array = np.asarray(pd.Series(values).infer_objects())
-    if array.dtype.kind == "f" and not np.isfinite(array).all():
-        raise InvalidDataError(f"the outcome {name!r} is infinite in {int(np.isinf(array).sum())} rows.")
-    if (event is None or event in (1, True)) and array.dtype.kind in "biuf":
-        y = array.astype(float, copy=False)
-        if ((y == 0) | (y == 1)).all():
-            return y, (True if array.dtype.kind == "b" else 1)
-        if array.dtype.kind == "f" and np.isfinite(y).all() and y.min() >= 0 and y.max() <= 1:
-            return y, 1
-    levels = [getattr(level, "item", lambda level=level: level)() for level in pd.unique(pd.Series(array))]
-    shown = ", ".join(map(repr, levels[:5])) + (", ..." if len(levels) > 5 else "")
-    if len(levels) != 2 and not (event is not None and len(levels) == 1):
-        raise InvalidDataError(f"the outcome {name!r} has {len(levels)} levels ({shown}); a binary outcome has two.")
-    if event is None:
-        raise InvalidDataError(
-            f"the outcome {name!r} has the levels {shown}; say which one is the event, as in event={levels[0]!r}."
-        )
-    if event not in levels:
-        raise InvalidDataError(
-            f"event={event!r} is not a level of {name!r} ({shown}).{nearest(event, map(str, levels))}"
-        )
-    return (array == event).astype(float), event
 
 
 def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:
@@ -268,117 +252,17 @@ def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray
 
 
 def _finish(X: NDArray, values: Any, names: list[str], columns: dict[str, NDArray | None], **facts: Any) -> Design:
-    event = facts.pop("event")
     if X.shape[1] == 0:
         raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
-    freq, trials = columns["freq_weights"], columns.get("n_trials")
     for role in ("freq_weights", "var_weights"):
         _check_weights(columns[role], role)
-    if np.ndim(values) == 2 and np.shape(values)[1] == 2:
-        if event is not None:
-            raise InvalidDataError("event= does not go with counts: the first column counts the events.")
-        y, trials = _from_counts(values, facts["outcome"])
-        event = "successes"
-    else:
-        y, event = resolve_outcome(np.ravel(values), event, facts["outcome"])
-        if trials is None and ((y > 0) & (y < 1)).any():
-            if freq is None:
-                raise InvalidDataError(
-                    f"the outcome {facts['outcome']!r} has shares between 0 and 1; give the number of trials behind each as freq_weights=, "
-                    "or two columns of counts (successes, failures)."
-                )
-            freq, trials = None, freq
-    if y.min() == y.max() and y[0] in (0.0, 1.0):
-        raise InvalidDataError(
-            f"the outcome {facts['outcome']!r} is {y[0]:g} in all {len(y)} rows; a binary regression needs both outcomes."
-        )
-    exposure, offset = columns["exposure"], columns["offset"]
-    offset = combined_offset(offset, exposure)
+    y, event, freq, trials = outcomes.resolve(
+        values, facts.pop("event"), facts["outcome"], columns["freq_weights"], columns.get("n_trials")
+    )
+    offset = combined_offset(columns["offset"], columns["exposure"])
     return Design(
         X, y, names, event=event, freq=freq, var=columns["var_weights"], trials=trials, offset=offset, **facts
     )
-
-
-def _rows_to_keep(table: Any, subset: Any, missing: str, arrays: list, used: list[str]) -> tuple[NDArray | None, int]:
-    """Return the positions of the rows to use (None for all) and how many were dropped as incomplete."""
-    n = table if isinstance(table, int) else len(table)
-    keep = np.ones(n, dtype=bool) if subset is None else _subset_mask(table, subset, n)
-    n_selected = int(keep.sum())
-    if n_selected == 0:
-        raise InvalidDataError(f"subset selects none of the {n} rows.")
-    if missing != "none":
-        complete = np.ones(n, dtype=bool)
-        for array in arrays:
-            if array is not None:
-                complete &= ~_incomplete(array)
-        for name in used:
-            complete &= ~table[name].isna().to_numpy()
-        n_missing = int((keep & ~complete).sum())
-        if n_missing and missing == "raise":
-            raise InvalidDataError(f"{n_missing} of {n_selected} rows have missing values; missing='drop' drops them.")
-        keep &= complete
-    else:
-        n_missing = 0
-    if not keep.any():
-        raise InvalidDataError(f"every one of the {n_selected} rows has a missing value; nothing is left to fit.")
-    if n_missing:
-        warn(f"{n_missing} of {n_selected} rows were dropped because of missing values.", MissingRowsWarning)
-    return (None if keep.all() else np.flatnonzero(keep)), n_missing
-
-
-def _incomplete(array: Any) -> NDArray:
-    """Return which rows have a missing value, without a temporary of the size of a design."""
-    if np.ndim(array) == 1:
-        return np.asarray(pd.isna(array))
-    array = np.asarray(array)
-    suspect = np.ones(len(array), dtype=bool)
-    if array.dtype.kind == "f":
-        with one_blas_thread():
-            suspect = np.isnan(np.dot(array, np.ones(array.shape[1])))
-    rows = np.flatnonzero(suspect)
-    suspect[rows] = pd.isna(array[rows]).any(axis=1)
-    return suspect
-
-
-def _subset_mask(frame: pd.DataFrame, subset: Any, n: int) -> NDArray:
-    if isinstance(subset, str):
-        try:
-            subset = frame.eval(subset)
-        except Exception as error:
-            raise InvalidDataError(f"subset={subset!r} could not be evaluated: {error}") from error
-        if np.asarray(subset).dtype != bool:
-            raise InvalidDataError("subset as a string must be a condition, such as 'age > 40'.")
-    if isinstance(subset, pd.Series) and not subset.index.equals(frame.index) and len(subset) == n:
-        raise InvalidDataError("subset is a Series whose index is not that of the data; align it, or give .to_numpy().")
-    array = np.asarray(subset)
-    if array.dtype == object and all(isinstance(value, (bool, np.bool_)) for value in array.ravel()):
-        array = array.astype(bool)
-    if array.ndim != 1:
-        raise InvalidDataError("subset must be booleans, one a row, labels of the index, or a condition as a string.")
-    if array.dtype == bool:
-        if len(array) != n:
-            raise InvalidDataError(f"subset has {len(array)} entries, but the data have {n} rows.")
-        return array.copy()
-    unknown = [label for label in array.tolist() if label not in frame.index]
-    if unknown:
-        raise InvalidDataError(
-            f"subset has {len(unknown)} labels that are not in the index (the first is {unknown[0]!r})."
-        )
-    return np.asarray(frame.index.isin(array))
-
-
-def _from_counts(values: Any, name: str) -> tuple[NDArray, NDArray]:
-    try:
-        counts = np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidDataError(
-            f"the outcome {name!r} names two columns, which must be counts; they are not numbers."
-        ) from None
-    if not (np.isfinite(counts).all() and (counts >= 0).all()):
-        raise InvalidDataError("counts of successes and failures must be finite and not negative.")
-    trials = counts.sum(axis=1)
-    with np.errstate(invalid="ignore"):
-        return np.where(trials > 0, counts[:, 0] / trials, 0.0), trials
 
 
 def _check_weights(weights: NDArray | None, role: str) -> None:
@@ -391,11 +275,6 @@ def _check_weights(weights: NDArray | None, role: str) -> None:
         )
     if not weights.any():
         raise InvalidDataError(f"{role} are zero in all {len(weights)} rows.")
-
-
-def _check_missing_word(missing: str) -> None:
-    if missing not in MISSING:
-        raise unknown_option("missing", missing, MISSING)
 
 
 def numeric_matrix(exog: Any) -> NDArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,31 +12,19 @@ from statsmodels.base.model import LikelihoodModel
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm import design as designs
-from gevglm import formulas
+from gevglm import formulas, newdata
+from gevglm.checks import check_support, warn_of_problems, warn_of_support
 from gevglm.covariance import Fitted, covariance_of
 from gevglm.design import Design
-from gevglm.engine import Block, MemoryEngine
-from gevglm.estimation import THINNEST, Estimate, Penalty, estimate
-from gevglm.exceptions import (
-    ConvergenceWarning,
-    FewEventsWarning,
-    InvalidDataError,
-    InvalidOptionError,
-    SeparationWarning,
-    SupportWarning,
-    listed,
-    unknown_option,
-    warn,
-)
+from gevglm.engine import MemoryEngine
+from gevglm.estimation import estimate
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option
 from gevglm.families import family_of
 from gevglm.losses import Loss
-from gevglm.reducers import ArraySum, LossSums
+from gevglm.reducers import LossSums
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
-from gevglm.tables import as_frame, column, vector
-from gevglm.words import resolve_loss
+from gevglm.words import check_iteration, resolve_loss, resolve_penalty
 
-FEW_EVENTS_PER_PARAMETER = 5
-VANISHED = 1e-6  # share of the null model's information below which a coefficient counts as not identified
 PREDICTIONS = ("mean", "linear", "var_unscaled")
 
 
@@ -105,12 +93,7 @@ class BinaryGLM(GLM):
             n_trials=n_trials,
             missing=missing,
         )
-        index = None
-        if hasattr(exog, "columns") or isinstance(endog, pd.Series):
-            labelled = [table.index for table in (exog, endog) if isinstance(table, (pd.DataFrame, pd.Series))]
-            index = labelled[0] if labelled else pd.RangeIndex(len(exog))
-            index = index if design.rows is None else index[design.rows]
-        self._set_up(design, resolve_loss(link, loss, xi), index)
+        self._set_up(design, resolve_loss(link, loss, xi))
 
     @classmethod
     def from_formula(
@@ -170,13 +153,13 @@ class BinaryGLM(GLM):
             engine=formula_engine,
         )
         model = cls.__new__(cls)
-        model._set_up(design, loss, design.frame.index)
+        model._set_up(design, loss)
         model.formula = formula
         model.data.frame = design.frame
         model._attach_terms()
         return model
 
-    def _set_up(self, design: Design, loss: Loss, index: pd.Index | None) -> None:
+    def _set_up(self, design: Design, loss: Loss) -> None:
         self.design = design
         self.loss = loss
         self.link = loss.link
@@ -193,16 +176,16 @@ class BinaryGLM(GLM):
         self._has_offset = design.offset is not None
         self._has_exposure = False
         y, X = design.y, design.X
-        if index is not None:
-            y = pd.Series(y, index=index, name=design.outcome, copy=False)
-            X = pd.DataFrame(X, index=index, columns=design.names, copy=False)
+        if design.index is not None:
+            y = pd.Series(y, index=design.index, name=design.outcome, copy=False)
+            X = pd.DataFrame(X, index=design.index, columns=design.names, copy=False)
         LikelihoodModel.__init__(self, y, X, missing="none", hasconst=False)
         self.exposure = None
         self.offset = design.offset
         self._offset_exposure = 0.0 if design.offset is None else design.offset
         self._offset_name, self._exposure_name = design.offset_name, design.exposure_name
         self._freq_weights_name = self._var_weights_name = None
-        if index is None:
+        if design.index is None:
             self.data.xnames = design.names
         self.data.const_idx = design.constant
         self.data.k_constant = self.k_constant = int(design.constant is not None)
@@ -290,60 +273,20 @@ class BinaryGLM(GLM):
 
         Warns
         -----
-        ConvergenceWarning, SupportWarning, FewEventsWarning
+        ConvergenceWarning, SeparationWarning, SupportWarning, FewEventsWarning
         """
-        if not (isinstance(tol, Real) and 0 < tol < 1):
-            raise InvalidOptionError(f"tol={tol!r} must be a number between 0 and 1.")
-        if not (isinstance(maxiter, Integral) and maxiter >= 0):
-            raise InvalidOptionError(f"maxiter={maxiter!r} must be a whole number that is not negative.")
-        if not isinstance(cov_kwds, (dict, type(None))):
-            raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {cov_kwds!r}.")
-        penalty = self._penalty(alpha, penalize_intercept)
-        covariance = covariance_of(cov_type, cov_kwds, self._rows_of)
         engine = self.engine()
         k = engine.n_cols
-        if start_params is not None and np.shape(start_params) != (k,):
-            raise InvalidOptionError(
-                f"start_params has shape {np.shape(start_params)}, but there are {k} coefficients."
-            )
+        check_iteration(start_params, k, tol, maxiter)
+        if not isinstance(cov_kwds, (dict, type(None))):
+            raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {cov_kwds!r}.")
+        penalty = resolve_penalty(alpha, penalize_intercept, k, self.data.const_idx)
+        covariance = covariance_of(cov_type, cov_kwds, self.design.rows_of)
         if k > engine.n_rows and penalty is None:
             raise InvalidDataError(
                 f"there are more columns ({k}) than rows ({engine.n_rows}); drop columns or give alpha."
             )
-        fitted = self._estimated(engine, penalty, start_params, tol, maxiter)
-        outside = self._count_outside(engine, fitted.params)
-        self._warn(engine, fitted, outside, maxiter)
-        if disp:
-            print(
-                f"{'Converged' if fitted.converged else 'Not converged'} after {fitted.n_iter} steps: {fitted.reason}."
-            )
-        rows = Fitted(engine, self.loss, fitted.params, fitted.inverse_information, self.wnobs, penalty is not None)
-        results = BinaryGLMResults(
-            self,
-            fitted,
-            covariance.matrix(rows),
-            covariance=covariance,
-            cov_words=(cov_type, cov_kwds),
-            alpha=alpha,
-            n_outside_support=outside,
-            use_t=use_t,
-        )
-        return BinaryGLMResultsWrapper(results)
-
-    def fit_constrained(self, constraints, start_params=None, **fit_kwds):
-        """Estimate under linear constraints; see statsmodels."""
-        results = super().fit_constrained(constraints, start_params=start_params, **fit_kwds)
-        inner, constrained = results._results, results._results.results_constrained
-        for name in ("converged", "n_iter", "reason", "cov_type", "cov_kwds", "_cov_words"):
-            setattr(inner, name, getattr(constrained, name))
-        return results
-
-    def fit_regularized(self, *args, **kwargs):
-        """Refuse: the penalty here is ridge, through ``fit(alpha=...)``."""
-        raise InvalidOptionError("use fit(alpha=...) for a ridge penalty; there is no elastic net here.")
-
-    def _estimated(self, engine, penalty, start_params, tol, maxiter) -> Estimate:
-        return estimate(
+        fitted = estimate(
             engine,
             self.loss,
             constant=self.data.const_idx,
@@ -353,35 +296,39 @@ class BinaryGLM(GLM):
             maxiter=maxiter,
             names=self.exog_names,
         )
+        support = check_support(engine, self.link, fitted.params)
+        warn_of_problems(self, engine, fitted, support, maxiter)
+        if disp:
+            verdict = "Converged" if fitted.converged else "Not converged"
+            print(f"{verdict} after {fitted.n_iter} steps: {fitted.reason}.")
+        rows = Fitted(engine, self.loss, fitted.params, fitted.inverse_information, self.wnobs, penalty is not None)
+        results = BinaryGLMResults(
+            self,
+            fitted,
+            covariance.matrix(rows),
+            covariance=covariance,
+            cov_words=(cov_type, cov_kwds),
+            alpha=alpha,
+            n_outside_support=support.outside,
+            n_contradicted=support.contradicted,
+            use_t=use_t,
+        )
+        return BinaryGLMResultsWrapper(results)
 
-    def _penalty(self, alpha: float, penalize_intercept: bool) -> Penalty | None:
-        if not (isinstance(alpha, Real) and np.isfinite(alpha) and alpha >= 0):
-            raise InvalidOptionError(f"alpha={alpha!r} must be a finite number that is not negative.")
-        if alpha == 0:
-            return None
-        columns = np.ones(self.exog.shape[1])
-        if not penalize_intercept and self.data.const_idx is not None:
-            columns[self.data.const_idx] = 0.0
-        return Penalty(float(alpha), columns)
+    def fit_constrained(self, constraints, start_params=None, **fit_kwds):
+        """Estimate under linear constraints; see statsmodels."""
+        with warnings.catch_warnings():  # statsmodels fits a model of its own, with row numbers of its own
+            warnings.simplefilter("ignore", SupportWarning)
+            results = super().fit_constrained(constraints, start_params=start_params, **fit_kwds)
+        warn_of_support(self, check_support(self.engine(), self.link, np.asarray(results.params)))
+        inner, constrained = results._results, results._results.results_constrained
+        for name in ("converged", "n_iter", "reason", "cov_type", "cov_kwds", "_cov_words"):
+            setattr(inner, name, getattr(constrained, name))
+        return results
 
-    def _rows_of(self, values: Any, role: str) -> NDArray:
-        """Return groups given as column names or arrays, for the rows of the model."""
-        names = [values] if isinstance(values, str) else values
-        if isinstance(names, (list, tuple)) and len(names) <= 2 and all(isinstance(name, str) for name in names):
-            if self.design.frame is None:
-                raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
-            return np.column_stack([column(self.design.frame, name, role).to_numpy() for name in names])
-        return self.design.rows_of(values, role)
-
-    def _count_outside(self, engine: MemoryEngine, params: NDArray) -> int:
-        if np.isinf(self.link.support).all():
-            return 0
-
-        def count(block: Block) -> NDArray:
-            outside = self.link.outside(block.linear_predictor(params))
-            return (outside if block.weight is None else outside & (block.weight > 0)).sum()
-
-        return int(engine.reduce(ArraySum(count)))
+    def fit_regularized(self, *args, **kwargs):
+        """Refuse: the penalty here is ridge, through ``fit(alpha=...)``."""
+        raise InvalidOptionError("use fit(alpha=...) for a ridge penalty; there is no elastic net here.")
 
     @property
     def n_events(self) -> float:
@@ -398,51 +345,6 @@ class BinaryGLM(GLM):
         """Observations behind each row, or None where each row is one."""
         design = self.design
         return None if design.freq is None and design.trials is None else self.freq_weights * self.n_trials
-
-    def _warn(self, engine: MemoryEngine, fitted: Estimate, outside: int, maxiter: int) -> None:
-        if not fitted.converged and maxiter > 0:
-            warn(
-                f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {fitted.n_iter} steps). "
-                "Separation of the outcome, an xi that does not suit the data, or too small a maxiter are the usual causes.",
-                ConvergenceWarning,
-            )
-        elif not fitted.positive_definite:
-            warn(
-                "the second derivative of the loss is not positive definite at the solution, which may not be a minimum; "
-                "try other start_params, or loss='canonical'.",
-                ConvergenceWarning,
-            )
-        columns = self._vanishing_columns(engine, fitted)
-        if columns:
-            warn(
-                f"the outcome seems separated: the data hold next to no information on {listed(columns)}, whose estimates "
-                "may be infinite. Look at their cross-table with the outcome; drop or merge them, or penalise them by alpha.",
-                SeparationWarning,
-            )
-        if outside:
-            warn(
-                f"{outside} observations lie outside the support of {self.link!r}: their fitted probability is exactly 0 or 1.",
-                SupportWarning,
-            )
-        rarer = min(self.n_events, self.n_total - self.n_events)
-        if rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
-            warn(
-                f"{rarer:g} observations of the rarer outcome for {len(fitted.params)} coefficients are few; "
-                "estimates are biased away from zero and intervals unreliable.",
-                FewEventsWarning,
-            )
-
-    def _vanishing_columns(self, engine: MemoryEngine, fitted: Estimate) -> list[str]:
-        """Name the columns whose information has vanished against that of the null model: the mark of separation."""
-        null = self.loss.expected_curvature_at(self.link.at(np.atleast_1d(self.link(fitted.events / fitted.weight))))
-        for part in (engine.thin(THINNEST), engine):
-            squares = part.reduce(ArraySum(lambda block: np.einsum("ij,ij->j", block.X, block.X))) / part.n_rows
-            with np.errstate(divide="ignore", invalid="ignore"):
-                left = np.diagonal(fitted.information) / (squares * null * fitted.weight)
-            suspect = (left < VANISHED) | (squares == 0)
-            if not suspect.any():
-                return []
-        return [name for name, vanished in zip(self.exog_names, suspect, strict=True) if vanished]
 
     # -- statsmodels' vocabulary -----------------------------------------------------------
 
@@ -475,31 +377,7 @@ class BinaryGLM(GLM):
         self, data: Any, offset: Any = None, exposure: Any = None
     ) -> tuple[NDArray, NDArray | None, pd.Index]:
         """Return design matrix, offset and row labels of new data, by the formula and column names of the model."""
-        frame = as_frame(data)
-        offset = self._new_offset(
-            vector(self.design.offset_name if offset is None else offset, frame, "offset", len(frame)),
-            vector(self.design.exposure_name if exposure is None else exposure, frame, "exposure", len(frame)),
-        )
-        used = [name for name in formulas.names_in(self.design.recipe.formula) if name in frame.columns]
-        complete = ~frame[used].isna().any(axis=1).to_numpy()
-        if complete.all():
-            return self.design.recipe.matrix(frame), offset, frame.index
-        X = np.full((len(frame), self.exog.shape[1]), np.nan)
-        X[complete] = self.design.recipe.matrix(frame[complete])
-        return X, offset, frame.index
-
-    def _new_offset(self, offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:
-        """Return the offset of new data, the log of the exposure included; both, if the model has them."""
-        design = self.design
-        for role, value, needed in (
-            ("offset", offset, design.array_offset or design.offset_name is not None),
-            ("exposure", exposure, design.array_exposure or design.exposure_name is not None),
-        ):
-            if needed and value is None:
-                raise InvalidDataError(
-                    f"the model has an {role}, which the new data do not; give {role}= for them too."
-                )
-        return designs.combined_offset(offset, exposure)
+        return tuple(newdata.read_table(self.design, data, offset, exposure))
 
     def score_factor(self, params, scale=None):
         """Return the factor of each row of `exog` in the score."""

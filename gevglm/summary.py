@@ -93,7 +93,8 @@ def _notes(results: BinaryGLMResults) -> list[str]:
         notes.append("The second derivative is not positive definite: the solution may not be a minimum.")
     if results.n_outside_support:
         notes.append(
-            f"{results.n_outside_support} observations lie outside the support of the link; their fitted probability is 0 or 1."
+            f"{results.n_outside_support} observations lie outside the support of the link, where the fitted probability is 0 or 1; "
+            f"the outcome contradicts it in {results.n_contradicted} of them."
         )
     if _per_parameter(results) < FEW_EVENTS_PER_PARAMETER:
         notes.append(

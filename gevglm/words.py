@@ -1,10 +1,14 @@
-"""The user's words for links and losses, turned into objects once."""
+"""The user's words for links, losses and the fit, turned into objects once."""
 
 from __future__ import annotations
 
+from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
 from gevglm import links, losses
+from gevglm.estimation import Ridge
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
 from gevglm.links.base import BinaryLink
 
@@ -21,6 +25,8 @@ LOSSES = {"log": losses.Log, "canonical": losses.Canonical}
 
 def resolve_link(link: Any, xi: Any) -> BinaryLink:
     """Return the link for a word or link object and a shape."""
+    if np.asarray(xi).dtype == bool:
+        raise InvalidOptionError(f"xi={xi!r} is not a shape; give a number, as in xi=0.5.")
     if isinstance(link, str):
         word = link.lower()
         if word in SHAPED:
@@ -52,3 +58,25 @@ def resolve_loss(link: Any = None, loss: Any = None, xi: Any = None) -> losses.L
     if loss not in LOSSES:
         raise unknown_option("loss", loss, LOSSES)
     return LOSSES[loss](link)
+
+
+def resolve_penalty(alpha: Any, penalize_intercept: bool, n_cols: int, constant: int | None) -> Ridge | None:
+    """Return the ridge penalty, or None for none."""
+    if not (isinstance(alpha, Real) and np.isfinite(alpha) and alpha >= 0):
+        raise InvalidOptionError(f"alpha={alpha!r} must be a finite number that is not negative.")
+    if alpha == 0:
+        return None
+    columns = np.ones(n_cols)
+    if not penalize_intercept and constant is not None:
+        columns[constant] = 0.0
+    return Ridge(float(alpha), columns)
+
+
+def check_iteration(start: Any, n_cols: int, tol: Any, maxiter: Any) -> None:
+    """Refuse starting values, a tolerance or a number of steps that have no meaning."""
+    if start is not None and np.shape(start) != (n_cols,):
+        raise InvalidOptionError(f"start_params has shape {np.shape(start)}, but there are {n_cols} coefficients.")
+    if not (isinstance(tol, Real) and 0 < tol < 1):
+        raise InvalidOptionError(f"tol={tol!r} must be a number between 0 and 1.")
+    if not (isinstance(maxiter, Integral) and maxiter >= 0):
+        raise InvalidOptionError(f"maxiter={maxiter!r} must be a whole number that is not negative.")

@@ -185,6 +185,23 @@ def test_negative_counts(low):
         fit("wins + losses ~ x", with_values(low, wins=1))
 
 
+def test_counts_that_are_not_whole():
+    data = with_values(0.5, wins=3)
+    data["losses"] = data["losses"] + np.where(data.index == 1, 0.25, 0.0)
+    words = ["3 rows", "'wins \\+ losses'", "first is 0.5", "freq_weights", "proportions"]
+    with refused(InvalidDataError, *words):
+        fit("wins + losses ~ x", data)
+    with refused(InvalidDataError, *words[:1], *words[2:]):
+        fit(data[["wins", "losses"]].to_numpy(), X)
+
+
+def test_counts_computed_from_shares_are_whole():
+    share, trials = DATA["share"], np.full(N, 4)
+    counts = np.column_stack([share * trials, (1 - share) * trials]) * (1 + 1e-12)
+    expected = fit(DATA["share"].to_numpy(), X, freq_weights=trials).params
+    np.testing.assert_allclose(fit(counts, X).params, expected, rtol=1e-8)
+
+
 def test_counts_that_are_no_numbers():
     with refused(InvalidDataError, "'?g'?"):
         fit("wins + g ~ x", DATA)
@@ -377,8 +394,11 @@ def test_separation_is_not_silent(formula, data, link):
 
 
 def test_separation_names_the_column():
-    with pytest.warns(SeparationWarning, match=r"\bq\b"):
-        fit("y ~ x + q", QUASI)
+    with pytest.warns((SeparationWarning, ConvergenceWarning)) as caught:
+        results = fit("y ~ x + q", QUASI)
+    (message,) = [str(warning.message) for warning in caught if warning.category is SeparationWarning]
+    assert re.search(r"no information on q\b", message)
+    assert not results.converged
 
 
 def test_no_separation_is_seen_where_there_is_none():
@@ -520,6 +540,10 @@ def test_clusters_of_wrong_length_beside_a_subset(groups):
         ({"link": "gev"}, ["xi"]),
         ({"xi": "large"}, ["xi", "'large'"]),
         ({"xi": np.nan}, ["xi=nan"]),
+        ({"xi": True}, ["xi=True", "number"]),
+        ({"xi": False, "link": "gevc"}, ["xi=False", "number"]),
+        ({"xi": np.True_}, ["xi=", "True", "number"]),
+        ({"xi": np.array(False)}, ["xi=", "False", "number"]),
         ({"alpha": -1}, ["alpha=-1"]),
         ({"alpha": "strong"}, ["alpha='strong'"]),
         ({"tol": -1.0}, ["tol=-1.0"]),

@@ -9,11 +9,18 @@ import pytest
 import statsmodels.api as sm
 import statsmodels.formula.api as smf
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import chi2, t
+from scipy.special import expit, logit
+from scipy.stats import chi2, norm, t
 from study import FORMULA, LOSSES, ROWS, design, fitted, numeric_jacobian, reachable_arrays, study
 
 import gevglm
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss
+from gevglm.exceptions import (
+    FewEventsWarning,
+    InvalidDataError,
+    InvalidOptionError,
+    NotDefinedForLoss,
+    SupportWarning,
+)
 
 WHICH = (None, "mean", "linear", "var_unscaled")
 each_loss = pytest.mark.parametrize("loss", LOSSES)
@@ -97,6 +104,77 @@ def test_average_prediction(loss):
     new = res.get_prediction(study(), which="mean", average=True)
     assert_allclose([new.predicted, new.se], [average.predicted, average.se], rtol=1e-9)
     assert_allclose(average.se, np.sqrt(gradient @ res.cov_params().to_numpy() @ gradient.T).ravel(), rtol=1e-5)
+
+
+def symmetric_on_the_logit_scale(average, top=1.0, quantile=1.959963984540054):
+    share, error = average.predicted / top, average.se / top
+    return top * expit(logit(share) + np.array([-1, 1]) * quantile * error / (share * (1 - share)))
+
+
+@each_loss
+@each_source
+@with_and_without
+def test_limits_of_an_average_are_symmetric_on_the_logit_scale(loss, source, extras):
+    res = fitted(loss, source, extras=extras)
+    average = res.get_prediction(which="mean", average=True)
+    assert_allclose(average.conf_int(), [symmetric_on_the_logit_scale(average)], rtol=1e-12)
+    assert_allclose(average.conf_int(alpha=0.5), [symmetric_on_the_logit_scale(average, quantile=norm.ppf(0.75))])
+    frame = average.summary_frame()
+    assert list(frame.columns) == ["predicted", "se", "ci_lower", "ci_upper"]
+    assert_allclose(frame.iloc[0], [average.predicted, average.se, *average.conf_int()[0]])
+
+
+def test_limits_of_an_average_stay_inside_the_unit_interval():
+    X = np.column_stack([np.ones(40), np.linspace(-1.0, 1.0, 40)])
+    y = np.isin(np.arange(40), [11, 33])
+    with pytest.warns(FewEventsWarning):
+        rare, common = gevglm.fit(y, X), gevglm.fit(~y, X)
+    for rows in (slice(None), slice(0, 1)):
+        few = rare.get_prediction(X[rows], which="mean", average=True)
+        most = common.get_prediction(X[rows], which="mean", average=True)
+        (low, high), limits = few.conf_int()[0], most.conf_int()[0]
+        assert few.predicted - 1.96 * few.se < 0 < low < few.predicted < high < 1
+        assert_allclose(limits, [1 - high, 1 - low], rtol=1e-9)
+
+
+def test_the_average_of_one_row_has_the_limits_of_the_row():
+    """For the logit link both are symmetric on the logit scale."""
+    res = fitted("logit")
+    row = study().iloc[[7]]
+    average, single = (res.get_prediction(row, which="mean", average=how) for how in (True, False))
+    assert_allclose(average.summary_frame(), single.summary_frame(), rtol=1e-10)
+
+
+@each_loss
+def test_weighted_averages(loss):
+    res, weights = fitted(loss), study()["copies"]
+    smokers = study()["smoker"].to_numpy(float)
+    average = res.get_prediction(which="mean", average=True, agg_weights=weights)
+    assert_allclose(average.predicted, (weights * res.fittedvalues).mean(), rtol=1e-12)
+    assert_allclose(average.conf_int(), [symmetric_on_the_logit_scale(average, weights.mean())], rtol=1e-12)
+    among = res.get_prediction(which="mean", average=True, agg_weights=smokers / smokers.mean())
+    only = res.get_prediction(study()[smokers == 1], which="mean", average=True)
+    assert_allclose(among.summary_frame(), only.summary_frame(), rtol=1e-9)
+    both = res.get_prediction(which="mean", average=True, agg_weights=np.column_stack([weights, smokers]))
+    assert_allclose(both.summary_frame().iloc[0], average.summary_frame().iloc[0], rtol=1e-12)
+    contrast = res.get_prediction(which="mean", average=True, agg_weights=1 - 2 * smokers)
+    assert_allclose(contrast.conf_int()[0], contrast.predicted + np.array([-1, 1]) * 1.959963984540054 * contrast.se)
+    with pytest.raises(InvalidDataError, match="agg_weights has 3 rows, but 600 rows"):
+        res.get_prediction(which="mean", average=True, agg_weights=np.ones(3))
+
+
+def test_averages_by_the_t_distribution():
+    res = gevglm.BinaryGLM(study()["event"], design(study())).fit(use_t=True)
+    average = res.get_prediction(which="mean", average=True)
+    expected = symmetric_on_the_logit_scale(average, quantile=t.ppf(0.975, res.df_resid))
+    assert_allclose(average.conf_int()[0], expected, rtol=1e-12)
+
+
+def test_an_average_of_impossible_events_is_zero():
+    res = gevglm.fit("event ~ x", study(), xi=0.3)
+    with pytest.warns(SupportWarning):
+        average = res.get_prediction({"x": [-1e4, -2e4]}, which="mean", average=True)
+    assert_array_equal(average.summary_frame().to_numpy(), [[0.0, 0.0, 0.0, 0.0]])
 
 
 @pytest.mark.parametrize("options", [{"link": "cloglog"}, {"link": "gevc", "xi": 0.0}, {"link": "gevc", "xi": -0.1}])
@@ -587,6 +665,9 @@ def test_saved_results_hold_no_data(loss, source, tmp_path):
         assert [a.shape for a in reachable_arrays(loaded) if ROWS in a.shape] == []
         assert loaded.summary().as_text() == text
         assert_array_equal(predict(loaded), predicted)
+        if source == "formula":
+            incomplete = study().iloc[:4].assign(x=[0.5, np.nan, 0.5, 0.5])
+            assert np.isnan(loaded.predict(incomplete)).tolist() == [False, True, False, False]
         assert_allclose(loaded.conf_int(), res.conf_int())
         assert_allclose(loaded.wald_test(np.eye(6)[1:3], scalar=True).pvalue, res.wald_test(np.eye(6)[1:3]).pvalue)
         assert loaded.auc == res.auc and loaded.xi == res.xi

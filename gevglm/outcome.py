@@ -1,0 +1,112 @@
+"""The outcome as numbers: which level is the event, and how many trials stand behind each row."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.exceptions import InvalidDataError, nearest
+
+WHOLE = 1e-6  # how far from a whole number a count may be, for those computed as shares of trials
+
+
+class Outcome(NamedTuple):
+    """Outcomes in [0, 1], the level that is the event, and the weights as they are to be understood."""
+
+    y: NDArray
+    event: Any
+    freq: NDArray | None
+    trials: NDArray | None
+
+
+def resolve(values: Any, event: Any, name: str, freq: NDArray | None, trials: NDArray | None) -> Outcome:
+    """Return the outcome of every row as a number.
+
+    Parameters
+    ----------
+    values : array_like of shape (n,), (n, 1) or (n, 2)
+        Levels, shares of successes, or counts of successes and failures.
+    event : object or None
+        The level that is the event.
+    name : str
+        Of the outcome, for messages.
+    freq, trials : ndarray of shape (n,) or None
+        Frequency weights and trials as given; the former are the latter where `values` are shares.
+
+    Raises
+    ------
+    InvalidDataError
+        Unless both outcomes occur, and it is clear what they are.
+    """
+    if np.ndim(values) == 2 and np.shape(values)[1] == 2:
+        if event is not None:
+            raise InvalidDataError("event= does not go with counts: the first column counts the events.")
+        y, trials = _from_counts(values, name)
+        event = "successes"
+    else:
+        y, event = _from_levels(np.ravel(values), event, name)
+        if trials is None and ((y > 0) & (y < 1)).any():
+            if freq is None:
+                raise InvalidDataError(
+                    f"the outcome {name!r} has shares between 0 and 1; give the number of trials behind each as freq_weights=, "
+                    "or two columns of counts (successes, failures)."
+                )
+            freq, trials = None, freq
+    if y.min() == y.max() and y[0] in (0.0, 1.0):
+        raise InvalidDataError(
+            f"the outcome {name!r} is {y[0]:g} in all {len(y)} rows; a binary regression needs both outcomes."
+        )
+    return Outcome(y, event, freq, trials)
+
+
+def _from_levels(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
+    """Return the outcome as 0 and 1 (or shares in between) and the level that is the event."""
+    absent = int(pd.isna(values).sum())
+    if absent:
+        raise InvalidDataError(f"the outcome {name!r} is missing in {absent} rows; missing='drop' drops them.")
+    array = np.asarray(pd.Series(values).infer_objects())
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise InvalidDataError(f"the outcome {name!r} is infinite in {int(np.isinf(array).sum())} rows.")
+    if (event is None or event in (1, True)) and array.dtype.kind in "biuf":
+        y = array.astype(float, copy=False)
+        if ((y == 0) | (y == 1)).all():
+            return y, (True if array.dtype.kind == "b" else 1)
+        if array.dtype.kind == "f" and np.isfinite(y).all() and y.min() >= 0 and y.max() <= 1:
+            return y, 1
+    levels = [getattr(level, "item", lambda level=level: level)() for level in pd.unique(pd.Series(array))]
+    shown = ", ".join(map(repr, levels[:5])) + (", ..." if len(levels) > 5 else "")
+    if len(levels) != 2 and not (event is not None and len(levels) == 1):
+        raise InvalidDataError(f"the outcome {name!r} has {len(levels)} levels ({shown}); a binary outcome has two.")
+    if event is None:
+        raise InvalidDataError(
+            f"the outcome {name!r} has the levels {shown}; say which one is the event, as in event={levels[0]!r}."
+        )
+    if event not in levels:
+        raise InvalidDataError(
+            f"event={event!r} is not a level of {name!r} ({shown}).{nearest(event, map(str, levels))}"
+        )
+    return (array == event).astype(float), event
+
+
+def _from_counts(values: Any, name: str) -> tuple[NDArray, NDArray]:
+    try:
+        counts = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidDataError(
+            f"the outcome {name!r} names two columns, which must be counts; they are not numbers."
+        ) from None
+    if not (np.isfinite(counts).all() and (counts >= 0).all()):
+        raise InvalidDataError("counts of successes and failures must be finite and not negative.")
+    broken = np.abs(counts - np.round(counts)) > WHOLE
+    if broken.any():
+        raise InvalidDataError(
+            f"counts of successes and failures must be whole numbers; {int(broken.any(axis=1).sum())} rows of {name!r} are not "
+            f"(the first is {counts[broken][0]:g}). Give weights as freq_weights= or var_weights=, and proportions as one "
+            "column with the trials behind them as freq_weights=."
+        )
+    trials = counts.sum(axis=1)
+    with np.errstate(invalid="ignore"):
+        return np.where(trials > 0, counts[:, 0] / trials, 0.0), trials

@@ -1,0 +1,168 @@
+"""Predictions of a fit, for its own rows and for new data, with standard errors and intervals."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from statsmodels.base._prediction_inference import PredictionResultsMonotonic
+from statsmodels.genmod.generalized_linear_model import GLMResults
+
+from gevglm.exceptions import InvalidDataError, SupportWarning, warn
+from gevglm.links.base import BinaryLink
+from gevglm.newdata import read_matrix, read_table
+from gevglm.tables import vector
+
+if TYPE_CHECKING:
+    from gevglm.model import BinaryGLM
+    from gevglm.results import BinaryGLMResults
+
+
+class Predictions:
+    """What results predict; a part of :class:`gevglm.results.BinaryGLMResults`."""
+
+    model: BinaryGLM
+    link: BinaryLink
+
+    def predict(self, exog=None, transform=True, *, exposure=None, offset=None, which="mean"):
+        """Predict for the rows of the model or for new data.
+
+        Parameters
+        ----------
+        exog : table or array_like, optional
+            New data: a table for models from formulas (with the columns of offset and exposure, if the model names them), else a design matrix.
+        transform : bool
+            Whether to apply the formula to `exog`.
+        exposure, offset : str or array_like, optional
+        which : {"mean", "linear", "var_unscaled"}
+
+        Returns
+        -------
+        ndarray or Series
+        """
+        exog, offset, exposure, index = self._rows_to_predict(exog, transform, offset, exposure)
+        values = self.model.predict(self._params, exog, exposure=exposure, offset=offset, which=which)
+        return values if index is None else pd.Series(values, index=index)
+
+    def get_prediction(
+        self,
+        exog=None,
+        exposure=None,
+        offset=None,
+        transform=True,
+        which=None,
+        average=False,
+        agg_weights=None,
+        row_labels=None,
+    ):
+        """Predictions with standard errors and intervals inside (0, 1); see statsmodels.
+
+        The limits of a probability are those of the linear predictor, transformed; those of an average (``which="mean",
+        average=True``) are built on the logit scale, see :func:`average_prediction`.
+        """
+        exog, offset, exposure, index = self._rows_to_predict(exog, transform, offset, exposure)
+        if exog is None:
+            offset = self.model.offset if offset is None else offset
+        if which == "mean" and average:
+            linear = self.model.predict(self._params, exog, exposure=exposure, offset=offset, which="linear")
+            X = self.model.exog if exog is None else exog
+            df = self.df_resid if self.use_t else None
+            return average_prediction(self.link, X, linear, self.cov_params_matrix, agg_weights, df)
+        return GLMResults.get_prediction(
+            self._of_arrays(),
+            exog=exog,
+            exposure=exposure,
+            offset=offset,
+            transform=False,
+            which=which,
+            average=average,
+            agg_weights=agg_weights,
+            row_labels=index if row_labels is None else row_labels,
+        )
+
+    def get_distribution(self, exog=None, exposure=None, offset=None, var_weights=1.0, n_trials=1.0):
+        """Return the binomial distribution of new outcomes, as a frozen distribution of scipy; see statsmodels."""
+        mean = np.asarray(self.predict(exog, exposure=exposure, offset=offset))
+        return self.family.get_distribution(mean, 1.0, var_weights=var_weights, n_trials=n_trials)
+
+    def _of_arrays(self) -> BinaryGLMResults:
+        """Return a shallow copy that knows no formula, for statsmodels' predictions from design matrices."""
+        results, model = copy(self), copy(self.model)
+        model.__dict__.pop("formula", None)
+        results.model = model
+        return results
+
+    def _rows_to_predict(self, exog: Any, transform: bool, offset: Any, exposure: Any):
+        """Return design matrix, offset, exposure and row labels; None for what is that of the model."""
+        design = self.model.design
+        if exog is None:
+            n = len(self.model.endog)
+            return None, vector(offset, design.frame, "offset", n), vector(exposure, design.frame, "exposure", n), None
+        by_formula = transform and design.recipe is not None and not isinstance(exog, np.ndarray)
+        rows = (read_table if by_formula else read_matrix)(design, exog, offset, exposure)
+        linear = self.model.predict(self._params, rows.X, offset=rows.offset, which="linear")
+        outside = int((self.link.outside(linear) & np.isfinite(linear)).sum())
+        if outside:
+            warn(
+                f"{outside} of {len(linear)} rows lie outside the support of {self.link!r}; their probability is exactly 0 or 1.",
+                SupportWarning,
+            )
+        return rows.X, rows.offset, None, rows.index
+
+
+def average_prediction(
+    link: BinaryLink, X: NDArray, linear: NDArray, cov_params: NDArray, weights: Any = None, df: float | None = None
+) -> PredictionResultsMonotonic:
+    r"""Average probabilities over rows, with limits that no probability can pass.
+
+    Parameters
+    ----------
+    link : BinaryLink
+    X : ndarray of shape (n, k)
+    linear : ndarray of shape (n,)
+        The linear predictor of the rows.
+    cov_params : ndarray of shape (k, k)
+    weights : array_like of shape (n,) or (n, m), optional
+        Weights of the rows, for m averages at once; as in statsmodels they are not normalised.
+    df : float, optional
+        Degrees of freedom of the t distribution; the limits are by the normal distribution without it.
+
+    Notes
+    -----
+    The average :math:`m = \frac1n \sum w_i F(v_i)` lies between 0 and the mean weight a (1 without weights). With s its standard
+    error by the delta method and q a quantile, the limits are symmetric for the logit of m/a,
+
+    .. math:: a \, \mathrm{expit}\left(\mathrm{logit}\frac{m}{a} \pm q \frac{a s}{m (a - m)}\right).
+
+    With negative weights (a contrast) there are no such bounds, and the limits are :math:`m \pm q s`.
+    """
+    n = len(linear)
+    weights = np.ones(n) if weights is None else np.asarray(weights, dtype=float).T
+    if weights.ndim and weights.shape[-1] != n:
+        raise InvalidDataError(f"agg_weights has {weights.shape[-1]} rows, but {n} rows are averaged.")
+    weights = np.broadcast_to(weights, (*weights.shape[:-1], n))
+    average = (weights * link.inverse(linear)).mean(axis=-1)
+    gradient = np.dot(weights * link.inverse_deriv(linear), X) / n
+    variance = np.einsum("...j,jk,...k->...", gradient, cov_params, gradient)
+    facts = {"df": df, "dist": "norm" if df is None else "t"}
+    top = weights.mean(axis=-1)
+    if (weights < 0).any() or not np.all(top > 0):
+        return PredictionResultsMonotonic(average, variance, average, np.sqrt(variance), func=_same, **facts)
+    share = average / top
+    with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.where(variance > 0, np.sqrt(variance) / top / (share * (1.0 - share)), 0.0)
+    func = partial(_share_of, np.reshape(top, (-1, 1)))
+    return PredictionResultsMonotonic(average, variance, logit(share), error, func=func, **facts)
+
+
+def _share_of(top: NDArray, z: NDArray) -> NDArray:
+    return top * expit(z)
+
+
+def _same(z: NDArray) -> NDArray:
+    return z

@@ -1,32 +1,39 @@
 """Formulas: the right-hand side as a reusable recipe for design matrices, the left-hand side as an outcome.
 
-Both engines of statsmodels are supported through its formula manager. formulaic is the default where statsmodels has it (0.15
-and later): it names columns as patsy does, builds matrices of large factors many times faster, and its recipes can be pickled.
+Both engines of statsmodels are supported and give the same columns under the same names, those of patsy; the functions a
+formula may use are the same too. formulaic is the default where statsmodels has it (0.15 and later): it builds matrices of
+large factors many times faster, and its recipes can be pickled.
 """
 
 from __future__ import annotations
 
 import builtins
+import functools
 import keyword
 import re
 import sys
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import ModuleType
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import patsy
+import patsy.builtins
 from numpy.typing import NDArray
+from patsy.infix_parser import Operator
+from patsy.parse_formula import parse_formula
+from patsy.splines import BS
+from scipy.interpolate import BSpline
 
-from gevglm.exceptions import InvalidDataError, unknown_option
-from gevglm.tables import suggestion, without_unused_levels
+from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.tables import suggestion
 
 ENGINES = ("formulaic", "patsy")
 _NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w|\s*=[^=])")
 _CALL = re.compile(r"([\w.]*)\(([^()]*)\)")
-_SPLINE = re.compile(r"(\b(?:bs|cr|cc|cs)\(.*?\))\[(\d+)\]")
+_SCALAR = re.compile(r"(?<=[\[.])np\.(?:u?int|float)\d+\(([^()]*)\)(?=\])")  # as in [T.np.int64(1)]
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
 _QUOTED = re.compile(r"Q\((['\"])(.+?)\1\)|`(.+?)`")
 
@@ -61,7 +68,10 @@ def using_engine(engine: str) -> Iterator[None]:
 def split(formula: str) -> tuple[str, str]:
     """Return the two sides of a formula."""
     left, tilde, right = formula.partition("~")
-    if not tilde or not left.strip() or not right.strip() or "~" in right:
+    outside = right  # of parentheses, where a tilde is a "not"
+    while (shorter := re.sub(r"\([^()]*\)", "", outside)) != outside:
+        outside = shorter
+    if not tilde or not left.strip() or not right.strip() or "~" in outside:
         raise InvalidDataError(f"{formula!r} is not a formula; write the outcome and the columns as in 'y ~ x1 + x2'.")
     return left.strip(), right.strip()
 
@@ -75,24 +85,11 @@ def names_in(expression: str) -> list[str]:
 
 def factor_names(formula: str) -> list[str]:
     """Return the names that stand in a formula by themselves or in C(), where a string or a boolean makes dummies."""
-    return names_in(_without_calls(formula)[0])
-
-
-def _without_calls(formula: str) -> tuple[str, str]:
-    """Split a formula into what stands outside the calls of functions (but C) and what stands inside."""
     rest = _QUOTED.sub(lambda match: f"`{match[2] or match[3]}`", formula)
     rest = re.sub(r"\bC\(\s*([^,()]+)", r"\1 + I(", rest)
-    inside: list[str] = []
-
-    def take(match: re.Match) -> str:
-        if not match[1]:
-            return f" {match[2]} "
-        inside.append(match[2])
-        return " "
-
-    while (shorter := _CALL.sub(take, rest)) != rest:
+    while (shorter := _CALL.sub(lambda match: " " if match[1] else f" {match[2]} ", rest)) != rest:
         rest = shorter
-    return rest, " ".join(inside)
+    return names_in(rest)
 
 
 def caller_names(expression: str, depth: int) -> dict[str, Any]:
@@ -138,13 +135,15 @@ class Recipe:
         self.engine = engine
         self.scope = scope
         self.spec: Any = None
+        self.dtypes = {name: frame[name].dtype for name in names_in(formula) if name in frame.columns}
         self.levels = {
             name: set(frame[name].dropna().unique())
             for name in factor_names(formula)
-            if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name].dtype)
+            if name in self.dtypes and not pd.api.types.is_numeric_dtype(self.dtypes[name])
         }
-        self._first: NDArray | None = self._build(formula, frame)
-        self.names = _named_as_patsy_does(list(self.spec.column_names))
+        self._refuse_forgetful_calls()
+        self._first: NDArray | None = self._build(frame)
+        self.names = [_SCALAR.sub(r"\1", name) for name in self.spec.column_names]
 
     def take_first(self) -> NDArray:
         """Return the design matrix of the data the recipe was made from, once."""
@@ -158,32 +157,47 @@ class Recipe:
                 "the model was built with patsy, whose designs cannot be saved; build it with formula_engine='formulaic', "
                 "or predict from a design matrix with transform=False."
             )
-        if self.engine == "formulaic":
-            data = without_unused_levels(data, [name for name in self.levels if name in data.columns])
         for name, known in self.levels.items():
             unseen = set(data[name].dropna().unique()) - known if name in data.columns else set()
             if unseen:
                 listed = ", ".join(sorted(map(repr, unseen))[:5])
                 raise InvalidDataError(f"{name!r} has levels in the new data that the model has not seen: {listed}.")
-        return self._build(self.spec, data)
+        return self._build(_with(data, self.dtypes, lambda column: _as_before(column, self.dtypes[column.name])))
 
-    def _build(self, formula: Any, frame: pd.DataFrame) -> NDArray:
+    def _build(self, frame: pd.DataFrame) -> NDArray:
+        frame = _with(frame, self.dtypes, lambda column: _plain(column, self.engine))
         try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("error", message=".*outside of the nominated levels.*")
-                build = _formulaic_matrix if self.engine == "formulaic" else _patsy_matrix
-                matrix, self.spec = build(formula, frame, self)
-                return np.asarray(matrix, dtype=float)
+            build = _patsy_design if self.engine == "patsy" else _formulaic_design
+            matrix, spec = build(self.spec or _read(self.formula), frame, WORDS | self.scope)
         except Exception as error:
             raise self._explained(error, frame) from error
+        self.spec = self.spec or spec
+        return np.asarray(matrix, dtype=float)
 
-    def _explained(self, error: Exception, frame: pd.DataFrame) -> InvalidDataError:
-        known = set(frame.columns) | set(self.scope) | set(dir(builtins)) | _ENGINE_WORDS
+    def _refuse_forgetful_calls(self) -> None:
+        """Refuse ``patsy.bs(x)`` and the like: only functions called by a simple name remember their first data."""
+        for path in re.findall(r"[^\W\d]\w*(?:\.\w+)+(?=\s*\()", self.formula):
+            first, *rest = path.split(".")
+            function = functools.reduce(lambda value, name: getattr(value, name, None), rest, self.scope.get(first))
+            if hasattr(function, "__patsy_stateful_transform__") or hasattr(function, "__is_stateful_transform__"):
+                raise InvalidDataError(
+                    f"the formula calls {path}(), which works under its own name only: {rest[-1]}()."
+                )
+
+    def _explained(self, error: Exception, frame: pd.DataFrame) -> GevglmError:
+        unknown = re.search(r"\b(hashed|lambda|for)\b", self.formula)
+        if self.engine == "patsy" and unknown:
+            return InvalidOptionError(
+                f"formula_engine='patsy' cannot read {unknown[0]!r}; formula_engine='formulaic' can."
+            )
+        known = {*frame.columns, *self.scope, *dir(builtins), *WORDS, "I", "Q", "hashed"}
         missing = [name for name in names_in(self.formula) if name not in known]
         if missing:
             hints = "".join(suggestion(name, frame.columns) for name in missing[:1])
             return InvalidDataError(f"the formula names {', '.join(map(repr, missing))}, not in the data.{hints}")
         cause = " ".join(_DECORATION.sub("", str(error)).split())
+        if "invalid syntax" in cause:
+            cause += ". A formula joins columns and calls of functions by + - : * / and **; 0 leaves out the constant."
         return InvalidDataError(f"the formula '{self.formula}' could not be evaluated: {cause}")
 
     def __deepcopy__(self, memo: dict) -> Recipe:
@@ -203,65 +217,173 @@ class Recipe:
         }
 
 
-_ENGINE_WORDS = set(
-    "C I Q bs cs cr cc te center standardize scale poly lag hashed log log10 log2 exp exp10 exp2 "
-    "Treatment Sum Diff Helmert Poly contr Intercept df degree knots levels".split()
-)
+def _read(formula: str) -> patsy.ModelDesc:
+    """Return the terms of a formula, as patsy reads it; names in backticks are quoted, and ``^`` is ``**``."""
+    tree = parse_formula(_with_quotes(formula), extra_operators=[Operator("^", 2, 500)])
+    nodes = [tree]
+    for node in nodes:
+        nodes.extend(node.args)
+        node.type = "**" if node.type == "^" else node.type
+    return patsy.ModelDesc.from_formula(tree)
 
 
-def _named_as_patsy_does(names: list[str]) -> list[str]:
-    """Count the columns of splines from 0; formulaic counts from 1 where the first one is left out."""
-    firsts: dict[str, int] = {}
-    for spline, number in _SPLINE.findall("\n".join(names)):
-        firsts[spline] = min(firsts.get(spline, int(number)), int(number))
-    return [_SPLINE.sub(lambda match: f"{match[1]}[{int(match[2]) - firsts[match[1]]}]", name) for name in names]
+def _with_quotes(expression: str) -> str:
+    return re.sub(r"`(.+?)`", lambda match: f"Q({match[1]!r})", expression)
 
 
-_TRUTH = pd.CategoricalDtype([False, True])  # patsy has dummies for booleans, formulaic numbers
+def _formulaic_design(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[NDArray, Any]:
+    from gevglm.materializer import design
+
+    return design(formula, frame, scope)
 
 
-def _formulaic_matrix(formula: Any, frame: pd.DataFrame, recipe: Recipe) -> tuple[NDArray, Any]:
-    from statsmodels.formula._manager import FormulaManager
-
-    manager = FormulaManager("formulaic")
-    outside, inside = (set(names_in(part)) for part in _without_calls(recipe.formula))
-    bare = outside - inside
-    frame = _with_plain_columns(recipe, frame, keep=(pd.StringDtype,))
-    factors = {name: _TRUTH for name in bare if name in frame.columns and frame[name].dtype == bool}
-    frame = frame.astype(factors) if factors else frame
-    new_data = not isinstance(formula, str)
-    matrix = manager.get_matrices(
-        formula, frame, eval_env=recipe.scope, pandas=True, na_action="ignore", prediction=new_data
-    )
-    return matrix, manager.spec
-
-
-def _patsy_matrix(formula: Any, frame: pd.DataFrame, recipe: Recipe) -> tuple[NDArray, Any]:
-    import patsy
-
-    frame = _with_plain_columns(recipe, frame)
-    keep = patsy.NAAction(NA_types=[])
-    matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([recipe.scope]), NA_action=keep)
+def _patsy_design(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[NDArray, Any]:
+    scope = {name: _in_patsy(value) for name, value in scope.items()}
+    matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([scope]), NA_action=_NoMissingLevels("raise"))
     return matrix, matrix.design_info
 
 
-def _with_plain_columns(recipe: Recipe, frame: pd.DataFrame, keep: tuple[type, ...] = ()) -> pd.DataFrame:
-    """Put the columns of a formula into NumPy types, but for those of the types to keep."""
-    used = [frame[name] for name in names_in(recipe.formula) if name in frame.columns]
-    changed = {c.name: plain for c in used if not isinstance(c.dtype, keep) and (plain := _plain(c)) is not c}
+class _NoMissingLevels(patsy.NAAction):
+    """Refuse missing values of factors, let those of numbers pass."""
+
+    def is_categorical_NA(self, obj: Any) -> bool:
+        return obj is None or obj != obj
+
+    def is_numerical_NA(self, arr: Any) -> NDArray:
+        return np.zeros(len(arr), dtype=bool)
+
+
+# -- columns ---------------------------------------------------------------------------------
+
+
+def _with(frame: pd.DataFrame, names: Iterable[str], change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
+    """Return a table with some columns changed; the table itself if none is."""
+    changed = {name: new for name in names if name in frame and (new := change(old := frame[name])) is not old}
     return frame.assign(**changed) if changed else frame
 
 
-def _plain(column: pd.Series) -> pd.Series:
+def _plain(column: pd.Series, engine: str) -> pd.Series:
     """Return a column in a NumPy type; patsy does not know pandas' own types, but for categories."""
     dtype = column.dtype
-    if isinstance(dtype, (np.dtype, pd.CategoricalDtype)):
+    if isinstance(dtype, (np.dtype, pd.CategoricalDtype)) or (
+        engine == "formulaic" and isinstance(dtype, pd.StringDtype)
+    ):
         return column
     if pd.api.types.is_bool_dtype(dtype):
         return column.astype(bool)
     if pd.api.types.is_integer_dtype(dtype) and not column.hasnans:
         return column.astype(np.int64)
     return column.astype(float if pd.api.types.is_numeric_dtype(dtype) else object)
+
+
+def _as_before(column: pd.Series, dtype: Any) -> pd.Series:
+    """Return a column of new data as the kind of column it was in the data of the model, where it can be one."""
+    if isinstance(dtype, pd.CategoricalDtype):
+        if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.categories.equals(dtype.categories):
+            return column
+        new = [level for level in column.dropna().unique() if level not in dtype.categories]
+        return column.astype(object).astype(pd.CategoricalDtype([*dtype.categories, *new], dtype.ordered))
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(column.cat.categories.dtype)
+    was_boolean, is_boolean = pd.api.types.is_bool_dtype(dtype), pd.api.types.is_bool_dtype(column.dtype)
+    if was_boolean and not is_boolean:
+        other = column[~column.isin([False, True])]
+        if len(other):
+            raise InvalidDataError(
+                f"{column.name!r} is true or false in the data of the model, but here {other.iloc[0]!r}."
+            )
+        return column.astype(bool)
+    if is_boolean and not was_boolean and pd.api.types.is_numeric_dtype(dtype):
+        return column.astype(int)
+    return column
+
+
+# -- functions that formulas may use -----------------------------------------------------------
+
+
+class _Standardize:
+    """``standardize(x)``, as in patsy but not row by row: less the mean, over the standard deviation."""
+
+    def memorize_chunk(self, x: Any, center: bool = True, rescale: bool = True, ddof: int = 0) -> None:
+        x = np.asarray(x, dtype=float)
+        self.mean, self.deviation = x.mean(axis=0), x.std(axis=0, ddof=ddof)
+
+    def memorize_finish(self) -> None:
+        pass
+
+    def transform(self, x: Any, center: bool = True, rescale: bool = True, ddof: int = 0) -> Any:
+        x = x if isinstance(x, (pd.Series, pd.DataFrame)) else np.asarray(x)
+        return (x - self.mean if center else x) / (self.deviation if rescale else 1.0)
+
+
+class _BSplines(BS):
+    """``bs(x)`` of patsy, with the ways of formulaic to go beyond the data: "clip", "na", "zero" and "extend"."""
+
+    def memorize_chunk(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> None:
+        if extrapolation not in ("raise", "clip", "na", "zero", "extend"):
+            raise ValueError(f"extrapolation={extrapolation!r} is not one of raise, clip, na, zero, extend")
+        super().memorize_chunk(x, *args, **options)
+
+    def transform(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> Any:
+        low, high = self._all_knots[[0, -1]]
+        outside = np.asarray((x < low) | (x > high))
+        if extrapolation == "raise" and outside.any():
+            raise ValueError(
+                f"{outside.sum()} values are outside the {low:g} to {high:g} of the spline; "
+                "extrapolation='clip' or 'extend' allows them"
+            )
+        basis = np.array(super().transform(np.clip(x, low, high), *args, **options))
+        if extrapolation == "extend" and outside.any():
+            every = BSpline(self._all_knots, np.eye(len(self._all_knots) - self._degree - 1), self._degree)
+            basis[outside] = every(np.asarray(x)[outside])[:, -basis.shape[1] :]
+        elif extrapolation in ("na", "zero"):
+            basis[outside] = np.nan if extrapolation == "na" else 0.0
+        return basis
+
+
+def _in_patsy(value: Any) -> Any:
+    """Return a function of formulaic that remembers its first data as one that does so in patsy; others as they are."""
+    if not getattr(value, "__is_stateful_transform__", False):
+        return value
+
+    class Memory:
+        def __init__(self):
+            self.state: dict[str, Any] = {}
+
+        def memorize_chunk(self, *args, **options):
+            value(*args, _state=self.state, **options)
+
+        def memorize_finish(self):
+            pass
+
+        def transform(self, *args, **options):
+            result = value(*args, _state=self.state, **options)
+            return np.column_stack(list(result.values())) if isinstance(result, dict) else np.asarray(result)
+
+    return patsy.stateful_transform(Memory)
+
+
+WORDS: dict[str, Any] = {
+    **{name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__ if name not in ("I", "Q")},
+    **{name: getattr(np, name) for name in ("log", "log2", "log10", "exp", "exp2")},
+    "exp10": lambda x: 10.0**x,
+    "standardize": patsy.stateful_transform(_Standardize),
+    "scale": patsy.stateful_transform(_Standardize),
+    "bs": patsy.stateful_transform(_BSplines),
+    "cs": patsy.builtins.cr,
+    "contr": SimpleNamespace(
+        treatment=lambda base=None: patsy.Treatment(base),
+        SAS=lambda base=-1: patsy.Treatment(base),
+        sum=patsy.Sum,
+        helmert=patsy.Helmert,
+        poly=patsy.Poly,
+        diff=patsy.Diff,
+    ),
+}
+with suppress(ImportError):
+    from formulaic.transforms import lag, poly
+
+    WORDS |= {"lag": lag, "poly": poly}
 
 
 def evaluate_outcome(left: str, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[Any, str]:
@@ -290,8 +412,9 @@ def evaluate_outcome(left: str, frame: pd.DataFrame, scope: dict[str, Any]) -> t
             f"the outcome {left!r} is not in the data.{suggestion((missing or [left])[0], frame.columns)}"
         )
     columns = {word: frame[word] for word in names_in(left) if word in frame.columns}
+    words = {"np": np, "I": lambda value: value, "Q": columns.__getitem__}
     try:
-        values = eval(left, {"np": np, "I": lambda value: value, **scope}, columns)
+        values = eval(_with_quotes(left), words | scope, columns)
     except Exception as error:
         raise InvalidDataError(f"the outcome {left!r} could not be evaluated: {error}") from error
     if np.shape(values) not in ((len(frame),), (len(frame), 2)):

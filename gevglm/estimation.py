@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import optimize
 from scipy.special import entr
 
 from gevglm.engine.base import Block, Engine
@@ -16,7 +17,15 @@ from gevglm.exceptions import CollinearityError, InvalidDataError, SupportError,
 from gevglm.linalg import COLLINEAR, Cholesky, dependent_columns, one_blas_thread, weighted_gram
 from gevglm.losses import Canonical, Loss
 from gevglm.reducers import ArraySum, LossSums, NewtonSums
-from gevglm.solver import Evaluate, SolverResult, newton, residual_search, slope_search, value_search
+from gevglm.solver import (
+    Evaluate,
+    SolverResult,
+    bounded_search,
+    newton,
+    residual_search,
+    slope_search,
+    value_search,
+)
 
 EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
 GROWING = 1e-3  # relative change of a coefficient, and change of a linear predictor, too large for a last step
@@ -238,18 +247,7 @@ def _root(
     if start is None:
         start = task.start_from_part(null_start, weight, events) if loss.convex else null_start
     start = _feasible(task, np.asarray(start, dtype=float), null_start, constant, names)
-    falling = adjustment.has_objective(loss)
-    evaluate = task.adjusted(adjustment)
-    search = value_search if falling else residual_search
-    result = newton(
-        evaluate,
-        start,
-        search=search,
-        tol=0.1 * task.tol,
-        scale=max(1.0, task.scale),
-        maxiter=task.maxiter,
-        extrapolate=True,
-    )
+    result = _first_root(task, adjustment, start)
     if not np.isfinite(result.decrement):
         _refuse_nonfinite_columns(engine, names)
     information = result.sums.hessian
@@ -270,6 +268,45 @@ def _root(
         positive_definite=factor.positive,
         reason=result.reason,
     )
+
+
+def _first_root(task: _Task, adjustment: Adjustment, start: NDArray) -> SolverResult:
+    """Return the first root that Fisher scoring finds, from `start` or, helped by Powell's method, from elsewhere.
+
+    The size of an adjusted score has minima that are no roots; the root often lies further out in the same direction.
+    """
+    evaluate = task.adjusted(adjustment)
+    scale = max(1.0, task.scale)
+    # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
+    options = {"tol": 0.1 * task.tol, "scale": scale, "maxiter": task.maxiter, "extrapolate": True}
+    falling = adjustment.has_objective(task.loss)
+    searches = [value_search] if falling else [bounded_search, residual_search]
+    attempts = [(search, factor) for factor in (None, 1.0, 2.0, 0.5, 4.0) for search in searches]
+    best = None
+    for search, factor in attempts:
+        point = start if factor is None else _root_by_secants(evaluate, best, factor)
+        found = newton(evaluate, point, search=search, **options)
+        if best is None or found.decrement < best.decrement:
+            best = found
+        if not np.isfinite(best.decrement) or task.maxiter == 0:
+            return best
+        if best.decrement <= task.tol**2 * scale:
+            return replace(best, converged=True)
+    return replace(best, reason="no root of the adjusted score was found, and there may be none; bias='logf' is always finite")
+
+
+def _root_by_secants(evaluate: Evaluate, found: SolverResult, factor: float) -> NDArray:
+    """Return where Powell's hybrid method ends, from a multiple of the point where Fisher scoring got stuck."""
+    origin = factor * found.params
+    unit = 1.0 / np.sqrt(np.diagonal(found.sums.hessian))
+
+    def residual(z: NDArray) -> NDArray:
+        sums = evaluate(origin + unit * z)
+        return unit * sums.gradient if sums.feasible else np.full_like(z, 1e3)
+
+    with np.errstate(all="ignore"):
+        root = origin + unit * optimize.root(residual, np.zeros_like(unit), method="hybr", options={"xtol": 1e-12}).x
+    return root if np.isfinite(root).all() and evaluate(root).feasible else found.params
 
 
 def _verdict(engine: Engine, loss: Loss, result: SolverResult, rate: float) -> tuple[bool, str]:

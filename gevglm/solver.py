@@ -6,7 +6,7 @@ The solver knows nothing of links or losses. It is handed a function that evalua
 * :func:`slope_search` for convex objectives needs gradients only: the slope along the step is monotone, so the
   step is long enough and not too long when the slope has lost part of its size.
 * :func:`value_search` for the others demands that the objective falls (Armijo).
-* :func:`residual_search`, for equations that are no gradient, demands that the next step gets shorter.
+* :func:`bounded_search` and :func:`residual_search`, for equations that are no gradient, look at the size of the next step.
 
 The iteration has converged when the Newton decrement :math:`g' H^{-1} g`, the squared distance to the solution in
 units of standard errors, is at most ``tol**2 * scale``; the last step is then taken without looking again.
@@ -83,7 +83,7 @@ def newton(
     start : ndarray of shape (k,)
         A feasible point.
     search : callable
-        :func:`slope_search`, :func:`value_search` or :func:`residual_search`.
+        :func:`slope_search`, :func:`value_search` or :func:`bounded_search`.
     tol, scale : float
         Converged when the decrement is at most ``tol**2 * scale``.
     maxiter : int
@@ -204,12 +204,33 @@ def value_search(
 def residual_search(
     evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
 ) -> tuple[float, NewtonSums] | None:
-    """Find a step length by halving until the next step is shorter, in standard errors where it starts."""
+    """Find a step length for equations that are no gradient, by halving until the next step gets shorter."""
     decrement = _newton_step(sums)[1]
     length = 1.0
     for _ in range(TRIALS):
         trial = evaluate(params + length * step)
         if _finite(trial) and _newton_step(trial)[1] < (1.0 - ARMIJO * length) * decrement:
+            return length, trial
+        length *= 0.5
+    return None
+
+
+def bounded_search(
+    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
+) -> tuple[float, NewtonSums] | None:
+    """Find a step length for equations that are no gradient.
+
+    The full step if the next one gets shorter; else at most one standard error, whatever comes next: the size of an
+    adjusted score has minima that are no roots, and a search that insists on falling ends there.
+    """
+    decrement = _newton_step(sums)[1]
+    trial = evaluate(params + step)
+    if _finite(trial) and _newton_step(trial)[1] < decrement:
+        return 1.0, trial
+    length = min(1.0, 1.0 / np.sqrt(decrement))
+    for _ in range(TRIALS):
+        trial = evaluate(params + length * step)
+        if _finite(trial):
             return length, trial
         length *= 0.5
     return None

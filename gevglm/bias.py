@@ -24,7 +24,6 @@ estimates, as in brglm2; logistf inverts the information of augmented data and r
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any
@@ -35,51 +34,13 @@ from scipy.special import expit
 
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine, MappedEngine
-from gevglm.estimation import Estimate, Penalty, estimate, objective
+from gevglm.estimation import Estimate, Penalty, Problem, objective
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
-from gevglm.linalg import Cholesky
+from gevglm.linalg import Cholesky, quadratic_forms
 from gevglm.links.base import Point
 from gevglm.losses import Loss
 from gevglm.reducers import ArraySum, LossSums, NewtonSums
 from gevglm.solver import Evaluate
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What is to be estimated: rows, loss and how far to go.
-
-    Attributes
-    ----------
-    engine : Engine
-    loss : Loss
-    constant : int or None
-        The column of ones.
-    start : ndarray or None
-    tol : float
-    maxiter : int
-    names : sequence of str or None
-    """
-
-    engine: Engine
-    loss: Loss
-    constant: int | None = None
-    start: NDArray | None = None
-    tol: float = 1e-8
-    maxiter: int = 100
-    names: Sequence[str] | None = None
-
-    def estimate(self, **options: Any) -> Estimate:
-        """Minimise the loss; see :func:`gevglm.estimation.estimate`."""
-        return estimate(
-            self.engine,
-            self.loss,
-            constant=self.constant,
-            start=self.start,
-            tol=self.tol,
-            maxiter=self.maxiter,
-            names=self.names,
-            **options,
-        )
 
 
 class BiasReduction(ABC):
@@ -102,8 +63,11 @@ class BiasReduction(ABC):
 
     def refuse(self, loss: Loss, constant: int | None) -> None:
         """Raise if the method is not defined for a loss or design."""
+        return
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray] | None:
+    def penalised_likelihood(
+        self, problem: Problem, params: NDArray, lagged: bool = False
+    ) -> tuple[Evaluate, NDArray] | None:
         """Return the function that the estimates minimise and its minimiser, or None if there is none."""
         return None
 
@@ -114,16 +78,25 @@ class Adjusted(BiasReduction):
     def estimate(self, problem: Problem) -> Estimate:
         return problem.estimate(adjustment=self)
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray] | None:
+    def penalised_likelihood(
+        self, problem: Problem, params: NDArray, lagged: bool = False
+    ) -> tuple[Evaluate, NDArray] | None:
         if not self.has_objective(problem.loss):
             return None
-        return objective(problem.engine, problem.loss, adjustment=self), params
+        return objective(problem.engine, problem.loss, adjustment=self, lagged=lagged), params
 
     def has_objective(self, loss: Loss) -> bool:
         return False
 
+    def matrix(self, engine: Engine, loss: Loss, params: NDArray, inverse: NDArray) -> NDArray:
+        return inverse
+
     @abstractmethod
-    def adjust(self, engine: Engine, loss: Loss, params: NDArray, sums: NewtonSums, inverse: NDArray) -> None:
+    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
+        """Return what one block adds to the score (or several such sums)."""
+
+    @abstractmethod
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         """Change gradient and value of the loss in place."""
 
 
@@ -136,18 +109,18 @@ class MeanReduction(Adjusted):
     def has_objective(self, loss: Loss) -> bool:
         return loss.link.canonical_is_log
 
-    def adjust(self, engine: Engine, loss: Loss, params: NDArray, sums: NewtonSums, inverse: NDArray) -> None:
-        covariance = inverse
-        if not loss.is_likelihood:
-            covariance = Nonrobust().matrix(Fitted(engine, loss, params, inverse, 0.0))
+    def matrix(self, engine: Engine, loss: Loss, params: NDArray, inverse: NDArray) -> NDArray:
+        if loss.is_likelihood:
+            return inverse
+        return Nonrobust().matrix(Fitted(engine, loss, params, inverse, 0.0))
 
-        def shift(block: Block) -> NDArray:
-            point = loss.link.at(block.linear_predictor(params))
-            return np.dot(_mean_shift(loss, block, point, _quadratic(block.X, covariance)), block.X)
+    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
+        return np.dot(_mean_shift(loss, block, point, quadratic_forms(block.X, matrix)), block.X)
 
-        sums.gradient -= engine.reduce(ArraySum(shift))
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+        sums.gradient -= total
         if self.has_objective(loss):
-            sums.value -= 0.5 * _log_determinant(sums.hessian)
+            sums.value -= 0.5 * factor.log_determinant
 
 
 class MedianReduction(Adjusted):
@@ -159,19 +132,18 @@ class MedianReduction(Adjusted):
     def refuse(self, loss: Loss, constant: int | None) -> None:
         _need_likelihood(self, loss)
 
-    def adjust(self, engine: Engine, loss: Loss, params: NDArray, sums: NewtonSums, inverse: NDArray) -> None:
-        def shift(block: Block) -> NDArray:
-            point = loss.link.at(block.linear_predictor(params))
-            projected = np.dot(block.X, inverse)
-            quadratic = np.einsum("ij,ij->i", projected, block.X)
-            # d v'/v = r - h, the difference of reverse hazard and hazard
-            skewness = (point.reverse_hazard - point.hazard) / 6.0 - 0.5 * point.dlogpdf
-            cubic = _weighted(loss.expected_curvature_at(point) * skewness, block)
-            mean = np.dot(_mean_shift(loss, block, point, quadratic), block.X)
-            return np.stack([mean, np.dot(cubic, projected**3)])
+    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
+        projected = np.dot(block.X, matrix)
+        quadratic = np.einsum("ij,ij->i", projected, block.X)
+        # F' times the derivative of ln(mu (1 - mu)) is the reverse hazard minus the hazard
+        skewness = (point.reverse_hazard - point.hazard) / 6.0 - 0.5 * point.dlogpdf
+        cubic = _weighted(loss.expected_curvature_at(point) * skewness, block)
+        mean = np.dot(_mean_shift(loss, block, point, quadratic), block.X)
+        return np.stack([mean, np.dot(cubic, projected**3)])
 
-        mean, cubes = engine.reduce(ArraySum(shift))
-        sums.gradient -= mean + sums.hessian @ (cubes / np.diagonal(inverse))
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+        mean, cubes = total
+        sums.gradient -= mean + sums.hessian @ (cubes / np.diagonal(matrix))
 
 
 @dataclass(frozen=True)
@@ -197,14 +169,13 @@ class Jeffreys(Adjusted):
     def has_objective(self, loss: Loss) -> bool:
         return True
 
-    def adjust(self, engine: Engine, loss: Loss, params: NDArray, sums: NewtonSums, inverse: NDArray) -> None:
-        def shift(block: Block) -> NDArray:
-            point = loss.link.at(block.linear_predictor(params))
-            leverage = _weighted(loss.expected_curvature_at(point) * _quadratic(block.X, inverse), block)
-            return np.dot(leverage * (point.dlog_reverse_hazard + point.dlog_hazard), block.X)
+    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
+        leverage = _weighted(loss.expected_curvature_at(point) * quadratic_forms(block.X, matrix), block)
+        return np.dot(leverage * (point.dlog_reverse_hazard + point.dlog_hazard), block.X)
 
-        sums.gradient -= self.power * engine.reduce(ArraySum(shift))
-        sums.value -= self.power * _log_determinant(sums.hessian)
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+        sums.gradient -= self.power * total
+        sums.value -= self.power * factor.log_determinant
 
 
 @dataclass(frozen=True)
@@ -232,7 +203,9 @@ class LogF(BiasReduction):
     def estimate(self, problem: Problem) -> Estimate:
         return problem.estimate(penalty=self._penalty(problem))
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray] | None:
+    def penalised_likelihood(
+        self, problem: Problem, params: NDArray, lagged: bool = False
+    ) -> tuple[Evaluate, NDArray] | None:
         if not problem.loss.is_likelihood:
             return None
         return objective(problem.engine, problem.loss, penalty=self._penalty(problem)), params
@@ -272,12 +245,15 @@ class Correction(BiasReduction):
         plain = problem.estimate()
         if not plain.converged:
             return plain
-        engine, loss = problem.engine, problem.loss
-        sums = engine.reduce(LossSums(loss, plain.params, expected=True))
-        inverse = Cholesky(sums.hessian).inverse()
-        score = sums.gradient.copy()
-        MeanReduction().adjust(engine, loss, plain.params, sums, inverse)
-        return _moved(problem, plain, plain.params + inverse @ (score - sums.gradient))
+        engine, loss, params = problem.engine, problem.loss, plain.params
+        inverse = Cholesky(engine.reduce(LossSums(loss, params, expected=True)).hessian).inverse()
+        method = MeanReduction()
+        matrix = method.matrix(engine, loss, params, inverse)
+
+        def shift(block: Block) -> NDArray:
+            return method.shift(loss, block, loss.link.at(block.linear_predictor(params)), matrix)
+
+        return _moved(problem, plain, params + inverse @ engine.reduce(ArraySum(shift)))
 
 
 class Flic(BiasReduction):
@@ -335,7 +311,9 @@ class Flac(BiasReduction):
             n_passes=firth.n_passes + augmented.n_passes,
         )
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray] | None:
+    def penalised_likelihood(
+        self, problem: Problem, params: NDArray, lagged: bool = False
+    ) -> tuple[Evaluate, NDArray] | None:
         augmented = self._augmented(problem, MeanReduction().estimate(problem))
         return objective(augmented.engine, augmented.loss), augmented.estimate().params
 
@@ -346,7 +324,7 @@ class Flac(BiasReduction):
             rows = len(block.y)
             point = problem.loss.link.at(block.linear_predictor(firth.params))
             variance = problem.loss.expected_curvature_at(point)
-            leverage = _weighted(variance * _quadratic(block.X, firth.inverse_information), block)
+            leverage = _weighted(variance * quadratic_forms(block.X, firth.inverse_information), block)
             X = np.zeros((2 * rows, block.X.shape[1] + 1))
             X[:rows, :-1] = X[rows:, :-1] = block.X
             X[rows:, -1] = 1.0
@@ -389,17 +367,9 @@ def _mean_shift(loss: Loss, block: Block, point: Point, quadratic: NDArray) -> N
     return _weighted(0.5 * point.dpdf * quadratic, block)
 
 
-def _quadratic(X: NDArray, matrix: NDArray) -> NDArray:
-    return np.einsum("ij,ij->i", np.dot(X, matrix), X)
-
-
 def _weighted(values: NDArray, block: Block) -> NDArray:
     weight = block.weight
     return values if weight is None else np.where(weight > 0, values * weight, 0.0)
-
-
-def _log_determinant(matrix: NDArray) -> float:
-    return float(np.linalg.slogdet(matrix)[1])
 
 
 def _need_positive(name: str, value: Any) -> None:

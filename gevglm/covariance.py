@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from gevglm.engine.base import Block, Engine, Reducer
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
-from gevglm.linalg import one_blas_thread
+from gevglm.linalg import one_blas_thread, quadratic_forms
 from gevglm.links.base import Point
 from gevglm.losses import Loss
 from gevglm.reducers import ArraySum, WeightedGram
@@ -264,7 +264,7 @@ def _model_variance(loss: Loss) -> Callable[[Block, Point], NDArray]:
 
 def _leverage(fit: Fitted, block: Block, point: Point) -> NDArray:
     """The leverage of one copy of each row."""
-    quadratic = np.einsum("ij,ij->i", np.dot(block.X, fit.bread), block.X)
+    quadratic = quadratic_forms(block.X, fit.bread)
     return _times(quadratic * fit.loss.expected_curvature_at(point), block.var, block.trials)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from scipy.special import entr
 from gevglm.engine.base import Block, Engine
 from gevglm.exceptions import CollinearityError, InvalidDataError, SupportError, listed
 from gevglm.linalg import COLLINEAR, Cholesky, dependent_columns, one_blas_thread, weighted_gram
+from gevglm.links.base import Point
 from gevglm.losses import Canonical, Loss
 from gevglm.reducers import ArraySum, LossSums, NewtonSums
 from gevglm.solver import (
@@ -33,6 +34,9 @@ MANY_STEPS = 20  # Newton steps after which a solution is looked at twice
 VANISHED = 1e-8  # share of the null model's information on a column below which its coefficient is infinite
 THINNEST = 16  # the part is never less than one block in this many
 SHIFTS = 60
+EVENTS_FOR_ROUGH_START = 5  # events a column from which the plain fit is a start for the adjusted one
+ROUGH_STEPS = 6
+LAGGED_ROWS = 5_000  # rows from which a saved pass is worth an inexact step
 
 
 class Penalty(Protocol):
@@ -72,13 +76,31 @@ class Ridge:
 
 
 class Adjustment(Protocol):
-    """What bias reduction takes from the gradient of a loss; see :mod:`gevglm.bias`."""
+    """What bias reduction adds to the score; see :mod:`gevglm.bias`."""
 
     def has_objective(self, loss: Loss) -> bool:
-        """Whether the adjusted gradient is one, that is, whether there is a penalised loss."""
+        """Whether the adjusted score is a gradient, that is, whether there is a penalised loss."""
 
-    def adjust(self, engine: Engine, loss: Loss, params: NDArray, sums: NewtonSums, inverse: NDArray) -> None:
-        """Change gradient and value in place; `sums` holds the expected information, `inverse` its inverse."""
+    def matrix(self, engine: Engine, loss: Loss, params: NDArray, inverse: NDArray) -> NDArray:
+        """Return the matrix that measures rows, given the inverse information."""
+
+    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
+        """Return what one block adds to the score (or several such sums)."""
+
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+        """Change gradient and value in place; `factor` is that of the information."""
+
+
+class AdjustedSums(LossSums):
+    """The sums of a loss and of an adjustment with a given matrix, in one pass."""
+
+    def __init__(self, loss: Loss, params: NDArray, adjustment: Adjustment, matrix: NDArray, value: bool):
+        super().__init__(loss, params, expected=True, value=value)
+        self.adjustment = adjustment
+        self.matrix = matrix
+
+    def extra(self, block: Block, point: Point) -> NDArray:
+        return self.adjustment.shift(self.loss, block, point, self.matrix)
 
 
 @dataclass(frozen=True)
@@ -179,6 +201,44 @@ def estimate(
         return find(task, start, null_start, constant, weight, events, names)
 
 
+@dataclass(frozen=True)
+class Problem:
+    """What is to be estimated: rows, loss and how far to go.
+
+    Attributes
+    ----------
+    engine : Engine
+    loss : Loss
+    constant : int or None
+        The column of ones.
+    start : ndarray or None
+    tol : float
+    maxiter : int
+    names : sequence of str or None
+    """
+
+    engine: Engine
+    loss: Loss
+    constant: int | None = None
+    start: NDArray | None = None
+    tol: float = 1e-8
+    maxiter: int = 100
+    names: Sequence[str] | None = None
+
+    def estimate(self, **options: Any) -> Estimate:
+        """Minimise the loss; see :func:`estimate`."""
+        return estimate(
+            self.engine,
+            self.loss,
+            constant=self.constant,
+            start=self.start,
+            tol=self.tol,
+            maxiter=self.maxiter,
+            names=self.names,
+            **options,
+        )
+
+
 def _minimum(
     task: _Task,
     start: NDArray | None,
@@ -242,12 +302,19 @@ def _root(
     events: float,
     names: Sequence[str] | None,
 ) -> Estimate:
-    """The root of an adjusted gradient, by Fisher scoring."""
+    """The root of an adjusted score, by Fisher scoring."""
     engine, loss = task.engine, task.loss
-    if start is None:
-        start = task.start_from_part(null_start, weight, events) if loss.convex else null_start
-    start = _feasible(task, np.asarray(start, dtype=float), null_start, constant, names)
-    result = _first_root(task, adjustment, start)
+    rarer, rough = min(events, weight - events), None
+    if start is None and loss.convex and rarer >= EVENTS_FOR_ROUGH_START * engine.n_cols:
+        rough = replace(task, tol=1e-2, maxiter=ROUGH_STEPS).minimise(task.start_from_part(null_start, weight, events))
+        start = rough.params if rough.converged else None
+    start = null_start if start is None else np.asarray(start, dtype=float)
+    if np.isfinite(loss.link.support).any():
+        start = _feasible(task, start, null_start, constant, names)
+    large = engine.n_rows > LAGGED_ROWS and loss.is_likelihood
+    if large:
+        start = _lagged_root(task, adjustment, start, rough)
+    result = _first_root(task, adjustment, start, large)
     if not np.isfinite(result.decrement):
         _refuse_nonfinite_columns(engine, names)
     information = result.sums.hessian
@@ -270,20 +337,31 @@ def _root(
     )
 
 
-def _first_root(task: _Task, adjustment: Adjustment, start: NDArray) -> SolverResult:
+def _lagged_root(task: _Task, adjustment: Adjustment, start: NDArray, rough: SolverResult | None) -> NDArray:
+    """Return nearly the root, by one pass a step: its fixed point is the root, although the matrix is a step behind."""
+    first = Cholesky(rough.sums.hessian).inverse() if rough is not None and rough.converged else None
+    evaluate = task.adjusted(adjustment, value=False, lagged=True, first=first)
+    options = {"tol": task.tol, "scale": max(1.0, task.scale), "maxiter": task.maxiter, "extrapolate": True}
+    found = newton(evaluate, start, search=bounded_search, **options)
+    return found.params if found.converged else start
+
+
+def _first_root(task: _Task, adjustment: Adjustment, start: NDArray, large: bool) -> SolverResult:
     """Return the first root that Fisher scoring finds, from `start` or, helped by Powell's method, from elsewhere.
 
     The size of an adjusted score has minima that are no roots; the root often lies further out in the same direction.
     """
-    evaluate = task.adjusted(adjustment)
-    scale = max(1.0, task.scale)
-    # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
-    options = {"tol": 0.1 * task.tol, "scale": scale, "maxiter": task.maxiter, "extrapolate": True}
     falling = adjustment.has_objective(task.loss)
     searches = [value_search] if falling else [bounded_search, residual_search]
     attempts = [(search, factor) for factor in (None, 1.0, 2.0, 0.5, 4.0) for search in searches]
+    if large and falling:
+        attempts.insert(0, (bounded_search, None))
+    scale = max(1.0, task.scale)
+    # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
+    options = {"tol": (1.0 if large else 0.1) * task.tol, "scale": scale, "maxiter": task.maxiter, "extrapolate": True}
     best = None
     for search, factor in attempts:
+        evaluate = task.adjusted(adjustment, value=search is value_search)
         point = start if factor is None else _root_by_secants(evaluate, best, factor)
         found = newton(evaluate, point, search=search, **options)
         if best is None or found.decrement < best.decrement:
@@ -292,7 +370,8 @@ def _first_root(task: _Task, adjustment: Adjustment, start: NDArray) -> SolverRe
             return best
         if best.decrement <= task.tol**2 * scale:
             return replace(best, converged=True)
-    return replace(best, reason="no root of the adjusted score was found, and there may be none; bias='logf' is always finite")
+    reason = "no root of the adjusted score was found, and there may be none; bias='logf' is always finite"
+    return replace(best, reason=reason)
 
 
 def _root_by_secants(evaluate: Evaluate, found: SolverResult, factor: float) -> NDArray:
@@ -343,24 +422,32 @@ def _used_rows(block: Block) -> NDArray:
 
 
 def objective(
-    engine: Engine, loss: Loss, *, penalty: Penalty | None = None, adjustment: Adjustment | None = None
+    engine: Engine,
+    loss: Loss,
+    *,
+    penalty: Penalty | None = None,
+    adjustment: Adjustment | None = None,
+    lagged: bool = False,
 ) -> Evaluate:
-    """Return what :func:`estimate` minimises: value, gradient and second derivative as a function of the coefficients."""
+    """Return what :func:`estimate` minimises: value, gradient and second derivative as a function of the coefficients.
+
+    A `lagged` gradient of an adjusted score is right once the coefficients no longer move, and costs one pass instead of two.
+    """
     task = _Task(engine, loss, penalty, 1e-8, 1.0, 100)
-    return task.evaluator(value=True) if adjustment is None else task.adjusted(adjustment)
+    return task.evaluator(value=True) if adjustment is None else task.adjusted(adjustment, value=True, lagged=lagged)
 
 
+@dataclass
 class _Task:
     """A loss on an engine, with a count of the passes over its rows."""
 
-    def __init__(self, engine: Engine, loss: Loss, penalty: Penalty | None, tol: float, scale: float, maxiter: int):
-        self.engine = engine
-        self.loss = loss
-        self.penalty = penalty
-        self.tol = tol
-        self.scale = scale
-        self.maxiter = maxiter
-        self.passes = 0
+    engine: Engine
+    loss: Loss
+    penalty: Penalty | None
+    tol: float
+    scale: float
+    maxiter: int
+    passes: int = 0
 
     def evaluator(self, *, expected: bool = False, value: bool = False) -> Evaluate:
         def evaluate(params: NDArray) -> NewtonSums:
@@ -370,20 +457,37 @@ class _Task:
 
         return evaluate
 
-    def adjusted(self, adjustment: Adjustment) -> Evaluate:
-        plain = self.evaluator(expected=True, value=adjustment.has_objective(self.loss))
+    def adjusted(
+        self, adjustment: Adjustment, *, value: bool, lagged: bool = False, first: NDArray | None = None
+    ) -> Evaluate:
+        """Return the adjusted sums; lagged, rows are measured by the matrix of the point before, which saves a pass."""
+        engine, loss = self.engine, self.loss
+        plain = self.evaluator(expected=True, value=value)
+        last: list[NDArray] = [] if first is None else [first]
 
         def evaluate(params: NDArray) -> NewtonSums:
-            sums = plain(params)
-            factor = Cholesky(sums.hessian)
-            if sums.feasible and factor.positive:
-                self.passes += 1
-                adjustment.adjust(self.engine, self.loss, params, sums, factor.inverse())
+            self.passes += 1
+            if last:
+                matrix = last.pop()
+                sums = engine.reduce(AdjustedSums(loss, params, adjustment, matrix, value))
+                factor, total = Cholesky(sums.hessian), sums.extra
             else:
-                sums.feasible = False
+                sums = plain(params)
+                factor = Cholesky(sums.hessian)
+                if factor.positive:
+                    matrix = adjustment.matrix(engine, loss, params, factor.inverse())
+                    total = engine.reduce(ArraySum(partial(self._shift, adjustment, params, matrix)))
+            sums.feasible &= factor.positive
+            if sums.feasible:
+                adjustment.apply(loss, sums, total, matrix, factor)
+                if lagged:
+                    last.append(factor.inverse())
             return sums
 
         return evaluate
+
+    def _shift(self, adjustment: Adjustment, params: NDArray, matrix: NDArray, block: Block) -> NDArray:
+        return adjustment.shift(self.loss, block, self.loss.link.at(block.linear_predictor(params)), matrix)
 
     def minimise(
         self, start: NDArray, *, expected: bool = False, falling: bool = False, tol: float | None = None

@@ -36,6 +36,17 @@ def weighted_gram(X: NDArray, weights: NDArray) -> NDArray:
     return np.dot(X.T, scaled)
 
 
+def quadratic_forms(X: NDArray, matrix: NDArray) -> NDArray:
+    """Return x'Ax for every row x of a block and a symmetric matrix A, through the same scratch copy."""
+    scratch = _scratch_like(X)
+    if scratch.flags.c_contiguous:
+        np.dot(X, matrix, out=scratch)
+    else:
+        np.dot(matrix, X.T, out=scratch.T)
+    np.multiply(scratch, X, out=scratch)
+    return np.dot(scratch, np.ones(X.shape[1]))
+
+
 def _scratch_like(X: NDArray) -> NDArray:
     buffer = getattr(_scratch, "buffer", None)
     if buffer is None or buffer.size < X.size:
@@ -73,6 +84,11 @@ class Cholesky:
         self.positive = info == 0 and bool(np.isfinite(self._factor[-1, -1]))
         pivots = np.diagonal(self._factor)
         self.smallest_pivot = float(pivots.min() ** 2) if self.positive else 0.0
+
+    @property
+    def log_determinant(self) -> float:
+        """The logarithm of the determinant of A."""
+        return float(2.0 * (np.log(np.diagonal(self._factor)).sum() - np.log(self._scale).sum()))
 
     def solve(self, rhs: NDArray) -> NDArray:
         """Return the solution of A x = rhs (of the damped A, if damped)."""

@@ -1,17 +1,21 @@
 """gevglm: regression for binary outcomes when one class is rare."""
 
-from gevglm import calibration, datasets, families, links, losses
+from gevglm import bias, calibration, datasets, families, links, losses
 from gevglm._version import __version__
 from gevglm.api import fit
 from gevglm.model import BinaryGLM
 from gevglm.results import BinaryGLMResults, load
+from gevglm.separation import Separation, detect_separation
 
 __all__ = [
     "BinaryGLM",
     "BinaryGLMResults",
+    "Separation",
     "__version__",
+    "bias",
     "calibration",
     "datasets",
+    "detect_separation",
     "families",
     "fit",
     "links",

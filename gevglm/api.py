@@ -18,6 +18,7 @@ def fit(
     xi: float | None = None,
     link: Any = None,
     loss: str | None = None,
+    bias: Any = None,
     alpha: float = 0.0,
     penalize_intercept: bool = False,
     offset: Any = None,
@@ -50,6 +51,9 @@ def fit(
         "gev", "gevc", "logit", "probit", "cloglog", "loglog", "cauchit", or a link of :mod:`gevglm.links`.
     loss : {"canonical", "log"}, optional
         Canonical (convex) by default for GEV links, log (maximum likelihood) for the rest.
+    bias : str or BiasReduction, optional
+        Bias reduction, for few events and under separation: "mean" (alias "firth"), "median", "jeffreys", "correction", "flic",
+        "flac", "logf", or a method of :mod:`gevglm.bias` such as ``LogF(m=2)``.
     alpha, penalize_intercept : float, bool
         Ridge penalty, and whether it includes the constant.
     offset, exposure, freq_weights, var_weights : str or array_like, optional
@@ -108,6 +112,7 @@ def fit(
         model = BinaryGLM(formula_or_endog, data_or_exog, **model_options)
     return model.fit(
         start_params,
+        bias=bias,
         alpha=alpha,
         penalize_intercept=penalize_intercept,
         cov_type=cov_type,

@@ -35,7 +35,7 @@ from scipy.special import expit
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine, MappedEngine
 from gevglm.estimation import Estimate, Penalty, Problem, objective
-from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
+from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 from gevglm.linalg import Cholesky, quadratic_forms
 from gevglm.links.base import Point
 from gevglm.losses import Loss
@@ -65,11 +65,22 @@ class BiasReduction(ABC):
         """Raise if the method is not defined for a loss or design."""
         return
 
-    def penalised_likelihood(
-        self, problem: Problem, params: NDArray, lagged: bool = False
-    ) -> tuple[Evaluate, NDArray] | None:
-        """Return the function that the estimates minimise and its minimiser, or None if there is none."""
-        return None
+    def maximises_likelihood(self, loss: Loss) -> bool:
+        """Whether the estimates maximise a (penalised) likelihood."""
+        return False
+
+    def penalised_likelihood(self, problem: Problem, params: NDArray, lagged: bool = False) -> tuple[Evaluate, NDArray]:
+        """Return what the estimates minimise, and the minimiser.
+
+        Parameters
+        ----------
+        problem : Problem
+        params : ndarray of shape (k,)
+            The estimates.
+        lagged : bool
+            Whether gradients may be a step behind; see :func:`gevglm.estimation.objective`.
+        """
+        raise NotImplementedError
 
 
 class Adjusted(BiasReduction):
@@ -78,11 +89,10 @@ class Adjusted(BiasReduction):
     def estimate(self, problem: Problem) -> Estimate:
         return problem.estimate(adjustment=self)
 
-    def penalised_likelihood(
-        self, problem: Problem, params: NDArray, lagged: bool = False
-    ) -> tuple[Evaluate, NDArray] | None:
-        if not self.has_objective(problem.loss):
-            return None
+    def maximises_likelihood(self, loss: Loss) -> bool:
+        return loss.is_likelihood and self.has_objective(loss)
+
+    def penalised_likelihood(self, problem: Problem, params: NDArray, lagged: bool = False) -> tuple[Evaluate, NDArray]:
         return objective(problem.engine, problem.loss, adjustment=self, lagged=lagged), params
 
     def has_objective(self, loss: Loss) -> bool:
@@ -100,6 +110,7 @@ class Adjusted(BiasReduction):
         """Change gradient and value of the loss in place."""
 
 
+@dataclass(frozen=True)
 class MeanReduction(Adjusted):
     """Mean bias reduction: Firth's method and its generalisation to every link and to the canonical loss."""
 
@@ -123,6 +134,7 @@ class MeanReduction(Adjusted):
             sums.value -= 0.5 * factor.log_determinant
 
 
+@dataclass(frozen=True)
 class MedianReduction(Adjusted):
     """Median bias reduction: each estimate is as often too large as too small, whatever the scale of its coefficient."""
 
@@ -203,11 +215,10 @@ class LogF(BiasReduction):
     def estimate(self, problem: Problem) -> Estimate:
         return problem.estimate(penalty=self._penalty(problem))
 
-    def penalised_likelihood(
-        self, problem: Problem, params: NDArray, lagged: bool = False
-    ) -> tuple[Evaluate, NDArray] | None:
-        if not problem.loss.is_likelihood:
-            return None
+    def maximises_likelihood(self, loss: Loss) -> bool:
+        return loss.is_likelihood
+
+    def penalised_likelihood(self, problem: Problem, params: NDArray, lagged: bool = False) -> tuple[Evaluate, NDArray]:
         return objective(problem.engine, problem.loss, penalty=self._penalty(problem)), params
 
     def _penalty(self, problem: Problem) -> Penalty:
@@ -235,6 +246,7 @@ class LogFPenalty:
         return sums
 
 
+@dataclass(frozen=True)
 class Correction(BiasReduction):
     """The uncorrected estimate minus its estimated bias, once (Cordeiro and McCullagh 1991)."""
 
@@ -256,6 +268,7 @@ class Correction(BiasReduction):
         return _moved(problem, plain, params + inverse @ engine.reduce(ArraySum(shift)))
 
 
+@dataclass(frozen=True)
 class Flic(BiasReduction):
     """Firth's slopes with the constant estimated anew, so that the predicted risks average to the observed rate."""
 
@@ -280,6 +293,7 @@ class Flic(BiasReduction):
         return _moved(problem, firth, slopes)
 
 
+@dataclass(frozen=True)
 class Flac(BiasReduction):
     """Maximum likelihood on data augmented by Firth's pseudo-observations, which a column of their own marks."""
 
@@ -311,9 +325,10 @@ class Flac(BiasReduction):
             n_passes=firth.n_passes + augmented.n_passes,
         )
 
-    def penalised_likelihood(
-        self, problem: Problem, params: NDArray, lagged: bool = False
-    ) -> tuple[Evaluate, NDArray] | None:
+    def maximises_likelihood(self, loss: Loss) -> bool:
+        return True
+
+    def penalised_likelihood(self, problem: Problem, params: NDArray, lagged: bool = False) -> tuple[Evaluate, NDArray]:
         augmented = self._augmented(problem, MeanReduction().estimate(problem))
         return objective(augmented.engine, augmented.loss), augmented.estimate().params
 
@@ -338,19 +353,8 @@ class Flac(BiasReduction):
         return replace(problem, engine=engine, start=None, names=names)
 
 
-WORDS = {kind.word: kind for kind in (MeanReduction, MedianReduction, Jeffreys, Correction, Flic, Flac, LogF)}
+METHODS = {kind.word: kind for kind in (MeanReduction, MedianReduction, Jeffreys, Correction, Flic, Flac, LogF)}
 ALIASES = {"firth": "mean"}
-
-
-def resolve_bias(bias: Any) -> BiasReduction | None:
-    """Return the method for a user's word, or for a method object such as ``LogF(m=2)``."""
-    if bias is None or isinstance(bias, BiasReduction):
-        return bias
-    word = str(bias).lower() if isinstance(bias, str) else bias
-    word = ALIASES.get(word, word) if isinstance(word, str) else word
-    if word not in WORDS:
-        raise unknown_option("bias", bias, [*WORDS, *ALIASES])
-    return WORDS[word]()
 
 
 def _moved(problem: Problem, found: Estimate, params: NDArray) -> Estimate:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine import Block, Engine, Reducer
-from gevglm.estimation import THINNEST, Estimate
+from gevglm.estimation import THINNEST, Estimate, information_left
 from gevglm.exceptions import (
     ConvergenceWarning,
     FewEventsWarning,
@@ -20,8 +20,8 @@ from gevglm.exceptions import (
     warn,
 )
 from gevglm.links.base import BinaryLink
-from gevglm.losses import Loss
 from gevglm.reducers import ArraySum
+from gevglm.separation import Separation
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
@@ -116,38 +116,50 @@ def check_support(engine: Engine, link: BinaryLink, params: NDArray) -> Support:
     )
 
 
-def vanishing_columns(engine: Engine, loss: Loss, fitted: Estimate) -> list[int]:
-    """Return the columns whose information has vanished against that of the null model: the mark of separation."""
-    link = loss.link
-    null = loss.expected_curvature_at(link.at(np.atleast_1d(link(fitted.events / fitted.weight))))
-    for part in (engine.thin(THINNEST), engine):
-        squares = part.reduce(ArraySum(lambda block: np.einsum("ij,ij->j", block.X, block.X))) / part.n_rows
-        with np.errstate(divide="ignore", invalid="ignore"):
-            left = np.diagonal(fitted.information) / (squares * null * fitted.weight)
-        suspect = (left < VANISHED) | (squares == 0)
-        if not suspect.any():
-            return []
-    return np.flatnonzero(suspect).tolist()
+def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> Separation | None:
+    """Look for separation by linear programming, if the fit shows its symptoms: no convergence, or vanished information."""
+    rate = fitted.events / fitted.weight
+    suspect = not fitted.converged
+    if not suspect:
+        part = engine.thin(THINNEST)
+        share = part.n_rows / engine.n_rows
+        suspect = bool((information_left(part, model.loss, fitted.information * share, rate) < VANISHED).any())
+        if suspect and part.n_rows < engine.n_rows:
+            suspect = bool((information_left(engine, model.loss, fitted.information, rate) < VANISHED).any())
+    return model.separation() if suspect else None
 
 
-def warn_of_problems(model: BinaryGLM, engine: Engine, fitted: Estimate, support: Support, maxiter: int) -> None:
+def warn_of_problems(
+    model: BinaryGLM, fitted: Estimate, support: Support, maxiter: int, separation: Separation | None, plain: bool
+) -> None:
     """Issue every warning that a fit calls for.
 
     Parameters
     ----------
     model : BinaryGLM
-    engine : Engine
-        Its rows.
     fitted : Estimate
     support : Support
         Where the rows lie at the estimate.
     maxiter : int
         As asked for; an iteration that was not to be is no reason to warn.
+    separation : Separation or None
+        What was found, if it was looked for.
+    plain : bool
+        Whether nothing was done against bias.
     """
-    if not fitted.converged and maxiter > 0:
+    separated = separation is not None and separation.separated
+    if separated:
+        kind = "completely" if separation.complete else "quasi-completely"
+        warn(
+            f"the outcomes are {kind} separated ({separation.rows} of {separation.n_rows} rows are predicted perfectly): the estimates of "
+            f"{listed(separation.infinite)} are infinite, and what is reported for them is where the iteration ended. "
+            "Use bias='firth', or look at their cross-table with the outcome.",
+            SeparationWarning,
+        )
+    elif not fitted.converged and maxiter > 0:
         warn(
             f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {fitted.n_iter} steps). "
-            "Separation of the outcome, an xi that does not suit the data, or too small a maxiter are the usual causes.",
+            "An xi that does not suit the data, or too small a maxiter, are the usual causes.",
             ConvergenceWarning,
         )
     elif not fitted.positive_definite:
@@ -156,20 +168,12 @@ def warn_of_problems(model: BinaryGLM, engine: Engine, fitted: Estimate, support
             "try other start_params, or loss='canonical'.",
             ConvergenceWarning,
         )
-    columns = vanishing_columns(engine, model.loss, fitted)
-    if columns:
-        warn(
-            f"the outcome seems separated: the data hold next to no information on {listed(model.exog_names[j] for j in columns)}, "
-            "whose estimates may be infinite. Look at their cross-table with the outcome; drop or merge them, or penalise "
-            "them by alpha.",
-            SeparationWarning,
-        )
     warn_of_support(model, support)
     rarer = min(model.n_events, model.n_total - model.n_events)
-    if rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
+    if plain and not separated and rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
         warn(
             f"{rarer:g} observations of the rarer outcome for {len(fitted.params)} coefficients are few; "
-            "estimates are biased away from zero and intervals unreliable.",
+            "estimates are biased away from zero and intervals unreliable. Consider bias='firth'.",
             FewEventsWarning,
         )
 

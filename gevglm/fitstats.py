@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
-from scipy.stats import chi2
 
 from gevglm.calibration.metrics import auc
 from gevglm.engine import Block, Engine
 from gevglm.estimation import estimate
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, unknown_option
+from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, unknown_option
 from gevglm.families import saturated_loss
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Log, Loss
@@ -21,7 +20,6 @@ from gevglm.reducers import ArraySum
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
-    from gevglm.results import BinaryGLMResults
 
 
 class FitStatistics:
@@ -96,8 +94,10 @@ class FitStatistics:
     def info_criteria(self, crit, scale=None, dk_params=0):
         """Return AIC, BIC or QAIC; see statsmodels."""
         self._need_likelihood(crit, "compare models by cross-validated log_loss or brier")
-        if self.alpha:
-            raise InvalidOptionError(f"{crit} is not defined for a penalised fit, whose coefficients are not all free.")
+        if self.alpha or self.bias is not None:
+            raise InvalidOptionError(
+                f"{crit} is not defined for a penalised or bias-reduced fit, which does not maximise the likelihood."
+            )
         return super().info_criteria(crit, scale=scale, dk_params=dk_params)
 
     @property
@@ -105,35 +105,6 @@ class FitStatistics:
         """BIC from the deviance; see statsmodels."""
         self._need_likelihood("bic_deviance", "compare models by cross-validated log_loss or brier")
         return self.deviance - (self.model.wnobs - self.df_model - 1) * np.log(self.model.wnobs)
-
-    def compare_lr_test(self, restricted: BinaryGLMResults) -> tuple[float, float, float]:
-        """Likelihood-ratio test against a restricted model.
-
-        Parameters
-        ----------
-        restricted : BinaryGLMResults
-            A fit of the same outcome with fewer columns.
-
-        Returns
-        -------
-        lr_stat, p_value, df_diff : float
-        """
-        self._need_likelihood("compare_lr_test", "use wald_test or score_test")
-        if not restricted.loss.is_likelihood:
-            raise NotDefinedForLoss("the restricted model has the canonical loss, which has no likelihood.")
-        if self.alpha or restricted.alpha:
-            raise InvalidOptionError("penalised fits have no likelihood-ratio test.")
-        same = self.model.nobs == restricted.model.nobs and np.array_equal(self.model.endog, restricted.model.endog)
-        if not same:
-            raise InvalidDataError(
-                f"the models are fitted to different data ({self.model.nobs} and {restricted.model.nobs} rows); "
-                "fit both to the same complete rows."
-            )
-        df = self.df_model - restricted.df_model
-        if df <= 0:
-            raise InvalidOptionError("the restricted model has no fewer coefficients than this one.")
-        statistic = 2.0 * (self.llf - restricted.llf)
-        return float(statistic), float(chi2.sf(statistic, df)), float(df)
 
     # -- deviance and residuals ------------------------------------------------------------
 

@@ -13,17 +13,18 @@ from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm import design as designs
 from gevglm import formulas, newdata
-from gevglm.checks import check_support, warn_of_problems, warn_of_support
+from gevglm.checks import check_support, suspected_separation, warn_of_problems, warn_of_support
 from gevglm.covariance import Fitted, covariance_of
 from gevglm.design import Design
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import estimate
+from gevglm.estimation import Problem
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option
 from gevglm.families import family_of
 from gevglm.losses import Loss
 from gevglm.reducers import LossSums
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
-from gevglm.words import check_iteration, resolve_loss, resolve_penalty
+from gevglm.separation import Separation, find_directions
+from gevglm.words import check_iteration, resolve_bias, resolve_loss, resolve_penalty
 
 PREDICTIONS = ("mean", "linear", "var_unscaled")
 
@@ -231,10 +232,20 @@ class BinaryGLM(GLM):
             exog, self.endog, freq=design.freq, var=design.var, trials=design.trials, offset=design.offset
         )
 
+    def problem(self, engine: MemoryEngine | None = None, **options: Any) -> Problem:
+        """Return what is to be estimated."""
+        engine = self.engine() if engine is None else engine
+        return Problem(engine, self.loss, constant=self.data.const_idx, names=self.exog_names, **options)
+
+    def separation(self) -> Separation:
+        """Look for combinations of the columns that separate the outcomes; see :func:`gevglm.detect_separation`."""
+        return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names)
+
     def fit(
         self,
         start_params: ArrayLike | None = None,
         *,
+        bias: Any = None,
         alpha: float = 0.0,
         penalize_intercept: bool = False,
         cov_type: str = "nonrobust",
@@ -250,6 +261,8 @@ class BinaryGLM(GLM):
         ----------
         start_params : array_like, optional
             Starting values; by default those of the model with a constant only, improved on part of the data.
+        bias : str or BiasReduction, optional
+            "mean" (or "firth"), "median", "jeffreys", "correction", "flic", "flac", "logf", or a method of :mod:`gevglm.bias`.
         alpha : float
             Ridge penalty :math:`\frac{\alpha}{2} \sum_j b_j^2` on the summed loss.
         penalize_intercept : bool
@@ -282,22 +295,17 @@ class BinaryGLM(GLM):
             raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {cov_kwds!r}.")
         penalty = resolve_penalty(alpha, penalize_intercept, k, self.data.const_idx)
         covariance = covariance_of(cov_type, cov_kwds, self.design.rows_of)
+        bias = resolve_bias(bias, self.loss, self.data.const_idx, penalty)
         if k > engine.n_rows and penalty is None:
             raise InvalidDataError(
                 f"there are more columns ({k}) than rows ({engine.n_rows}); drop columns or give alpha."
             )
-        fitted = estimate(
-            engine,
-            self.loss,
-            constant=self.data.const_idx,
-            penalty=penalty,
-            start=start_params,
-            tol=tol,
-            maxiter=maxiter,
-            names=self.exog_names,
-        )
+        problem = self.problem(engine, start=start_params, tol=tol, maxiter=maxiter)
+        fitted = problem.estimate(penalty=penalty) if bias is None else bias.estimate(problem)
+        plain = bias is None and penalty is None
+        separation = suspected_separation(self, engine, fitted) if plain else None
         support = check_support(engine, self.link, fitted.params)
-        warn_of_problems(self, engine, fitted, support, maxiter)
+        warn_of_problems(self, fitted, support, maxiter, separation, plain)
         if disp:
             verdict = "Converged" if fitted.converged else "Not converged"
             print(f"{verdict} after {fitted.n_iter} steps: {fitted.reason}.")
@@ -309,6 +317,8 @@ class BinaryGLM(GLM):
             covariance=covariance,
             cov_words=(cov_type, cov_kwds),
             alpha=alpha,
+            bias=bias,
+            separation=separation,
             n_outside_support=support.outside,
             n_contradicted=support.contradicted,
             use_t=use_t,

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import chi2
 
 from gevglm.exceptions import GevglmError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from gevglm.profile import Profile
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
@@ -60,6 +64,38 @@ def plot_risk_curves(curves: list[RiskCurve], *, xlabel: str, ylabel: str = "ris
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
     ax.set_ylim(bottom=0)
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:
+    """Draw the likelihood-ratio statistic of a coefficient, its Wald approximation, and the interval.
+
+    Parameters
+    ----------
+    profile : Profile
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = ax or new_axes()
+    frame, quantile = profile.frame, chi2.ppf(1.0 - profile.alpha, 1)
+    ax.plot(frame["value"], frame["ratio"], color=COLORS[0], label="likelihood ratio")
+    ax.plot(frame["value"], frame["wald"], color=COLORS[1], linestyle="--", linewidth=1, label="Wald approximation")
+    ax.axhline(quantile, color="0.5", linewidth=0.8)
+    for limit in profile.interval:
+        if np.isfinite(limit):
+            ax.plot([limit, limit], [0.0, quantile], color=COLORS[0], linewidth=0.8, linestyle=":")
+    ax.plot(profile.estimate, 0.0, "o", color=COLORS[0])
+    ax.set_xlabel(profile.name)
+    ax.set_ylabel("likelihood-ratio statistic")
+    ax.set_ylim(0.0, 2.2 * quantile)
+    ax.set_title(
+        f"{100 * (1 - profile.alpha):g} % interval: {profile.interval[0]:.4g} to {profile.interval[1]:.4g}", fontsize=10
+    )
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return ax

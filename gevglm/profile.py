@@ -1,128 +1,231 @@
-r"""Profile-likelihood intervals.
+r"""Profile likelihood: intervals, tests and curves, for maximum likelihood and for every penalised likelihood.
 
 The signed root :math:`z(b_j) = \mathrm{sign}(b_j - \hat b_j) \sqrt{2 (\ell(b_j) - \ell(\hat b))}` of the likelihood ratio, with
-:math:`\ell(b_j)` minimised over the other coefficients, is close to linear in :math:`b_j`; its crossing of a normal quantile is found by
-secant steps, each minimisation starting from the tangent of the last.
+:math:`\ell(b_j)` minimised over the other coefficients, is close to linear in :math:`b_j`. A limit, where it crosses a normal
+quantile, is found by Newton steps that move the coefficient along z and the others towards their minimum at the same time
+(Venzon and Moolgavkar 1988). Where they fail, the minimum is followed step by step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 
-from gevglm.linalg import one_blas_thread
+from gevglm.linalg import Cholesky, one_blas_thread
 from gevglm.reducers import NewtonSums
-from gevglm.solver import newton, value_search
+from gevglm.solver import Evaluate, newton, value_search
 
+JOINT_STEPS = 12
+LONGEST_STEP = 2.0  # of a coefficient, in standard errors
 STEPS = 40
 FARTHEST = 200.0  # in standard errors: beyond, a limit is reported as infinite
 
-Evaluate = Callable[[NDArray], NewtonSums]
 
+@dataclass(frozen=True)
+class PenalisedLikelihood:
+    """A likelihood at its maximum.
 
-def profile_interval(
-    evaluate: Evaluate,
-    params: NDArray,
-    sums: NewtonSums,
-    standard_error: float,
-    column: int,
-    alpha: float,
-    tol: float = 1e-9,
-) -> tuple[float, float]:
-    """Return the profile-likelihood interval of one coefficient.
-
-    Parameters
+    Attributes
     ----------
     evaluate : callable
-        From coefficients to value, gradient and Hessian of the negative log-likelihood.
+        From coefficients to value, gradient and second derivative (or information) of the negative log-likelihood.
+    quick : callable
+        The same with a gradient that may lag a step behind; see :func:`gevglm.estimation.objective`.
     params : ndarray of shape (k,)
-        Its minimiser.
+        The estimates.
     sums : NewtonSums
-        Value, gradient and Hessian there.
-    standard_error : float
-        Of the coefficient.
-    column : int
-        Which coefficient.
-    alpha : float
-        One minus the coverage.
-    tol : float
-        Accuracy of a limit, in standard errors.
-
-    Returns
-    -------
-    lower, upper : float
-        Infinite where the likelihood ratio never reaches the quantile.
+        Value, gradient and second derivative there.
+    covariance : ndarray of shape (k, k)
+        The inverse of the second derivative.
     """
-    target = norm.ppf(1.0 - alpha / 2.0)
-    curve = ProfileCurve(evaluate, params, sums, column)
-    with one_blas_thread():
-        lower, upper = (
-            _crossing(curve, params[column], sign, sign * target, standard_error, tol) for sign in (-1.0, 1.0)
-        )
-    return lower, upper
+
+    evaluate: Evaluate
+    quick: Evaluate
+    params: NDArray
+    sums: NewtonSums
+    covariance: NDArray
+
+    @classmethod
+    def at(cls, evaluate: Evaluate, quick: Evaluate, params: NDArray) -> PenalisedLikelihood:
+        """Look at a likelihood at its maximum."""
+        with one_blas_thread():
+            sums = evaluate(params)
+            return cls(evaluate, quick, params, sums, Cholesky(sums.hessian).inverse())
+
+    def interval(self, column: int, alpha: float) -> tuple[float, float]:
+        """Return the profile interval of a coefficient, infinite where the ratio never reaches the quantile."""
+        target = float(norm.ppf(1.0 - alpha / 2.0))
+        curve = ProfileCurve(self, [column])
+        with one_blas_thread():
+            return tuple(self._limit(curve, sign, target) for sign in (-1.0, 1.0))
+
+    def ratio(self, columns: list[int]) -> float:
+        """Return the likelihood-ratio statistic of the hypothesis that coefficients are zero."""
+        with one_blas_thread():
+            return ProfileCurve(self, columns).ratio(np.zeros(len(columns)))
+
+    def _limit(self, curve: ProfileCurve, sign: float, target: float) -> float:
+        limit = self._joint_steps(curve.columns[0], sign, target)
+        return limit if limit is not None else _crossing(curve, sign, target)
+
+    def _joint_steps(self, j: int, sign: float, target: float) -> float | None:
+        error = np.sqrt(self.covariance[j, j])
+        free = np.delete(np.arange(len(self.params)), j)
+        point = self.params + sign * target * self.covariance[:, j] / error
+        for _ in range(JOINT_STEPS):
+            sums = self.quick(point)
+            factor = Cholesky(sums.hessian[np.ix_(free, free)])
+            if not (sums.feasible and np.isfinite(sums.value) and (factor.positive or not len(free))):
+                return None
+            gradient, coupling = sums.gradient[free], sums.hessian[free, j]
+            towards, along = (factor.solve(side) if len(free) else side for side in (gradient, coupling))
+            rise = 2.0 * (sums.value - self.sums.value) - float(gradient @ towards)
+            slope = float(sums.gradient[j] - coupling @ towards)
+            if not (rise > 0.0 and sign * slope > 0.0):
+                return None
+            root = sign * np.sqrt(rise)
+            step = (sign * target - root) * root / slope
+            step = float(np.clip(step, -LONGEST_STEP * error, LONGEST_STEP * error))
+            point = point.copy()
+            point[j] += step
+            point[free] -= towards + along * step
+            if abs(step) <= 1e-6 * error and float(gradient @ towards) <= 1e-10:
+                return float(point[j])
+        return None
 
 
 class ProfileCurve:
-    """The signed root of the likelihood ratio along one coefficient."""
+    """The minimum over the other coefficients, as a function of some of them."""
 
-    def __init__(self, evaluate: Evaluate, params: NDArray, sums: NewtonSums, column: int):
-        self.evaluate = evaluate
-        self.params = params
-        self.sums = sums
-        self.column = column
-        self.free = np.delete(np.arange(len(params)), column)
-        self._last = (params, sums)
+    def __init__(self, likelihood: PenalisedLikelihood, columns: list[int]):
+        self.likelihood = likelihood
+        self.columns = list(columns)
+        self.free = np.delete(np.arange(len(likelihood.params)), columns)
+        self.restart()
+
+    @property
+    def center(self) -> NDArray:
+        """The estimates of the coefficients in question."""
+        return self.likelihood.params[self.columns]
 
     def restart(self) -> None:
-        """Return to the minimum, before turning to the other side."""
-        self._last = (self.params, self.sums)
+        """Return to the estimates, before turning to another side."""
+        self._last = (self.likelihood.params, self.likelihood.sums)
 
-    def __call__(self, value: float) -> float:
-        """Return z at a value of the coefficient."""
-        point = self._predicted(value)
-        point[self.column] = value
+    def ratio(self, values: NDArray) -> float:
+        """Return the likelihood-ratio statistic at given values; infinite where no minimum is found."""
+        point = self._predicted(values)
         if len(self.free):
-            result = newton(self._constrained(value), point[self.free], search=value_search, tol=1e-7)
-            if not result.converged:
-                return np.sign(value - self.params[self.column]) * np.inf
-            point[self.free] = result.params
-        sums = self.evaluate(point)
+            found = newton(self._constrained(values), point[self.free], search=value_search, tol=1e-7, extrapolate=True)
+            if not (found.converged or found.decrement < 1e-12):
+                return np.inf
+            point[self.free] = found.params
+        sums = self.likelihood.evaluate(point)
         self._last = (point, sums)
-        ratio = max(2.0 * (sums.value - self.sums.value), 0.0)
-        return float(np.sign(value - self.params[self.column]) * np.sqrt(ratio))
+        return max(2.0 * (sums.value - self.likelihood.sums.value), 0.0)
 
-    def _predicted(self, value: float) -> NDArray:
-        """Follow the tangent of the constrained solution."""
+    def root(self, value: float) -> float:
+        """Return the signed root z at a value of a single coefficient."""
+        return float(np.sign(value - self.center[0]) * np.sqrt(self.ratio(np.array([value]))))
+
+    def _predicted(self, values: NDArray) -> NDArray:
+        """Follow the tangent of the constrained minimum."""
         point, sums = self._last
-        free, j = self.free, self.column
-        tangent = (
-            -np.linalg.solve(sums.hessian[np.ix_(free, free)], sums.hessian[free, j]) if len(free) else np.empty(0)
-        )
         moved = point.copy()
-        moved[free] += tangent * (value - point[j])
+        moved[self.columns] = values
+        if len(self.free):
+            change = sums.hessian[np.ix_(self.free, self.columns)] @ (values - point[self.columns])
+            moved[self.free] -= Cholesky(sums.hessian[np.ix_(self.free, self.free)]).solve(change)
         return moved
 
-    def _constrained(self, value: float) -> Evaluate:
+    def _constrained(self, values: NDArray) -> Evaluate:
         def evaluate(free_params: NDArray) -> NewtonSums:
-            full = np.empty(len(self.params))
-            full[self.free], full[self.column] = free_params, value
-            sums = self.evaluate(full)
+            full = np.empty(len(self.likelihood.params))
+            full[self.free], full[self.columns] = free_params, values
+            sums = self.likelihood.evaluate(full)
             hessian = sums.hessian[np.ix_(self.free, self.free)]
             return NewtonSums(sums.gradient[self.free], hessian, sums.value, sums.feasible)
 
         return evaluate
 
 
-def _crossing(curve: ProfileCurve, center: float, sign: float, target: float, scale: float, tol: float) -> float:
+@dataclass(frozen=True)
+class Profile:
+    """The profile likelihood of one coefficient.
+
+    Attributes
+    ----------
+    name : str
+    estimate : float
+    interval : tuple of float
+        At one minus `alpha`.
+    alpha : float
+    frame : DataFrame
+        Columns ``value``, ``ratio`` (the likelihood-ratio statistic) and ``wald`` (its quadratic approximation).
+    """
+
+    name: str
+    estimate: float
+    interval: tuple[float, float]
+    alpha: float
+    frame: pd.DataFrame
+
+    def plot(self, ax=None):
+        """Draw the curve, its approximation and the interval; see :func:`gevglm.plots.plot_profile`."""
+        from gevglm.plots import plot_profile
+
+        return plot_profile(self, ax=ax)
+
+
+def profile(likelihood: PenalisedLikelihood, column: int, name: str, alpha: float, points: int = 41) -> Profile:
+    """Return the profile likelihood of a coefficient, from beyond one limit to beyond the other.
+
+    Parameters
+    ----------
+    likelihood : PenalisedLikelihood
+    column : int
+    name : str
+    alpha : float
+        One minus the coverage of the interval.
+    points : int
+    """
+    center, error = likelihood.params[column], np.sqrt(likelihood.covariance[column, column])
+    lower, upper = likelihood.interval(column, alpha)
+    reach = float(norm.ppf(1.0 - alpha / 2.0)) * error
+    first = lower if np.isfinite(lower) else center - 3.0 * reach
+    last = upper if np.isfinite(upper) else center + 3.0 * reach
+    values = np.linspace(center - 1.25 * (center - first), center + 1.25 * (last - center), points)
+    curve = ProfileCurve(likelihood, [column])
+    ratio = np.empty(points)
+    with one_blas_thread():
+        for side in (np.flatnonzero(values < center)[::-1], np.flatnonzero(values >= center)):
+            curve.restart()
+            for i in side:
+                ratio[i] = curve.ratio(values[i : i + 1])
+    frame = pd.DataFrame({"value": values, "ratio": ratio, "wald": ((values - center) / error) ** 2})
+    return Profile(name, float(center), (lower, upper), alpha, frame)
+
+
+def ratio_tests(likelihood: PenalisedLikelihood, names: list[str]) -> pd.DataFrame:
+    """Return the likelihood-ratio test of every coefficient being zero: columns ``statistic`` and ``pvalue``."""
+    statistics = [likelihood.ratio([j]) for j in range(len(names))]
+    return pd.DataFrame({"statistic": statistics, "pvalue": chi2.sf(statistics, 1)}, index=names)
+
+
+def _crossing(curve: ProfileCurve, sign: float, target: float, tol: float = 1e-9) -> float:
+    """Return where z crosses the quantile, by secant steps from minimum to minimum."""
     curve.restart()
+    center, scale = float(curve.center[0]), float(np.sqrt(np.diagonal(curve.likelihood.covariance)[curve.columns[0]]))
+    target *= sign
     inner, z_inner = center, 0.0
     outer, z_outer = np.nan, np.nan
     value = center + target * scale
     for _ in range(STEPS):
-        z = curve(value)
+        z = curve.root(value)
         if sign * z >= sign * target:
             outer, z_outer = value, z
         else:

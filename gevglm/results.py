@@ -13,27 +13,29 @@ import statsmodels.base.wrapper as wrap
 from numpy.typing import NDArray
 from statsmodels.genmod.generalized_linear_model import GLMResults, GLMResultsWrapper
 
+from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, covariance_of
 from gevglm.effects import Margins
 from gevglm.estimation import Estimate
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.fitstats import FitStatistics
 from gevglm.formulas import using_engine
+from gevglm.inference import LikelihoodInference
 from gevglm.influence import BinaryInfluence
 from gevglm.prediction import Predictions
-from gevglm.profile import profile_interval
-from gevglm.reducers import LossSums
 from gevglm.scoretest import score_test
+from gevglm.separation import Separation
 from gevglm.summary import summary_of
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
 
 
-class BinaryGLMResults(FitStatistics, Predictions, GLMResults):
+class BinaryGLMResults(LikelihoodInference, FitStatistics, Predictions, GLMResults):
     """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.
 
-    Statistics of fit are in :mod:`gevglm.fitstats`, predictions in :mod:`gevglm.prediction`; inference, effects and reports here.
+    Statistics of fit are in :mod:`gevglm.fitstats`, predictions in :mod:`gevglm.prediction`, inference from the likelihood in
+    :mod:`gevglm.inference`; tests, effects and reports here.
 
     Attributes
     ----------
@@ -53,8 +55,13 @@ class BinaryGLMResults(FitStatistics, Predictions, GLMResults):
         Shape of the link, if it has one.
     alpha : float
         Ridge penalty.
+    bias : BiasReduction or None
+        How the bias of the estimates was reduced.
+    separation : Separation
+        Whether a combination of the columns separates the outcomes, and which estimates are infinite then.
     """
 
+    bias: BiasReduction | None = None
     n_contradicted = 0  # for fits saved before it was counted
 
     def __init__(
@@ -66,6 +73,8 @@ class BinaryGLMResults(FitStatistics, Predictions, GLMResults):
         covariance: Covariance,
         cov_words: tuple[str, dict[str, Any] | None],
         alpha: float = 0.0,
+        bias: BiasReduction | None = None,
+        separation: Separation | None = None,
         n_outside_support: int = 0,
         n_contradicted: int = 0,
         use_t: bool | None = None,
@@ -87,6 +96,8 @@ class BinaryGLMResults(FitStatistics, Predictions, GLMResults):
         self.n_outside_support = n_outside_support
         self.n_contradicted = n_contradicted
         self.alpha = alpha
+        self.bias = bias
+        self._separation = separation
         self.k_params = len(fitted.params)
         self.method = "Newton"
         self.fit_history = {"iteration": fitted.n_iter}
@@ -95,6 +106,23 @@ class BinaryGLMResults(FitStatistics, Predictions, GLMResults):
     @property
     def xi(self) -> float | None:
         return self.link.parameters.get("xi")
+
+    @property
+    def separation(self) -> Separation:
+        """Whether a combination of the columns separates the outcomes; found by linear programming when first asked for."""
+        if self._separation is None:
+            self._separation = self.model.separation()
+        return self._separation
+
+    @property
+    def known_separation(self) -> Separation | None:
+        """What :attr:`separation` found, if it was looked for."""
+        return self._separation
+
+    @property
+    def has_data(self) -> bool:
+        """Whether the rows are still there: not after saving without them."""
+        return self.model.endog is not None
 
     @property
     def event(self) -> Any:
@@ -111,36 +139,6 @@ class BinaryGLMResults(FitStatistics, Predictions, GLMResults):
         return np.asarray(self.params)
 
     # -- intervals, tests, effects ---------------------------------------------------------
-
-    def conf_int(self, alpha: float = 0.05, cols: Any = None, method: str = "wald") -> NDArray:
-        """Confidence intervals of the coefficients.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the coverage.
-        cols : sequence of int, optional
-            Which coefficients; all by default.
-        method : {"wald", "profile"}
-            Profile-likelihood intervals are defined for the log loss without a penalty.
-        """
-        if method == "wald":
-            limits = super().conf_int(alpha=alpha)
-            return limits if cols is None else limits[np.asarray(cols)]
-        if method != "profile":
-            raise unknown_option("method", method, ("wald", "profile"))
-        self._need_likelihood("conf_int(method='profile')", "use method='wald'")
-        if self.alpha:
-            raise InvalidOptionError("profile intervals are not defined for a penalised fit; use method='wald'.")
-        engine = self.model.engine()
-
-        def evaluate(params: NDArray):
-            return engine.reduce(LossSums(self.loss, params, value=True))
-
-        sums = evaluate(self._params)
-        errors = np.sqrt(np.diagonal(self.normalized_cov_params))
-        columns = range(self.k_params) if cols is None else cols
-        return np.array([profile_interval(evaluate, self._params, sums, errors[j], j, alpha) for j in columns])
 
     def get_hat_matrix_diag(self, observed: bool = False) -> NDArray:
         """Leverages; by the expected second derivative, as R has them."""
@@ -219,9 +217,9 @@ class BinaryGLMResults(FitStatistics, Predictions, GLMResults):
 
     # -- reports and files -----------------------------------------------------------------
 
-    def summary(self, yname=None, xname=None, title=None, alpha=0.05):
+    def summary(self, yname=None, xname=None, title=None, alpha=0.05, method: str | None = None):
         """One table of what was fitted, how well, and what to mind; see :func:`gevglm.summary.summary_of`."""
-        return summary_of(self, yname=yname, xname=xname, title=title, alpha=alpha)
+        return summary_of(self, yname=yname, xname=xname, title=title, alpha=alpha, method=method)
 
     def remove_data(self) -> None:
         """Drop everything of the length of the data; summaries, tests and predictions for new data still work."""

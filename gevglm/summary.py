@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from statsmodels.iolib.summary import Summary
+import numpy as np
+from statsmodels.iolib.summary import Summary, summary_params
 
 if TYPE_CHECKING:
     from gevglm.results import BinaryGLMResults
 
 FEW_EVENTS_PER_PARAMETER = 10
+PROFILE_ROWS = 20_000
 
 
-def summary_of(results: BinaryGLMResults, *, yname=None, xname=None, title=None, alpha: float = 0.05) -> Summary:
+def summary_of(
+    results: BinaryGLMResults, *, yname=None, xname=None, title=None, alpha: float = 0.05, method: str | None = None
+) -> Summary:
     """Summarise a fit: link, loss, events, fit and warnings above and below the table of coefficients.
 
     Parameters
@@ -25,6 +29,9 @@ def summary_of(results: BinaryGLMResults, *, yname=None, xname=None, title=None,
     title : str, optional
     alpha : float
         One minus the coverage of the intervals.
+    method : {"wald", "profile"}, optional
+        Tests and intervals of the table. By default those of the profile penalised likelihood for bias-reduced fits that have
+        one (and a model-based covariance, and no more than 20,000 rows), as logistf reports them; Wald otherwise.
 
     Returns
     -------
@@ -60,9 +67,26 @@ def summary_of(results: BinaryGLMResults, *, yname=None, xname=None, title=None,
     summary.add_table_2cols(
         results, gleft=left, gright=right, yname=yname, xname=xname, title=title or "Binary Regression Results"
     )
-    summary.add_table_params(results, yname=yname, xname=xname, alpha=alpha, use_t=results.use_t)
-    summary.add_extra_txt(["Notes:"] + [f"[{i}] {note}" for i, note in enumerate(_notes(results), 1)])
+    method = method or _default_method(results)
+    summary.tables.append(_coefficients(results, yname, xname, alpha, method))
+    summary.add_extra_txt(["Notes:"] + [f"[{i}] {note}" for i, note in enumerate(_notes(results, method), 1)])
     return summary
+
+
+def _default_method(results: BinaryGLMResults) -> str:
+    profiled = results.bias is not None and results.cov_type == "nonrobust" and results.nobs <= PROFILE_ROWS
+    return "profile" if profiled and results.converged and results.has_data and results.has_likelihood else "wald"
+
+
+def _coefficients(results: BinaryGLMResults, yname, xname, alpha: float, method: str):
+    """Return the table of coefficients; by profile likelihood z is the signed root of the likelihood ratio."""
+    if method == "wald":
+        return summary_params(results, yname=yname, xname=xname, alpha=alpha, use_t=results.use_t)
+    tests, params = results.lr_tests(), np.asarray(results.params)
+    z = np.sign(params) * np.sqrt(tests["statistic"].to_numpy())
+    limits = np.asarray(results.conf_int(alpha=alpha, method=method))
+    numbers = (results, params, np.asarray(results.bse), z, tests["pvalue"].to_numpy(), limits)
+    return summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=False)
 
 
 def _events(results: BinaryGLMResults) -> tuple[float, float]:
@@ -76,6 +100,8 @@ def _per_parameter(results: BinaryGLMResults) -> float:
 
 
 def _method(results: BinaryGLMResults) -> str:
+    if results.bias is not None:
+        return results.bias.title
     return (
         "minimum loss, ridge"
         if results.alpha
@@ -83,11 +109,16 @@ def _method(results: BinaryGLMResults) -> str:
     )
 
 
-def _notes(results: BinaryGLMResults) -> list[str]:
+def _notes(results: BinaryGLMResults, method: str) -> list[str]:
     notes = [results.cov_kwds["description"]]
+    if method == "profile":
+        penalised = "penalised " if results.bias is not None else ""
+        notes.append(f"Tests (z is the signed root of the ratio) and intervals are by profile {penalised}likelihood.")
     if results.alpha:
         notes.append(f"Penalised (alpha = {results.alpha:g}): the intervals are approximate.")
-    if not results.converged:
+    if results.known_separation is not None and results.known_separation.separated:
+        notes.append(f"SEPARATED, {results.known_separation}. Use bias='firth'.")
+    elif not results.converged:
         notes.append(f"NOT CONVERGED: {results.reason}. Do not use these estimates.")
     elif not results.positive_definite:
         notes.append("The second derivative is not positive definite: the solution may not be a minimum.")
@@ -96,7 +127,7 @@ def _notes(results: BinaryGLMResults) -> list[str]:
             f"{results.n_outside_support} observations lie outside the support of the link, where the fitted probability is 0 or 1; "
             f"the outcome contradicts it in {results.n_contradicted} of them."
         )
-    if _per_parameter(results) < FEW_EVENTS_PER_PARAMETER:
+    if results.bias is None and _per_parameter(results) < FEW_EVENTS_PER_PARAMETER:
         notes.append(
             f"Only {_per_parameter(results):.3g} observations of the rarer outcome per parameter: estimates are biased away from zero."
         )

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from gevglm import links, losses
-from gevglm.estimation import Ridge
+from gevglm.bias import ALIASES, METHODS, BiasReduction
+from gevglm.estimation import Penalty, Ridge
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
 from gevglm.links.base import BinaryLink
 
@@ -70,6 +71,23 @@ def resolve_penalty(alpha: Any, penalize_intercept: bool, n_cols: int, constant:
     if not penalize_intercept and constant is not None:
         columns[constant] = 0.0
     return Ridge(float(alpha), columns)
+
+
+def resolve_bias(bias: Any, loss: losses.Loss, constant: int | None, penalty: Penalty | None) -> BiasReduction | None:
+    """Return the method for a word, or for a method such as ``LogF(m=2)``, if the loss and the design allow it."""
+    if bias is None:
+        return None
+    if not isinstance(bias, BiasReduction):
+        word = ALIASES.get(str(bias).lower(), str(bias).lower())
+        if word not in METHODS:
+            raise unknown_option("bias", bias, [*METHODS, *ALIASES])
+        bias = METHODS[word]()
+    if penalty is not None:
+        raise IncompatibleOptionsError(
+            f"bias={bias.word!r} and alpha cannot be combined: a ridge penalty biases on purpose; leave one of them out."
+        )
+    bias.refuse(loss, constant)
+    return bias
 
 
 def check_iteration(start: Any, n_cols: int, tol: Any, maxiter: Any) -> None:

@@ -30,6 +30,7 @@ from gevglm.solver import (
 
 EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
 GROWING = 1e-3  # relative change of a coefficient, and change of a linear predictor, too large for a last step
+ROUGH_TOL = 1e-6
 MANY_STEPS = 20  # Newton steps after which a solution is looked at twice
 VANISHED = 1e-8  # share of the null model's information on a column below which its coefficient is infinite
 THINNEST = 16  # the part is never less than one block in this many
@@ -270,7 +271,7 @@ def _minimum(
         result = task.minimise(result.params, falling=True)
     if not np.isfinite(result.decrement):
         _refuse_nonfinite_columns(engine, names)
-    converged, reason = _verdict(engine, loss, result, events / weight)
+    converged, reason = _verdict(task, result, events / weight)
     observed = result.sums.hessian
     information = observed if loss.curvature_is_expected else task.evaluator(expected=True)(result.params).hessian
     factor = Cholesky(observed)
@@ -388,16 +389,19 @@ def _root_by_secants(evaluate: Evaluate, found: SolverResult, factor: float) -> 
     return root if np.isfinite(root).all() and evaluate(root).feasible else found.params
 
 
-def _verdict(engine: Engine, loss: Loss, result: SolverResult, rate: float) -> tuple[bool, str]:
+def _verdict(task: _Task, result: SolverResult, rate: float) -> tuple[bool, str]:
     """Say whether the iteration has ended at a solution, and why not.
 
     On the way to infinity the decrement vanishes too; but the last step still moves the linear predictor, or hardly any
-    information is left.
+    information is left. That cannot be told from the last step of a rough solution.
     """
+    engine, loss = task.engine, task.loss
     if not result.converged:
         edge = " (it may lie at the end of the support, where the log loss is not smooth)"
         stuck = result.reason.startswith("no step") and loss.is_likelihood and np.isfinite(loss.link.support).any()
         return False, result.reason + (edge if stuck else "")
+    if task.tol > ROUGH_TOL:
+        return True, result.reason
     if result.n_iter > MANY_STEPS or (np.abs(result.step) > GROWING * np.abs(result.params)).any():
         moved = engine.reduce(ArraySum(lambda block: ((_used_rows(block) @ result.step) ** 2).sum()))
         if moved > GROWING**2 or (information_left(engine, loss, result.sums.hessian, rate) < VANISHED).any():

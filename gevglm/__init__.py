@@ -3,6 +3,7 @@
 from gevglm import bias, calibration, datasets, families, links, losses
 from gevglm._version import __version__
 from gevglm.api import fit
+from gevglm.comparison import compare, fit_links
 from gevglm.model import BinaryGLM
 from gevglm.results import BinaryGLMResults, load
 from gevglm.separation import Separation, detect_separation
@@ -14,10 +15,12 @@ __all__ = [
     "__version__",
     "bias",
     "calibration",
+    "compare",
     "datasets",
     "detect_separation",
     "families",
     "fit",
+    "fit_links",
     "links",
     "load",
     "losses",

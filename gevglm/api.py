@@ -15,12 +15,14 @@ def fit(
     formula_or_endog: Any,
     data_or_exog: Any = None,
     *,
-    xi: float | None = None,
+    xi: float | str | None = None,
     link: Any = None,
     loss: str | None = None,
     bias: Any = None,
-    alpha: float = 0.0,
+    alpha: float | str = 0.0,
     penalize_intercept: bool = False,
+    standardize: bool = False,
+    search_kwds: dict[str, Any] | None = None,
     offset: Any = None,
     exposure: Any = None,
     freq_weights: Any = None,
@@ -45,8 +47,9 @@ def fit(
     data_or_exog : table or array_like
         With a formula: a pandas or polars DataFrame, a pyarrow Table, a dict of columns, or the path of a csv or parquet file.
         With an outcome: the design matrix, as it is (no constant is added).
-    xi : float, optional
-        Shape of the GEV link; given alone it means ``link="gev", loss="canonical"``.
+    xi : float, "ml" or "cv", optional
+        Shape of the GEV link; given alone it means ``link="gev", loss="canonical"``. "ml" maximises the likelihood over it, "cv"
+        chooses it by cross-validation.
     link : str or BinaryLink, optional
         "gev", "gevc", "logit", "probit", "cloglog", "loglog", "cauchit", or a link of :mod:`gevglm.links`.
     loss : {"canonical", "log"}, optional
@@ -54,8 +57,10 @@ def fit(
     bias : str or BiasReduction, optional
         Bias reduction, for few events and under separation: "mean" (alias "firth"), "median", "jeffreys", "correction", "flic",
         "flac", "logf", or a method of :mod:`gevglm.bias` such as ``LogF(m=2)``.
-    alpha, penalize_intercept : float, bool
-        Ridge penalty, and whether it includes the constant.
+    alpha, penalize_intercept, standardize : float or "cv", bool, bool
+        Ridge penalty, whether it includes the constant, and whether it is on coefficients of standardised columns.
+    search_kwds : dict, optional
+        How "ml" and "cv" search; see :meth:`gevglm.BinaryGLM.fit`.
     offset, exposure, freq_weights, var_weights : str or array_like, optional
         Column names or arrays.
     event : object, optional
@@ -115,6 +120,8 @@ def fit(
         bias=bias,
         alpha=alpha,
         penalize_intercept=penalize_intercept,
+        standardize=standardize,
+        search_kwds=search_kwds,
         cov_type=cov_type,
         cov_kwds=cov_kwds,
         maxiter=maxiter,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gevglm.results import BinaryGLMResults
 
 METHODS = ("dydx", "eyex", "dyex", "eydx")
+SHAPE_STEP = 1e-5
 AT = ("overall", "mean", "median", "zero", "all")
 
 
@@ -49,18 +50,23 @@ class Margins(DiscreteMargins):
         discrete = _discrete_columns(exog, columns, dummy, count)
         exog, offset, weight = _representative(model, exog, at, atexog)
 
-        def effects(params: NDArray) -> NDArray:
-            return _effects(model.family.link, params, exog, offset, columns, discrete, method)
+        def effects(params: NDArray, link=model.family.link) -> NDArray:
+            return _effects(link, params, exog, offset, columns, discrete, method)
 
         params = np.asarray(results.params)
         self.margeff_options = {"method": method, "at": at}
         if at == "all":
             self.margeff = effects(params)
             return
-        average = lambda params: weight @ effects(params)  # noqa: E731
+        average = lambda params, *link: weight @ effects(params, *link)  # noqa: E731
         self.margeff = average(params)
-        jacobian = np.atleast_2d(approx_fprime_cs(params, average))
-        self.margeff_cov = jacobian @ results.cov_params_matrix @ jacobian.T
+        jacobian, covariance = np.atleast_2d(approx_fprime_cs(params, average)), results.cov_params_matrix
+        if results._joint is not None:
+            kind, xi = type(results.link), results.xi
+            change = average(params, kind(xi + SHAPE_STEP)) - average(params, kind(xi - SHAPE_STEP))
+            jacobian = np.column_stack([jacobian, change / (2.0 * SHAPE_STEP)])
+            covariance = results._joint
+        self.margeff_cov = jacobian @ covariance @ jacobian.T
         self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
 
 

@@ -17,14 +17,15 @@ from gevglm.checks import check_support, suspected_separation, warn_of_problems,
 from gevglm.covariance import Fitted, covariance_of
 from gevglm.design import Design
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Problem
+from gevglm.estimation import Problem, Ridge
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option
 from gevglm.families import family_of
 from gevglm.losses import Loss
 from gevglm.reducers import LossSums
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.separation import Separation, find_directions
-from gevglm.words import check_iteration, resolve_bias, resolve_loss, resolve_penalty
+from gevglm.shaped import fit_with_shape, loss_at
+from gevglm.words import check_iteration, resolve_bias, resolve_loss, resolve_penalty, resolve_shape
 
 PREDICTIONS = ("mean", "linear", "var_unscaled")
 
@@ -42,8 +43,9 @@ class BinaryGLM(GLM):
         "logit" (default), "probit", "cloglog", "loglog", "cauchit", "gev", "gevc", or a link of :mod:`gevglm.links`.
     loss : str, optional
         "log" or "canonical"; by default canonical for the GEV links and log for the rest.
-    xi : float, optional
-        Shape of the GEV links; given alone it means ``link="gev"``.
+    xi : float, "ml" or "cv", optional
+        Shape of the GEV links; given alone it means ``link="gev"``. "ml" maximises the likelihood over it, "cv" chooses it by
+        cross-validation.
     offset, exposure, freq_weights, var_weights : array_like, optional
         As in statsmodels; the log of the exposure is added to the offset, for any link.
     n_trials : array_like, optional
@@ -94,7 +96,8 @@ class BinaryGLM(GLM):
             n_trials=n_trials,
             missing=missing,
         )
-        self._set_up(design, resolve_loss(link, loss, xi))
+        xi, shape = resolve_shape(link, xi)
+        self._set_up(design, resolve_loss(link, loss, xi), shape)
 
     @classmethod
     def from_formula(
@@ -139,6 +142,7 @@ class BinaryGLM(GLM):
         -------
         BinaryGLM
         """
+        xi, shape = resolve_shape(link, xi)
         loss = resolve_loss(link, loss, xi)
         design = designs.from_formula(
             formula,
@@ -154,13 +158,24 @@ class BinaryGLM(GLM):
             engine=formula_engine,
         )
         model = cls.__new__(cls)
-        model._set_up(design, loss)
+        model._set_up(design, loss, shape)
         model.formula = formula
         model.data.frame = design.frame
         model._attach_terms()
         return model
 
-    def _set_up(self, design: Design, loss: Loss) -> None:
+    def at_shape(self, xi: float) -> BinaryGLM:
+        """Return the same model with its shape fixed."""
+        model = type(self).__new__(type(self))
+        model._set_up(self.design, loss_at(self.loss)(xi))
+        if hasattr(self, "formula"):
+            model.formula = self.formula
+            model.data.frame = self.design.frame
+            model._attach_terms()
+        return model
+
+    def _set_up(self, design: Design, loss: Loss, shape: str | None = None) -> None:
+        self.shape = shape
         self.design = design
         self.loss = loss
         self.link = loss.link
@@ -237,6 +252,11 @@ class BinaryGLM(GLM):
         engine = self.engine() if engine is None else engine
         return Problem(engine, self.loss, constant=self.data.const_idx, names=self.exog_names, **options)
 
+    def penalty(self, alpha: float, penalize_intercept: bool = False, standardize: bool = False) -> Ridge | None:
+        """Return the ridge penalty of the words of :meth:`fit`."""
+        scale = self.exog.var(axis=0) if standardize and alpha else None
+        return resolve_penalty(alpha, penalize_intercept, self.exog.shape[1], self.data.const_idx, scale)
+
     def separation(self) -> Separation:
         """Look for combinations of the columns that separate the outcomes; see :func:`gevglm.detect_separation`."""
         return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names)
@@ -246,8 +266,10 @@ class BinaryGLM(GLM):
         start_params: ArrayLike | None = None,
         *,
         bias: Any = None,
-        alpha: float = 0.0,
+        alpha: float | str = 0.0,
         penalize_intercept: bool = False,
+        standardize: bool = False,
+        search_kwds: dict[str, Any] | None = None,
         cov_type: str = "nonrobust",
         cov_kwds: dict[str, Any] | None = None,
         use_t: bool | None = None,
@@ -265,8 +287,14 @@ class BinaryGLM(GLM):
             "mean" (or "firth"), "median", "jeffreys", "correction", "flic", "flac", "logf", or a method of :mod:`gevglm.bias`.
         alpha : float
             Ridge penalty :math:`\frac{\alpha}{2} \sum_j b_j^2` on the summed loss.
+            "cv" chooses it by cross-validation.
         penalize_intercept : bool
             Whether the penalty includes the constant.
+        standardize : bool
+            Penalise coefficients of columns scaled to unit variance; they are reported on their own scale.
+        search_kwds : dict, optional
+            For ``xi="ml"``: ``grid``. For "cv": ``grid``, ``alphas``, ``folds``, ``criterion`` ("log_loss" or "brier"), ``rng``, ``refine``,
+            ``rule`` ("best" or "one_se"); see :mod:`gevglm.search`.
         cov_type : str
             "nonrobust", "HC0" to "HC3", "cluster" or "HAC".
         cov_kwds : dict, optional
@@ -288,12 +316,29 @@ class BinaryGLM(GLM):
         -----
         ConvergenceWarning, SeparationWarning, SupportWarning, FewEventsWarning
         """
+        if self.shape is not None or alpha == "cv":
+            return fit_with_shape(
+                self,
+                search_kwds=search_kwds,
+                bias=bias,
+                alpha=alpha,
+                penalize_intercept=penalize_intercept,
+                standardize=standardize,
+                cov_type=cov_type,
+                cov_kwds=cov_kwds,
+                use_t=use_t,
+                maxiter=maxiter,
+                tol=tol,
+                disp=disp,
+            )
+        if search_kwds is not None:
+            raise InvalidOptionError("search_kwds goes with xi='ml', xi='cv' or alpha='cv'.")
         engine = self.engine()
         k = engine.n_cols
         check_iteration(start_params, k, tol, maxiter)
         if not isinstance(cov_kwds, (dict, type(None))):
             raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {cov_kwds!r}.")
-        penalty = resolve_penalty(alpha, penalize_intercept, k, self.data.const_idx)
+        penalty = self.penalty(alpha, penalize_intercept, standardize)
         covariance = covariance_of(cov_type, cov_kwds, self.design.rows_of)
         bias = resolve_bias(bias, self.loss, self.data.const_idx, penalty)
         if k > engine.n_rows and penalty is None:
@@ -317,6 +362,7 @@ class BinaryGLM(GLM):
             covariance=covariance,
             cov_words=(cov_type, cov_kwds),
             alpha=alpha,
+            penalty=penalty,
             bias=bias,
             separation=separation,
             n_outside_support=support.outside,

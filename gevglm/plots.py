@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from gevglm.profile import Profile
+    from gevglm.search import Search
 
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
@@ -97,6 +99,104 @@ def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:
         f"{100 * (1 - profile.alpha):g} % interval: {profile.interval[0]:.4g} to {profile.interval[1]:.4g}", fontsize=10
     )
     ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def plot_shape(profile: pd.DataFrame, xi: float, interval: tuple[float, float], *, ax: Axes | None = None) -> Axes:
+    """Draw the profile log-likelihood of the shape, its maximum and its interval.
+
+    Parameters
+    ----------
+    profile : DataFrame
+        Columns ``xi`` and ``llf``.
+    xi : float
+        The estimate.
+    interval : tuple of float
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = ax or new_axes()
+    known = profile[np.isfinite(profile["llf"])]
+    top = known["llf"].max()
+    ax.plot(known["xi"], known["llf"] - top, color=COLORS[0], marker=".", markersize=4)
+    ax.axhline(-0.5 * chi2.ppf(0.95, 1), color="0.5", linewidth=0.8)
+    ax.axvspan(*interval, color=COLORS[0], alpha=0.12, linewidth=0)
+    ax.axvline(xi, color=COLORS[1], linewidth=1)
+    ax.set_xlabel("xi")
+    ax.set_ylabel("log-likelihood below its maximum")
+    ax.set_ylim(max(-8.0, 1.1 * float((known["llf"] - top).min()) - 0.1), 0.4)
+    ax.set_title(f"xi = {xi:.3g}, 95 % interval {interval[0]:.3g} to {interval[1]:.3g}", fontsize=10)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def plot_search(search: Search, *, ax: Axes | None = None) -> Axes:
+    """Draw the scores of a search against the shape, a curve for each penalty.
+
+    Parameters
+    ----------
+    search : Search
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = ax or new_axes()
+    table = search.table[np.isfinite(search.table["score"])]
+    by_penalty = table["xi"].nunique() == 1
+    groups = [("", table)] if by_penalty else [(f"alpha = {alpha:g}", rows) for alpha, rows in table.groupby("alpha")]
+    for (label, rows), color in zip(groups, COLORS * (1 + len(groups) // len(COLORS)), strict=False):
+        x = rows["alpha"] if by_penalty else rows["xi"]
+        ax.plot(x, rows["score"], color=color, marker=".", markersize=4, label=label)
+        if rows["se"].notna().all():
+            ax.fill_between(
+                x, rows["score"] - rows["se"], rows["score"] + rows["se"], color=color, alpha=0.12, linewidth=0
+            )
+    best = search.best
+    ax.plot(best["alpha"] if by_penalty else best["xi"], best["score"], "o", color="black", label="best")
+    if by_penalty:
+        ax.set_xscale("symlog", linthresh=1e-2)
+    ax.set_xlabel("alpha" if by_penalty else "xi")
+    ax.set_ylabel({"log_loss": "held-out log loss", "brier": "held-out Brier score"}[search.criterion])
+    ax.legend(frameon=False, fontsize=8)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def plot_links(reference: NDArray, name: str, others: dict[str, NDArray], *, ax: Axes | None = None) -> Axes:
+    """Draw the fitted probabilities of models against those of a reference model, on logit axes.
+
+    Parameters
+    ----------
+    reference : ndarray
+        Probabilities by the reference model.
+    name : str
+        What it is called.
+    others : dict of str to ndarray
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = ax or new_axes()
+    order = np.argsort(reference)
+    shown = order[np.linspace(0, len(order) - 1, min(len(order), 400)).astype(int)]
+    for (label, p), color in zip(others.items(), COLORS * (1 + len(others) // len(COLORS)), strict=False):
+        inside = (p[shown] > 0) & (p[shown] < 1)
+        ax.plot(reference[shown][inside], p[shown][inside], ".", color=color, markersize=3, label=label)
+    ends = [reference.min(), reference.max()]
+    ax.plot(ends, ends, color="0.5", linewidth=0.8)
+    ax.set_xscale("logit")
+    ax.set_yscale("logit")
+    ax.set_xlabel(f"probability by {name}")
+    ax.set_ylabel("probability by the others")
+    ax.legend(frameon=False, fontsize=8)
     ax.spines[["top", "right"]].set_visible(False)
     return ax
 

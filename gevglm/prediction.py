@@ -68,13 +68,16 @@ class Predictions:
         exog, offset, exposure, index = self._rows_to_predict(exog, transform, offset, exposure)
         if exog is None:
             offset = self.model.offset if offset is None else offset
+        results = self._of_arrays()
+        if self._joint is not None and which != "linear":
+            exog = results._with_shape(exog, offset, exposure)
         if which == "mean" and average:
-            linear = self.model.predict(self._params, exog, exposure=exposure, offset=offset, which="linear")
+            linear = self.model.predict(results._params, exog, exposure=exposure, offset=offset, which="linear")
             X = self.model.exog if exog is None else exog
             df = self.df_resid if self.use_t else None
-            return average_prediction(self.link, X, linear, self.cov_params_matrix, agg_weights, df)
+            return average_prediction(self.link, X, linear, results.cov_params_matrix, agg_weights, df)
         return GLMResults.get_prediction(
-            self._of_arrays(),
+            results,
             exog=exog,
             exposure=exposure,
             offset=offset,
@@ -96,6 +99,20 @@ class Predictions:
         model.__dict__.pop("formula", None)
         results.model = model
         return results
+
+    def _with_shape(self, exog: Any, offset: Any, exposure: Any) -> NDArray:
+        r"""Make the shape a coefficient, and return the design with its column.
+
+        A change of the shape moves a probability as much as a change of the linear predictor by :math:`F_\xi / F'` does.
+        """
+        exog = self.model.exog if exog is None else np.asarray(exog)
+        point = self.link.at(np.atleast_1d(self.model.predict(self._params, exog, exposure, offset, which="linear")))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            column = np.nan_to_num(point.dcdf_dxi / point.pdf, posinf=0.0, neginf=0.0)
+        self.params = np.append(self._params, 0.0)
+        self.cov_params_default = self._joint
+        self.normalized_cov_params = self._joint
+        return np.column_stack([exog, column])
 
     def _rows_to_predict(self, exog: Any, transform: bool, offset: Any, exposure: Any):
         """Return design matrix, offset, exposure and row labels; None for what is that of the model."""

@@ -16,7 +16,8 @@ from statsmodels.genmod.generalized_linear_model import GLMResults, GLMResultsWr
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, covariance_of
 from gevglm.effects import Margins
-from gevglm.estimation import Estimate
+from gevglm.engine import Engine
+from gevglm.estimation import Estimate, Ridge
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.fitstats import FitStatistics
 from gevglm.formulas import using_engine
@@ -25,13 +26,14 @@ from gevglm.influence import BinaryInfluence
 from gevglm.prediction import Predictions
 from gevglm.scoretest import score_test
 from gevglm.separation import Separation
+from gevglm.shaped import ShapeInference, refit
 from gevglm.summary import summary_of
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
 
 
-class BinaryGLMResults(LikelihoodInference, FitStatistics, Predictions, GLMResults):
+class BinaryGLMResults(LikelihoodInference, ShapeInference, FitStatistics, Predictions, GLMResults):
     """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.
 
     Statistics of fit are in :mod:`gevglm.fitstats`, predictions in :mod:`gevglm.prediction`, inference from the likelihood in
@@ -73,6 +75,7 @@ class BinaryGLMResults(LikelihoodInference, FitStatistics, Predictions, GLMResul
         covariance: Covariance,
         cov_words: tuple[str, dict[str, Any] | None],
         alpha: float = 0.0,
+        penalty: Ridge | None = None,
         bias: BiasReduction | None = None,
         separation: Separation | None = None,
         n_outside_support: int = 0,
@@ -96,6 +99,7 @@ class BinaryGLMResults(LikelihoodInference, FitStatistics, Predictions, GLMResul
         self.n_outside_support = n_outside_support
         self.n_contradicted = n_contradicted
         self.alpha = alpha
+        self.penalty = penalty
         self.bias = bias
         self._separation = separation
         self.k_params = len(fitted.params)
@@ -215,6 +219,10 @@ class BinaryGLMResults(LikelihoodInference, FitStatistics, Predictions, GLMResul
         """
         return Margins(self, (at, method, atexog, dummy, count))
 
+    def refit(self, engine: Engine) -> Estimate:
+        """Estimate the coefficients anew on other rows, by the same method and at the same shape."""
+        return refit(self, engine)
+
     # -- reports and files -----------------------------------------------------------------
 
     def summary(self, yname=None, xname=None, title=None, alpha=0.05, method: str | None = None):
@@ -226,6 +234,7 @@ class BinaryGLMResults(LikelihoodInference, FitStatistics, Predictions, GLMResul
         _ = self._scalars
         if self.loss.is_likelihood:
             _ = self._log_coefficients
+        self._drop_shape_data()
         super().remove_data()
         self.model.design.drop_rows()
         data = self.model.data

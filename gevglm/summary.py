@@ -111,6 +111,21 @@ def _method(results: BinaryGLMResults) -> str:
 
 def _notes(results: BinaryGLMResults, method: str) -> list[str]:
     notes = [results.cov_kwds["description"]]
+    if results._shape is not None:
+        lower, upper = results.xi_conf_int(method="profile" if results.has_data else "wald")
+        notes.append(
+            f"xi = {results.xi:.4g} was estimated by maximum likelihood: std err {results.xi_bse:.3g}, 95 % interval "
+            f"{lower:.3g} to {upper:.3g}. The standard errors of the coefficients account for it."
+        )
+        if results._shape.boundary:
+            notes.append(
+                "The likelihood is largest at an end of the grid of shapes: xi is not determined by these data."
+            )
+    if results.search is not None:
+        notes.append(
+            f"xi and alpha were chosen by {results.search.criterion} on held-out rows ({results.search.folds} folds); "
+            "standard errors are conditional on them."
+        )
     if method == "profile":
         penalised = "penalised " if results.bias is not None else ""
         notes.append(f"Tests (z is the signed root of the ratio) and intervals are by profile {penalised}likelihood.")

@@ -21,6 +21,7 @@ FIXED = {
     "loglog": links.LogLog,
     "cauchit": links.Cauchit,
 }
+SHAPE_WORDS = ("ml", "cv")
 LOSSES = {"log": losses.Log, "canonical": losses.Canonical}
 
 
@@ -46,6 +47,17 @@ def resolve_link(link: Any, xi: Any) -> BinaryLink:
     return link
 
 
+def resolve_shape(link: Any, xi: Any) -> tuple[Any, str | None]:
+    """Return the shape to start from, and the word for how it is to be chosen, if it is."""
+    if not isinstance(xi, str):
+        return xi, None
+    if xi.lower() not in SHAPE_WORDS:
+        raise InvalidOptionError(f"xi={xi!r} is neither a number nor one of {', '.join(map(repr, SHAPE_WORDS))}.")
+    if link is not None and not (isinstance(link, str) and link.lower() in SHAPED):
+        raise IncompatibleOptionsError(f"xi={xi!r} goes with link='gev' or 'gevc', not with {link!r}.")
+    return 0.0, xi.lower()
+
+
 def resolve_loss(link: Any = None, loss: Any = None, xi: Any = None) -> losses.Loss:
     """Return the loss for the words of a user.
 
@@ -61,13 +73,15 @@ def resolve_loss(link: Any = None, loss: Any = None, xi: Any = None) -> losses.L
     return LOSSES[loss](link)
 
 
-def resolve_penalty(alpha: Any, penalize_intercept: bool, n_cols: int, constant: int | None) -> Ridge | None:
-    """Return the ridge penalty, or None for none."""
+def resolve_penalty(
+    alpha: Any, penalize_intercept: bool, n_cols: int, constant: int | None, scale: Any = None
+) -> Ridge | None:
+    """Return the ridge penalty, or None for none; `scale` multiplies the square of each coefficient."""
     if not (isinstance(alpha, Real) and np.isfinite(alpha) and alpha >= 0):
         raise InvalidOptionError(f"alpha={alpha!r} must be a finite number that is not negative.")
     if alpha == 0:
         return None
-    columns = np.ones(n_cols)
+    columns = np.ones(n_cols) if scale is None else np.asarray(scale, dtype=float)
     if not penalize_intercept and constant is not None:
         columns[constant] = 0.0
     return Ridge(float(alpha), columns)

@@ -132,7 +132,9 @@ class _MappedReducer(Reducer):
         return self.reducer.zero()
 
     def map(self, block: Block):
-        return self.reducer.map(self.transform(block))
+        with np.errstate(all="ignore"):
+            block = self.transform(block)
+        return self.reducer.map(block)
 
     def combine(self, total, part):
         return self.reducer.combine(total, part)

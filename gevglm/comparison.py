@@ -1,0 +1,223 @@
+"""Models side by side: one table over links and losses, on scales that do not depend on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import logit
+from scipy.stats import norm
+
+from gevglm.calibration.metrics import brier_score, log_loss
+from gevglm.engine import MemoryEngine
+from gevglm.estimation import estimate
+from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError
+from gevglm.links import Logit
+from gevglm.losses import Log
+from gevglm.search import make_folds, rows_where
+
+if TYPE_CHECKING:
+    from gevglm.results import BinaryGLMResults
+
+LINKS: dict[str, dict[str, Any]] = {
+    "logit": {"link": "logit"},
+    "probit": {"link": "probit"},
+    "cloglog": {"link": "cloglog"},
+    "loglog": {"link": "loglog"},
+    "cauchit": {"link": "cauchit"},
+    "GEV log": {"link": "gev", "loss": "log", "xi": "ml"},
+    "GEV canonical": {"link": "gev", "loss": "canonical", "xi": "ml"},
+    "GEVc log": {"link": "gevc", "loss": "log", "xi": "ml"},
+    "GEVc canonical": {"link": "gevc", "loss": "canonical", "xi": "ml"},
+}
+CLOSEST = 1e-12  # to 0 and 1 that a probability may come before its logit is taken
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Fits of the same outcome, side by side.
+
+    Attributes
+    ----------
+    results : dict of str to BinaryGLMResults
+    table : DataFrame
+        One row a model: ``link``, ``loss``, ``xi``, ``k``, ``llf`` (Bernoulli log-likelihood of the fitted probabilities), ``aic`` and
+        ``bic`` (where the fit maximises a likelihood), ``cv_log_loss``, ``cv_brier`` and ``cv_slope`` (calibration slope), all three of
+        cross-validated predictions, and ``vuong``, ``vuong_p``: Vuong's test against the first model, positive where the first predicts worse.
+    folds : int
+    failed : dict of str to str
+        Models that could not be fitted, and why.
+    """
+
+    results: dict[str, BinaryGLMResults]
+    table: pd.DataFrame
+    folds: int
+    failed: dict[str, str]
+
+    def __str__(self) -> str:
+        notes = [f"{name} was not fitted: {why}" for name, why in self.failed.items()]
+        note = (
+            f"cv: {self.folds}-fold cross-validation at the xi of the whole data; vuong: against {self.table.index[0]}."
+        )
+        return "\n".join([self.table.to_string(float_format=lambda x: f"{x:.5g}", na_rep=""), note, *notes])
+
+    def plot(self, ax=None):
+        """Draw the fitted probabilities against those of the first model; see :func:`gevglm.plots.plot_links`."""
+        from gevglm.plots import plot_links
+
+        first, *_ = self.results
+        fitted = {name: np.asarray(res.predict()) for name, res in self.results.items()}
+        return plot_links(fitted[first], first, {name: p for name, p in fitted.items() if name != first}, ax=ax)
+
+
+def fit_links(
+    formula_or_endog: Any,
+    data_or_exog: Any = None,
+    *,
+    links: Mapping[str, Mapping[str, Any]] | Sequence[str] = tuple(LINKS),
+    folds: Any = 5,
+    rng: Any = 0,
+    **options: Any,
+) -> Comparison:
+    """Fit the same model with many links and compare them.
+
+    Parameters
+    ----------
+    formula_or_endog, data_or_exog
+        See :func:`gevglm.fit`.
+    links : sequence of str or mapping
+        Names among "logit", "probit", "cloglog", "loglog", "cauchit", "GEV log", "GEV canonical", "GEVc log" and "GEVc canonical"; or
+        names of your own with options of :func:`gevglm.fit` for each.
+    folds, rng
+        See :func:`gevglm.search.make_folds`.
+    **options
+        Of :func:`gevglm.fit`, for all of them.
+
+    Returns
+    -------
+    Comparison
+    """
+    from gevglm.api import fit
+
+    if not isinstance(links, Mapping):
+        unknown = [name for name in links if name not in LINKS]
+        if unknown:
+            raise InvalidOptionError(
+                f"links has {unknown}; known are {list(LINKS)}, or give a mapping of names to options."
+            )
+        links = {name: LINKS[name] for name in links}
+    results, failed = {}, {}
+    for name, words in links.items():
+        try:
+            results[name] = fit(formula_or_endog, data_or_exog, **words, **options)
+        except (GevglmError, GevglmWarning) as error:
+            failed[name] = str(error)
+    if not results:
+        raise GevglmError("no link could be fitted: " + "; ".join(f"{name}: {why}" for name, why in failed.items()))
+    return compare(results, folds=folds, rng=rng, failed=failed)
+
+
+def compare(
+    results: Mapping[str, BinaryGLMResults], *, folds: Any = 5, rng: Any = 0, failed: Mapping[str, str] | None = None
+) -> Comparison:
+    """Compare fits of the same outcome.
+
+    Parameters
+    ----------
+    results : mapping of str to BinaryGLMResults
+    folds, rng
+        See :func:`gevglm.search.make_folds`; every model is fitted anew without each fold, by its own method and at its own xi.
+    failed : mapping of str to str, optional
+        Names of models that could not be fitted, and why.
+
+    Returns
+    -------
+    Comparison
+    """
+    if not results:
+        raise InvalidOptionError("there is nothing to compare: give a dict of names to results.")
+    fits = list(results.values())
+    first = fits[0]
+    for name, res in results.items():
+        if res.model.endog.shape != first.model.endog.shape or not np.array_equal(res.model.endog, first.model.endog):
+            raise InvalidDataError(
+                f"{name!r} is fitted to other data ({len(res.model.endog)} rows) than the first model ({len(first.model.endog)} rows); "
+                "fit all of them to the same complete rows."
+            )
+    split = make_folds(first.model.endog, folds, rng)
+    rows = {name: _row(res, first, split) for name, res in results.items()}
+    table = pd.DataFrame.from_dict(rows, orient="index")
+    return Comparison(dict(results), table, len(split), dict(failed or {}))
+
+
+def _row(res: BinaryGLMResults, first: BinaryGLMResults, folds: list) -> dict[str, Any]:
+    model, y = res.model, res.model.endog
+    weights = model.iweights * model.n_trials
+    maximises = res.loss.is_likelihood and res.bias is None and not res.alpha
+    held_out = _held_out(res, folds)
+    tested = np.isfinite(held_out)
+    statistic, pvalue = _vuong(res, first) if res is not first else (np.nan, np.nan)
+    return {
+        "link": type(res.link).__name__,
+        "loss": res.loss.name,
+        "xi": res.xi,
+        "k": res.k_params + (res._shape is not None),
+        "llf": res._scalars["bernoulli_llf"],
+        "aic": res.aic if maximises else np.nan,
+        "bic": res.bic if maximises else np.nan,
+        "cv_log_loss": _log_loss(y[tested], held_out[tested], weights[tested]),
+        "cv_brier": brier_score(y[tested], held_out[tested], weights[tested]),
+        "cv_slope": _slope(y[tested], held_out[tested], weights[tested]),
+        "vuong": statistic,
+        "vuong_p": pvalue,
+    }
+
+
+def _held_out(res: BinaryGLMResults, folds: list) -> NDArray:
+    """Return the probability of each row by the fit without its fold; missing for rows that are in none."""
+    model = res.model
+    engine = model.engine()
+    linear = np.full(len(model.endog), np.nan)
+    offset = np.broadcast_to(model._offset_exposure, linear.shape)
+    for train, test in folds:
+        found = res.refit(rows_where(engine, train))
+        linear[test] = np.dot(model.exog[test], found.params) + offset[test]
+    return np.where(np.isnan(linear), np.nan, res.link.inverse(linear))
+
+
+def _log_loss(y: NDArray, p: NDArray, weights: NDArray) -> float:
+    if ((p <= 0) & (y > 0)).any() or ((p >= 1) & (y < 1)).any():
+        return np.inf
+    return log_loss(y, p, weights)
+
+
+def _slope(y: NDArray, p: NDArray, weights: NDArray) -> float:
+    """Return the slope of a logistic regression on the logit of the predictions; 1 if they are calibrated."""
+    score = logit(np.clip(p, CLOSEST, 1.0 - CLOSEST))
+    found = estimate(
+        MemoryEngine(np.column_stack([np.ones_like(score), score]), y, freq=weights), Log(Logit()), constant=0
+    )
+    return float(found.params[1]) if found.converged else np.nan
+
+
+def _vuong(res: BinaryGLMResults, first: BinaryGLMResults) -> tuple[float, float]:
+    """Return Vuong's z for two models that need not be nested, and its two-sided p-value."""
+    gain = _row_log_likelihood(res) - _row_log_likelihood(first)
+    if not np.isfinite(gain).all():
+        return np.nan, np.nan
+    weights = res.model.iweights * res.model.n_trials
+    total = weights.sum()
+    mean = float(weights @ gain / total)
+    variance = float(weights @ (gain - mean) ** 2 / total)
+    if variance == 0.0:
+        return 0.0, 1.0
+    z = mean * np.sqrt(total / variance)
+    return float(z), float(2.0 * norm.sf(abs(z)))
+
+
+def _row_log_likelihood(res: BinaryGLMResults) -> NDArray:
+    return -Log(res.link).value(res.model.endog, res.model.predict(np.asarray(res.params), which="linear"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -49,17 +50,17 @@ class Comparison:
         ``bic`` (where the fit maximises a likelihood), ``cv_log_loss``, ``cv_brier`` and ``cv_slope`` (calibration slope), all three of
         cross-validated predictions, and ``vuong``, ``vuong_p``: Vuong's test against the first model, positive where the first predicts worse.
     folds : int
-    failed : dict of str to str
-        Models that could not be fitted, and why.
+    remarks : dict of str to list of str
+        What was warned of when a model was fitted, or why it could not be.
     """
 
     results: dict[str, BinaryGLMResults]
     table: pd.DataFrame
     folds: int
-    failed: dict[str, str]
+    remarks: dict[str, list[str]]
 
     def __str__(self) -> str:
-        notes = [f"{name} was not fitted: {why}" for name, why in self.failed.items()]
+        notes = [f"{name}: {remark}" for name, remarks in self.remarks.items() for remark in remarks]
         note = (
             f"cv: {self.folds}-fold cross-validation at the xi of the whole data; vuong: against {self.table.index[0]}."
         )
@@ -110,19 +111,26 @@ def fit_links(
                 f"links has {unknown}; known are {list(LINKS)}, or give a mapping of names to options."
             )
         links = {name: LINKS[name] for name in links}
-    results, failed = {}, {}
+    results, remarks = {}, {}
     for name, words in links.items():
-        try:
-            results[name] = fit(formula_or_endog, data_or_exog, **words, **options)
-        except (GevglmError, GevglmWarning) as error:
-            failed[name] = str(error)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", GevglmWarning)
+            try:
+                results[name] = fit(formula_or_endog, data_or_exog, **words, **options)
+            except GevglmError as error:
+                remarks[name] = [f"not fitted: {error}"]
+        remarks.setdefault(name, []).extend(str(warning.message) for warning in caught)
     if not results:
-        raise GevglmError("no link could be fitted: " + "; ".join(f"{name}: {why}" for name, why in failed.items()))
-    return compare(results, folds=folds, rng=rng, failed=failed)
+        raise GevglmError(f"no link could be fitted: {next(iter(remarks.values()))[0]}")
+    return compare(results, folds=folds, rng=rng, remarks=remarks)
 
 
 def compare(
-    results: Mapping[str, BinaryGLMResults], *, folds: Any = 5, rng: Any = 0, failed: Mapping[str, str] | None = None
+    results: Mapping[str, BinaryGLMResults],
+    *,
+    folds: Any = 5,
+    rng: Any = 0,
+    remarks: Mapping[str, list[str]] | None = None,
 ) -> Comparison:
     """Compare fits of the same outcome.
 
@@ -131,8 +139,8 @@ def compare(
     results : mapping of str to BinaryGLMResults
     folds, rng
         See :func:`gevglm.search.make_folds`; every model is fitted anew without each fold, by its own method and at its own xi.
-    failed : mapping of str to str, optional
-        Names of models that could not be fitted, and why.
+    remarks : mapping of str to list of str, optional
+        On the fits, to be shown below the table.
 
     Returns
     -------
@@ -151,7 +159,7 @@ def compare(
     split = make_folds(first.model.endog, folds, rng)
     rows = {name: _row(res, first, split) for name, res in results.items()}
     table = pd.DataFrame.from_dict(rows, orient="index")
-    return Comparison(dict(results), table, len(split), dict(failed or {}))
+    return Comparison(dict(results), table, len(split), dict(remarks or {}))
 
 
 def _row(res: BinaryGLMResults, first: BinaryGLMResults, folds: list) -> dict[str, Any]:

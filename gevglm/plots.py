@@ -159,6 +159,8 @@ def plot_search(search: Search, *, ax: Axes | None = None) -> Axes:
             )
     best = search.best
     ax.plot(best["alpha"] if by_penalty else best["xi"], best["score"], "o", color="black", label="best")
+    spread = 10.0 * best["se"] if np.isfinite(best["se"]) else 0.2 * best["score"]
+    ax.set_ylim(top=min(ax.get_ylim()[1], best["score"] + spread))
     if by_penalty:
         ax.set_xscale("symlog", linthresh=1e-2)
     ax.set_xlabel("alpha" if by_penalty else "xi")
@@ -187,9 +189,10 @@ def plot_links(reference: NDArray, name: str, others: dict[str, NDArray], *, ax:
     ax = ax or new_axes()
     order = np.argsort(reference)
     shown = order[np.linspace(0, len(order) - 1, min(len(order), 400)).astype(int)]
-    for (label, p), color in zip(others.items(), COLORS * (1 + len(others) // len(COLORS)), strict=False):
+    for i, (label, p) in enumerate(others.items()):
         inside = (p[shown] > 0) & (p[shown] < 1)
-        ax.plot(reference[shown][inside], p[shown][inside], ".", color=color, markersize=3, label=label)
+        style = {"color": COLORS[i % len(COLORS)], "marker": ".x+"[i // len(COLORS) % 3], "markersize": 3}
+        ax.plot(reference[shown][inside], p[shown][inside], linestyle="none", label=label, **style)
     ends = [reference.min(), reference.max()]
     ax.plot(ends, ends, color="0.5", linewidth=0.8)
     ax.set_xscale("logit")

@@ -145,9 +145,9 @@ def make_folds(y: NDArray, folds: Any = 5, rng: Any = 0) -> list[Fold]:
     n = len(y)
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         pairs = _stratified(y, int(folds), np.random.default_rng(rng))
-    elif hasattr(folds, "split"):
+    elif hasattr(folds, "split") and not isinstance(folds, str):
         pairs = list(folds.split(np.zeros((n, 1)), (y > 0.5).astype(int)))
-    elif isinstance(folds, (np.ndarray, pd.Series, list)) and np.asarray(folds).dtype == bool:
+    elif isinstance(folds, (np.ndarray, pd.Series)) and folds.dtype == bool:
         held = np.asarray(folds)
         if held.shape != (n,):
             raise InvalidDataError(f"folds marks {held.size} rows to hold out, but the model has {n} rows.")

@@ -176,7 +176,7 @@ def test_a_profile_is_an_object_with_a_picture():
     axes = curve.plot()
     assert axes.get_xlabel() == "x"
     assert "90 % interval" in axes.get_title()
-    with pytest.raises(InvalidOptionError, match="no coefficient 'X'.*Did you mean 'x'"):
+    with pytest.raises(InvalidOptionError, match=r"no coefficient 'X'.*Did you mean 'x'"):
         res.profile("X")
 
 
@@ -193,13 +193,13 @@ def test_saved_results_keep_their_estimator(tmp_path):
 
 
 def test_an_unknown_word_lists_the_known_ones():
-    with pytest.raises(InvalidOptionError, match="'mean'.*'logf'.*Did you mean 'firth'"):
+    with pytest.raises(InvalidOptionError, match=r"'mean'.*'logf'.*Did you mean 'firth'"):
         gevglm.fit(FORMULA, study(), bias="firt")
 
 
 @pytest.mark.parametrize("word", ["median", "jeffreys"])
 def test_words_that_need_a_likelihood_are_refused_for_the_canonical_loss(word):
-    with pytest.raises(IncompatibleOptionsError, match="needs a likelihood.*'mean', 'correction', 'flic', 'logf'"):
+    with pytest.raises(IncompatibleOptionsError, match=r"needs a likelihood.*'mean', 'correction', 'flic', 'logf'"):
         gevglm.fit(FORMULA, study(), xi=0.3, bias=word)
 
 
@@ -236,7 +236,7 @@ def test_methods_may_be_given_as_objects():
 
 def test_no_profile_without_a_penalised_likelihood():
     res = gevglm.fit(FORMULA, study(), link="probit", bias="mean")
-    with pytest.raises(InvalidOptionError, match="bias='mean' does not have with Log.Probit.*bias='jeffreys'"):
+    with pytest.raises(InvalidOptionError, match=r"bias='mean' does not have with Log.Probit.*bias='jeffreys'"):
         res.conf_int(method="profile")
 
 

@@ -5,14 +5,27 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from benchmarks import convergence, core_speed, memory, model_speed
+from benchmarks import (
+    bias_simulation,
+    convergence,
+    core_speed,
+    firth_speed,
+    memory,
+    model_speed,
+    search_speed,
+    shape_simulation,
+)
 from benchmarks.report import publish
 
 BENCHMARKS: dict[str, Callable[[], str]] = {
     "core_speed": core_speed.run,
     "model_speed": model_speed.run,
+    "firth_speed": firth_speed.run,
     "memory": memory.run,
     "convergence": convergence.run,
+    "search_speed": search_speed.run,
+    "bias_simulation": bias_simulation.run,
+    "shape_simulation": shape_simulation.run,
 }
 
 

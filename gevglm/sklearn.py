@@ -1,0 +1,180 @@
+"""gevglm's models as scikit-learn estimators."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from gevglm.exceptions import GevglmError, InvalidDataError
+from gevglm.model import BinaryGLM
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+except ImportError as error:
+    raise GevglmError("gevglm.sklearn needs scikit-learn 1.6 or later: pip install 'gevglm[sklearn]'.") from error
+
+
+class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
+    """Binary regression as a scikit-learn classifier: all of :func:`gevglm.fit`.
+
+    Parameters
+    ----------
+    link, loss, xi, bias, alpha, penalize_intercept, standardize, class_weight, search_kwds
+        See :func:`gevglm.fit`. With `class_weight`, whose keys are the labels, probabilities are those of the population, not of the
+        weighted sample.
+    fit_intercept : bool
+        Whether to add a constant.
+    maxiter, tol : int, float
+        See :meth:`gevglm.BinaryGLM.fit`.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels; the second one is the event.
+    coef_ : ndarray of shape (1, n_features)
+    intercept_ : ndarray of shape (1,)
+    results_ : BinaryGLMResults
+        Everything else: summary, standard errors, tests.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If `X` had string column names.
+    n_iter_ : ndarray of shape (1,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gevglm.sklearn import BinaryGLMClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> y = np.where(rng.random(500) < 0.05 + 0.1 * (X[:, 0] > 1), "ill", "healthy")
+    >>> model = BinaryGLMClassifier(xi=0.3).fit(X, y)
+    >>> model.classes_.tolist(), model.predict_proba(X).shape
+    (['healthy', 'ill'], (500, 2))
+    """
+
+    def __init__(
+        self,
+        link: Any = None,
+        loss: str | None = None,
+        xi: float | str | None = None,
+        bias: Any = None,
+        alpha: float | str = 0.0,
+        penalize_intercept: bool = False,
+        standardize: bool = False,
+        fit_intercept: bool = True,
+        class_weight: Any = None,
+        search_kwds: dict[str, Any] | None = None,
+        maxiter: int = 100,
+        tol: float = 1e-8,
+    ):
+        self.link = link
+        self.loss = loss
+        self.xi = xi
+        self.bias = bias
+        self.alpha = alpha
+        self.penalize_intercept = penalize_intercept
+        self.standardize = standardize
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.search_kwds = search_kwds
+        self.maxiter = maxiter
+        self.tol = tol
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> BinaryGLMClassifier:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, n_features)
+        y : array_like of shape (n,)
+            Two labels of any kind; the second in sorted order is the event.
+        sample_weight : array_like of shape (n,), optional
+            How many observations each row stands for.
+        """
+        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
+        event = self._event(y)
+        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        if weights is not None and len(np.unique(event[weights > 0])) < 2:
+            raise InvalidDataError(
+                "the rows with a positive sample_weight hold one class only; a classifier needs two."
+            )
+        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]))
+        model = BinaryGLM(
+            event,
+            self._design(X),
+            link=self.link,
+            loss=self.loss,
+            xi=self.xi,
+            freq_weights=weights,
+            class_weight=self._weights_by_event(),
+        )
+        model.data.xnames = [*(["const"] if self.fit_intercept else []), *names]
+        self.results_ = model.fit(
+            bias=self.bias,
+            alpha=self.alpha,
+            penalize_intercept=self.penalize_intercept,
+            standardize=self.standardize,
+            search_kwds=self.search_kwds,
+            maxiter=self.maxiter,
+            tol=self.tol,
+        )
+        params = np.asarray(self.results_.params)
+        self.intercept_ = params[:1] if self.fit_intercept else np.zeros(1)
+        self.coef_ = params[None, int(self.fit_intercept) :]
+        self.n_iter_ = np.array([self.results_.n_iter])
+        return self
+
+    def decision_function(self, X: ArrayLike) -> NDArray:
+        """Return the linear predictor less its value at a probability of one half: positive where the event is more likely."""
+        linear = self._linear(X)
+        return linear - self.results_.link(0.5)
+
+    def predict_proba(self, X: ArrayLike) -> NDArray:
+        """Return the probabilities of both classes, in the order of ``classes_``."""
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            p = np.asarray(self.results_.predict(self._design(X)))
+        return np.column_stack([1.0 - p, p])
+
+    def predict(self, X: ArrayLike) -> NDArray:
+        """Return the more probable label."""
+        likely = self.predict_proba(X)[:, 1] > 0.5
+        return self.classes_[likely.astype(int)]
+
+    def _linear(self, X: ArrayLike) -> NDArray:
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        return np.dot(X, self.coef_[0]) + self.intercept_[0]
+
+    def _event(self, y: NDArray) -> NDArray:
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y")
+        if kind != "binary":
+            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise ValueError(f"the outcome has one class only, {self.classes_[0]!r}; a classifier needs two.")
+        return (y == self.classes_[1]).astype(float)
+
+    def _design(self, X: NDArray) -> NDArray:
+        return np.column_stack([np.ones(len(X), dtype=X.dtype), X]) if self.fit_intercept else X
+
+    def _weights_by_event(self) -> Any:
+        if not isinstance(self.class_weight, dict):
+            return self.class_weight
+        unknown = [label for label in self.class_weight if label not in self.classes_]
+        if unknown:
+            raise InvalidDataError(f"class_weight names {unknown}, but the labels are {self.classes_.tolist()}.")
+        return {i: self.class_weight.get(label, 1.0) for i, label in enumerate(self.classes_)}
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,128 @@
+"""The scikit-learn estimator: scikit-learn's own checks, equality with fit, pipelines."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import gevglm
+
+sklearn = pytest.importorskip("sklearn", reason="scikit-learn is an extra")
+from sklearn.base import clone  # noqa: E402
+from sklearn.linear_model import LogisticRegression  # noqa: E402
+from sklearn.model_selection import GridSearchCV, cross_val_predict  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.preprocessing import StandardScaler  # noqa: E402
+from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
+
+from gevglm.sklearn import BinaryGLMClassifier  # noqa: E402
+
+NOT_HERE = {
+    # class weights are corrected for: the probabilities, hence the labels, are those of the population
+    "check_class_weight_classifiers": "predictions are corrected for class weights",
+}
+UNPENALISED = NOT_HERE | {
+    # the check repeats 27 rows of 31 columns; without a penalty such a fit is refused, with it (alpha=1) the check passes
+    "check_sample_weight_equivalence_on_dense_data": "more columns than rows are refused without a penalty",
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@parametrize_with_checks(
+    [
+        BinaryGLMClassifier(),
+        BinaryGLMClassifier(alpha=1.0),
+        BinaryGLMClassifier(xi=0.3),
+        BinaryGLMClassifier(bias="firth"),
+    ],
+    expected_failed_checks=lambda estimator: NOT_HERE if estimator.alpha else UNPENALISED,
+)
+def test_the_checks_of_scikit_learn(estimator, check):
+    state = np.random.get_state()  # some checks of scikit-learn draw from the global generator
+    try:
+        check(estimator)
+    finally:
+        np.random.set_state(state)
+
+
+def rows(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 3))
+    y = np.where(rng.random(n) < 1 / (1 + np.exp(2 - X[:, 0])), "yes", "no")
+    return X, y
+
+
+def test_the_logit_equals_logistic_regression():
+    X, y = rows()
+    ours, theirs = (
+        BinaryGLMClassifier().fit(X, y),
+        LogisticRegression(C=np.inf, tol=1e-10, solver="newton-cholesky").fit(X, y),
+    )
+    assert_allclose(ours.coef_, theirs.coef_, rtol=1e-6)
+    assert_allclose(ours.intercept_, theirs.intercept_, rtol=1e-6)
+    assert_allclose(ours.predict_proba(X), theirs.predict_proba(X), rtol=1e-6)
+    assert (ours.predict(X) == theirs.predict(X)).all()
+    assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{"xi": 0.3}, {"link": "probit"}, {"bias": "firth"}, {"alpha": 2.0}, {"xi": "ml"}])
+def test_it_is_the_fit_of_the_same_options(options):
+    X, y = rows()
+    model = BinaryGLMClassifier(**options).fit(X, y)
+    res = gevglm.fit((y == "yes").astype(float), np.column_stack([np.ones(len(X)), X]), **options)
+    assert_allclose(np.append(model.intercept_, model.coef_), res.params, rtol=1e-9)
+    assert_allclose(model.predict_proba(X)[:, 1], res.predict(), rtol=1e-9)
+    assert ((model.decision_function(X) > 0) == (model.predict(X) == "yes")).all()
+
+
+def test_names_of_columns_reach_the_summary():
+    X, y = rows()
+    model = BinaryGLMClassifier().fit(pd.DataFrame(X, columns=["age", "dose", "sex"]), y)
+    assert list(model.feature_names_in_) == ["age", "dose", "sex"]
+    assert "dose" in str(model.results_.summary())
+
+
+def test_it_lives_in_pipelines_and_searches():
+    X, y = rows(600)
+    search = GridSearchCV(
+        make_pipeline(StandardScaler(), BinaryGLMClassifier(xi=0.1)),
+        {"binaryglmclassifier__xi": [-0.2, 0.1]},
+        scoring="neg_log_loss",
+        cv=3,
+    ).fit(X, y)
+    assert search.best_params_["binaryglmclassifier__xi"] in (-0.2, 0.1)
+    assert cross_val_predict(BinaryGLMClassifier(), X, y, method="predict_proba", cv=3).shape == (600, 2)
+    fitted = BinaryGLMClassifier(bias="firth").fit(X, y)
+    assert_allclose(pickle.loads(pickle.dumps(fitted)).predict_proba(X), fitted.predict_proba(X))
+    assert clone(fitted).get_params() == fitted.get_params()
+
+
+def test_sample_weights_are_repeated_rows():
+    X, y = rows(400)
+    weight = np.random.default_rng(1).integers(0, 3, 400)
+    one = BinaryGLMClassifier().fit(X, y, sample_weight=weight)
+    other = BinaryGLMClassifier().fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
+    assert_allclose(one.coef_, other.coef_, rtol=1e-7)
+
+
+def test_class_weights_are_corrected_for():
+    X, y = rows(20_000)
+    plain = BinaryGLMClassifier().fit(X, y).predict_proba(X)[:, 1]
+    for weights in ("balanced", {"yes": 5.0, "no": 1.0}):
+        weighted = BinaryGLMClassifier(class_weight=weights).fit(X, y).predict_proba(X)[:, 1]
+        assert_allclose(weighted.mean(), plain.mean(), rtol=0.05)
+
+
+@pytest.mark.parametrize(("labels", "message"), [(["a", "b", "c"], "Only binary"), (["a"], "one class")])
+def test_other_than_two_labels_are_refused(labels, message):
+    X, _ = rows(60)
+    with pytest.raises(ValueError, match=message):
+        BinaryGLMClassifier().fit(X, np.resize(labels, 60))
+
+
+def test_unknown_labels_in_class_weights_are_named():
+    X, y = rows(60)
+    with pytest.raises(ValueError, match=r"\['maybe'\].*\['no', 'yes'\]"):
+        BinaryGLMClassifier(class_weight={"maybe": 2.0}).fit(X, y)

@@ -40,11 +40,11 @@ UNPENALISED = NOT_HERE | {
     expected_failed_checks=lambda estimator: NOT_HERE if estimator.alpha else UNPENALISED,
 )
 def test_the_checks_of_scikit_learn(estimator, check):
-    state = np.random.get_state()  # some checks of scikit-learn draw from the global generator
+    state = np.random.get_state()  # noqa: NPY002 (some checks of scikit-learn draw from the global generator)
     try:
         check(estimator)
     finally:
-        np.random.set_state(state)
+        np.random.set_state(state)  # noqa: NPY002
 
 
 def rows(n=2000, seed=0):

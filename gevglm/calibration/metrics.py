@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlog1py, xlogy
 
-from gevglm.exceptions import InvalidDataError
+from gevglm.calibration.bins import binned
+from gevglm.calibration.inputs import Sample, predictions, scores
+from gevglm.calibration.quantities import Measured
+from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
 
 
 def brier_score(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
@@ -19,9 +24,34 @@ def brier_score(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) ->
     p : array_like
         Predicted probabilities.
     weights : array_like, optional
+        How many observations each row stands for.
+
+    Examples
+    --------
+    >>> brier_score([0, 0, 1], [0.1, 0.2, 0.9])
+    0.02
     """
-    y, p, share = _checked(y, p, weights)
-    return float(share @ (y * (1.0 - p) ** 2 + (1.0 - y) * p**2))
+    sample = predictions(y, p, weights, shares=True)
+    return sample.mean(sample.y * (1.0 - sample.p) ** 2 + (1.0 - sample.y) * sample.p**2)
+
+
+def scaled_brier_score(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
+    r"""Share of the Brier score of the constant prediction :math:`\bar y` that the predictions save.
+
+    .. math:: 1 - \frac{\mathrm{BS}}{\bar y (1 - \bar y)}
+
+    Parameters
+    ----------
+    y, p, weights : array_like
+        See :func:`brier_score`.
+
+    Returns
+    -------
+    float
+        1 for perfect predictions, 0 for :math:`\bar y`, below 0 for worse ones.
+    """
+    sample = predictions(y, p, weights, shares=True).need_both_outcomes("the scaled Brier score")
+    return 1.0 - brier_score(sample.y, sample.p, sample.weight) / (sample.rate * (1.0 - sample.rate))
 
 
 def log_loss(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
@@ -36,9 +66,27 @@ def log_loss(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> fl
     -------
     float
         Infinite if an event has probability 0 or a non-event probability 1.
+
+    Warns
+    -----
+    GevglmWarning
+        If the loss is infinite, with the numbers of such rows.
     """
-    y, p, share = _checked(y, p, weights)
-    return float(-(share @ (xlogy(y, p) + xlog1py(1.0 - y, -p))))
+    sample = predictions(y, p, weights, shares=True)
+    reason = infinite_log_loss(sample)
+    if reason:
+        warn(f"the log loss is infinite: {reason}.", GevglmWarning)
+        return np.inf
+    return sample.mean(-xlogy(sample.y, sample.p) - xlog1py(1.0 - sample.y, -sample.p))
+
+
+def infinite_log_loss(sample: Sample) -> str:
+    """Say which rows make the log loss infinite; an empty string if none do."""
+    zero, one = int(((sample.p == 0.0) & (sample.y > 0.0)).sum()), int(((sample.p == 1.0) & (sample.y < 1.0)).sum())
+    return f"{zero} events have probability 0 and {one} non-events have probability 1" if zero or one else ""
+
+
+# -- discrimination ----------------------------------------------------------------------------
 
 
 def auc(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
@@ -49,28 +97,200 @@ def auc(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
     y, p, weights : array_like
         See :func:`brier_score`; `p` may be any score.
     """
-    y, p = np.asarray(y, dtype=float), np.asarray(p, dtype=float)
-    weights = np.ones_like(y) if weights is None else np.asarray(weights, dtype=float)
-    order = np.argsort(p, kind="stable")
-    ends = np.flatnonzero(np.append(np.diff(p[order]) != 0, True))
-    events = np.diff(np.cumsum((weights * y)[order])[ends], prepend=0.0)
-    others = np.diff(np.cumsum((weights * (1.0 - y))[order])[ends], prepend=0.0)
-    if events.sum() <= 0 or others.sum() <= 0:
-        raise InvalidDataError("the area under the ROC curve needs both outcomes.")
+    events, others = _counts_by_score(y, p, weights)
     below = np.cumsum(others) - 0.5 * others
     return float(events @ below / (events.sum() * others.sum()))
 
 
-def _checked(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None) -> tuple[NDArray, NDArray, NDArray]:
-    y, p = np.asarray(y, dtype=float), np.asarray(p, dtype=float)
-    if y.shape != p.shape or y.ndim != 1:
-        raise InvalidDataError(f"outcomes of shape {y.shape} and probabilities of shape {p.shape} do not match.")
-    for name, values in (("outcomes", y), ("probabilities", p)):
-        wrong = ~((values >= 0) & (values <= 1))
-        if wrong.any():
-            raise InvalidDataError(f"{int(wrong.sum())} {name} are not in [0, 1] (the first is {values[wrong][0]:g}).")
-    weights = np.ones_like(y) if weights is None else np.asarray(weights, dtype=float)
-    total = weights.sum()
-    if weights.shape != y.shape or not (weights >= 0).all() or not total > 0:
-        raise InvalidDataError("weights must be as many as outcomes, not negative, and not all zero.")
-    return y, p, weights / total
+def auc_interval(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, level: float = 0.95) -> Measured:
+    r"""Area under the ROC curve with DeLong's standard error and normal limits.
+
+    .. math:: \widehat{\mathrm{Var}}(A) = \frac{1}{m (m-1)} \sum_{i: y_i=1} (V_i - A)^2 + \frac{1}{n (n-1)} \sum_{j: y_j=0} (V_j - A)^2
+
+    where :math:`V_i` is the share of the n non-events below event i, and :math:`V_j` the share of the m events above
+    non-event j, ties counting half.
+
+    Parameters
+    ----------
+    y, p, weights : array_like
+        See :func:`auc`.
+    level : float
+        Coverage of the interval.
+
+    Returns
+    -------
+    Measured
+        A float with attributes ``se``, ``lower`` and ``upper``.
+
+    References
+    ----------
+    DeLong, DeLong and Clarke-Pearson (1988), Biometrics 44, 837-845.
+    """
+    events, others = _counts_by_score(y, p, weights)
+    m, n = events.sum(), others.sum()
+    if m <= 1.0 or n <= 1.0:
+        raise InvalidDataError(
+            f"the standard error of the AUC needs two observations of each outcome, got {m:g} and {n:g}."
+        )
+    below = (np.cumsum(others) - 0.5 * others) / n
+    above = 1.0 - (np.cumsum(events) - 0.5 * events) / m
+    area = float(events @ below / m)
+    variance = events @ (below - area) ** 2 / (m * (m - 1.0)) + others @ (above - area) ** 2 / (n * (n - 1.0))
+    normal = Measured.normal(area, np.sqrt(variance), level)
+    return Measured(area, normal.se, max(normal.lower, 0.0), min(normal.upper, 1.0), level)
+
+
+def average_precision(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
+    r"""Area under the precision-recall curve as a sum of steps (AUPRC).
+
+    .. math:: \sum_t (R_t - R_{t-1}) P_t
+
+    over the distinct predictions t from the highest down, with recall :math:`R_t` and precision :math:`P_t` of the rule
+    "prediction at least t". Random predictions have about the prevalence.
+
+    Parameters
+    ----------
+    y, p, weights : array_like
+        See :func:`auc`.
+    """
+    events, others = (counts[::-1] for counts in _counts_by_score(y, p, weights))
+    found = np.cumsum(events)
+    precision = found / np.cumsum(events + others)
+    return float(events @ precision / found[-1])
+
+
+def _counts_by_score(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None) -> tuple[NDArray, NDArray]:
+    """Events and non-events at each distinct score, by increasing score."""
+    sample = scores(y, p, weights, shares=True, infinite=True, name="p").need_both_outcomes("discrimination")
+    order = np.argsort(sample.p, kind="stable")
+    ordered = sample.p[order]
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    events = np.add.reduceat((sample.weight * sample.y)[order], starts)
+    others = np.add.reduceat((sample.weight * (1.0 - sample.y))[order], starts)
+    return events, others
+
+
+# -- bins --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class BrierDecomposition:
+    r"""Murphy's parts of the Brier score, over bins.
+
+    ``brier = reliability - resolution + uncertainty + within_variance - within_covariance``
+
+    Attributes
+    ----------
+    brier : float
+    reliability : float
+        Miscalibration: mean squared distance of mean prediction and share of events of a bin.
+    resolution : float
+        Mean squared distance of a bin's share of events from that of all.
+    uncertainty : float
+        :math:`\bar y (1 - \bar y)`.
+    within_variance, within_covariance : float
+        Variance of the predictions inside bins, and twice their covariance with the outcomes; 0 for one bin a distinct
+        prediction.
+    """
+
+    brier: float
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within_variance: float
+    within_covariance: float
+
+
+def brier_decomposition(
+    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, bins: int | None = 10, by: str = "width"
+) -> BrierDecomposition:
+    r"""Take the Brier score apart into reliability, resolution and uncertainty.
+
+    .. math::
+
+       \mathrm{REL} = \sum_b \frac{n_b}{n} (\bar p_b - \bar y_b)^2, \quad
+       \mathrm{RES} = \sum_b \frac{n_b}{n} (\bar y_b - \bar y)^2, \quad
+       \mathrm{UNC} = \bar y (1 - \bar y)
+
+    Murphy's identity BS = REL - RES + UNC is exact if the predictions in a bin are equal; otherwise the two parts
+    within bins (Stephenson, Coelho and Jolliffe 2008) complete it.
+
+    Parameters
+    ----------
+    y, p, weights : array_like
+        See :func:`brier_score`; outcomes must be 0 or 1.
+    bins : int or None
+        Number of bins; None for one bin a distinct prediction.
+    by : {"width", "mass"}
+        Bins of equal width, or of equal numbers of observations.
+    """
+    sample = predictions(y, p, weights)
+    cells = binned(sample, bins, by)
+    share, center, rate = cells.weight / sample.total, cells.score[cells.index], cells.rate[cells.index]
+    deviation = sample.p - center
+    return BrierDecomposition(
+        brier=sample.mean((sample.p - sample.y) ** 2),
+        reliability=float(share @ (cells.score - cells.rate) ** 2),
+        resolution=float(share @ (cells.rate - sample.rate) ** 2),
+        uncertainty=sample.rate * (1.0 - sample.rate),
+        within_variance=sample.mean(deviation**2),
+        within_covariance=2.0 * sample.mean(deviation * (sample.y - rate)),
+    )
+
+
+def calibration_loss(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, bins: int = 10) -> float:
+    r"""Mean squared distance of each prediction from the share of events in its bin.
+
+    .. math:: \mathrm{CL} = \frac 1n \sum_i (p_i - \bar y_{b(i)})^2
+
+    with bins [0, 0.1], (0.1, 0.2], ..., (0.9, 1].
+
+    Parameters
+    ----------
+    y, p, weights : array_like
+        See :func:`brier_score`; outcomes must be 0 or 1.
+    bins : int
+        Number of bins of equal width.
+
+    References
+    ----------
+    Agarwal, Narasimhan, Kalyanakrishnan and Agarwal (2014), GEV-canonical regression for accurate binary class probability
+    estimation when one class is rare, ICML; after Hernandez-Orallo, Flach and Ferri (2012).
+    """
+    sample = predictions(y, p, weights)
+    cells = binned(sample, bins)
+    return sample.mean((sample.p - cells.rate[cells.index]) ** 2)
+
+
+def expected_calibration_error(
+    y: ArrayLike,
+    p: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    bins: int = 10,
+    by: str = "width",
+    norm: float = 1,
+) -> float:
+    r"""Distance of mean prediction and share of events, over bins.
+
+    .. math:: \left( \sum_b \frac{n_b}{n} |\bar p_b - \bar y_b|^r \right)^{1/r}
+
+    Parameters
+    ----------
+    y, p, weights : array_like
+        See :func:`brier_score`; outcomes must be 0 or 1.
+    bins : int
+    by : {"width", "mass"}
+        Bins of equal width, or of equal numbers of observations with equal predictions kept together.
+    norm : {1, 2, inf}
+        The power r: 1 is the expected calibration error (ECE), 2 its root mean square, infinity the largest distance of any bin
+        (MCE).
+    """
+    if norm not in (1, 2, np.inf):
+        raise InvalidOptionError(f"norm={norm!r} is not known; use one of 1, 2, inf.")
+    sample = predictions(y, p, weights)
+    cells = binned(sample, bins, by)
+    distance = np.abs(cells.score - cells.rate)
+    if norm == np.inf:
+        return float(distance.max())
+    return float((cells.weight @ distance**norm / sample.total) ** (1.0 / norm))

@@ -1,0 +1,153 @@
+"""Cox's logistic recalibration: whether the log-odds of an event are the predicted ones, shifted, or stretched."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+from scipy.stats import chi2
+
+from gevglm.calibration.inputs import Sample, predictions
+from gevglm.calibration.logistic import LogisticFit, bernoulli_llf, fit_logistic
+from gevglm.calibration.quantities import CalibrationTest, Measured
+
+
+@dataclass(frozen=True)
+class CoxCalibration:
+    """Intercept and slope of the logistic recalibration, and calibration in the large.
+
+    Attributes
+    ----------
+    intercept, slope : Measured
+        Of the model with both; 0 and 1 for calibrated predictions. Floats with ``se``, ``lower`` and ``upper``.
+    in_the_large : Measured
+        Intercept of the model whose slope is 1: positive if events are more than predicted.
+    cov : ndarray of shape (2, 2)
+        Covariance of intercept and slope.
+    test : CalibrationTest
+        Likelihood-ratio test of intercept 0 and slope 1 together (the U of rms::val.prob).
+    test_in_the_large : CalibrationTest
+        Intercept 0, given slope 1.
+    test_slope : CalibrationTest
+        Slope 1, given any intercept. The two statistics add up to that of the joint test.
+    llf, llf_predicted, llf_null : float
+        Log-likelihood of the recalibrated predictions, of the predictions, of the constant prediction.
+    n : float
+        Number of observations.
+    """
+
+    intercept: Measured
+    slope: Measured
+    in_the_large: Measured
+    cov: NDArray
+    test: CalibrationTest
+    test_in_the_large: CalibrationTest
+    test_slope: CalibrationTest
+    llf: float
+    llf_predicted: float
+    llf_null: float
+    n: float
+
+    def calibrated(self, p: ArrayLike) -> NDArray:
+        r"""Return the recalibrated probabilities, :math:`\mathrm{logit}^{-1}(a + b\,\mathrm{logit}\,p)`."""
+        return expit(float(self.intercept) + float(self.slope) * logit(np.asarray(p, dtype=float)))
+
+    @property
+    def unreliability(self) -> float:
+        """U of rms::val.prob: the joint test's statistic less 2, per observation."""
+        return (self.test.statistic - 2.0) / self.n
+
+    @property
+    def discrimination(self) -> float:
+        """D of CalibrationCurves: likelihood-ratio statistic of the slope against the constant, less 1, per observation."""
+        return (2.0 * (self.llf - self.llf_null) - 1.0) / self.n
+
+    @property
+    def quality(self) -> float:
+        """Q of CalibrationCurves: discrimination less unreliability."""
+        return self.discrimination - self.unreliability
+
+    @property
+    def r_squared(self) -> float:
+        """Nagelkerke's R-squared of the recalibrated predictions."""
+        gain = -np.expm1(2.0 * (self.llf_null - self.llf) / self.n)
+        return float(gain / -np.expm1(2.0 * self.llf_null / self.n))
+
+
+def cox_calibration(
+    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, level: float = 0.95
+) -> CoxCalibration:
+    r"""Calibration intercept, slope and calibration in the large, with intervals and tests.
+
+    .. math:: \mathrm{logit}\,P(y = 1) = a + b\,\mathrm{logit}\,p
+
+    Parameters
+    ----------
+    y : array_like
+        Outcomes, 0 or 1.
+    p : array_like
+        Predicted probabilities, strictly between 0 and 1.
+    weights : array_like, optional
+        How many observations each row stands for.
+    level : float
+        Coverage of the (Wald) intervals.
+
+    Notes
+    -----
+    The intercept here belongs to the model with a slope, as in rms::val.prob. What CalibrationCurves::val.prob.ci.2 calls
+    intercept has the slope fixed at 1; here it is ``in_the_large``. Predictions fitted by logistic regression to the same data have
+    intercept 0 and slope 1 by construction.
+
+    References
+    ----------
+    Cox (1958), Biometrika 45, 562-565; Miller, Hui and Tierney (1991), Statistics in Medicine 10, 1213-1226.
+
+    Examples
+    --------
+    >>> cox = cox_calibration([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.6, 0.7])
+    >>> round(cox.slope, 3), round(cox.test.statistic, 3)
+    (2.346, 1.291)
+    """
+    sample = predictions(y, p, weights)
+    eta = sample.log_odds
+    sample.need_both_outcomes("the calibration slope").need_distinct("the calibration slope")
+    y, weight, ones = sample.y, sample.weight, np.ones((len(eta), 1))
+    both = fit_logistic(
+        np.column_stack([ones, eta]),
+        y,
+        weight,
+        what="the calibration slope",
+        start=np.array([0.0, 1.0]),
+        advice="The predictions separate the outcomes perfectly.",
+    )
+    large = fit_logistic(ones, y, weight, what="calibration in the large", offset=eta, start=np.zeros(1))
+    return _assembled(sample, both, large, bernoulli_llf(y, eta, weight), level)
+
+
+def _assembled(
+    sample: Sample, both: LogisticFit, large: LogisticFit, llf_predicted: float, level: float
+) -> CoxCalibration:
+    intercept, slope = (Measured.normal(*pair, level) for pair in zip(both.params, both.bse, strict=True))
+    rate = sample.rate
+    return CoxCalibration(
+        intercept=intercept,
+        slope=slope,
+        in_the_large=Measured.normal(large.params[0], large.bse[0], level),
+        cov=both.cov,
+        test=_likelihood_ratio("calibration, jointly", both.llf, llf_predicted, 2, "intercept 0 and slope 1"),
+        test_in_the_large=_likelihood_ratio(
+            "calibration in the large", large.llf, llf_predicted, 1, "intercept 0, given slope 1"
+        ),
+        test_slope=_likelihood_ratio("calibration slope", both.llf, large.llf, 1, "slope 1, given any intercept"),
+        llf=both.llf,
+        llf_predicted=llf_predicted,
+        llf_null=float(sample.events * np.log(rate) + (sample.total - sample.events) * np.log1p(-rate)),
+        n=sample.total,
+    )
+
+
+def _likelihood_ratio(name: str, llf: float, restricted: float, df: int, null: str) -> CalibrationTest:
+    statistic = max(2.0 * (llf - restricted), 0.0)
+    return CalibrationTest(name, statistic, float(chi2.sf(statistic, df)), df, null)

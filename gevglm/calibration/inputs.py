@@ -1,0 +1,158 @@
+"""What the caller hands over, as clean arrays: outcomes, scores and weights that fit together, or an error that counts what is wrong."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
+
+from gevglm.exceptions import InvalidDataError
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Outcomes and what was predicted for them; rows of weight zero are left out.
+
+    Attributes
+    ----------
+    y : ndarray of shape (n,)
+        Outcomes.
+    p : ndarray of shape (n,)
+        Probabilities, or scores of any kind.
+    weight : ndarray of shape (n,)
+        How many observations each row stands for.
+    """
+
+    y: NDArray
+    p: NDArray
+    weight: NDArray
+
+    @cached_property
+    def total(self) -> float:
+        """Number of observations."""
+        return float(self.weight.sum())
+
+    @cached_property
+    def events(self) -> float:
+        """Number of events."""
+        return float(self.weight @ self.y)
+
+    @property
+    def rate(self) -> float:
+        """Share of events."""
+        return self.events / self.total
+
+    @cached_property
+    def log_odds(self) -> NDArray:
+        """Log-odds of the probabilities; refuses 0 and 1."""
+        zero, one = int((self.p == 0.0).sum()), int((self.p == 1.0).sum())
+        if zero or one:
+            raise InvalidDataError(
+                f"{zero} probabilities are exactly 0 and {one} exactly 1, so that their log-odds are infinite; "
+                "move them inside, for example by np.clip(p, 1e-6, 1 - 1e-6), or leave these rows out."
+            )
+        return logit(self.p)
+
+    def mean(self, values: NDArray) -> float:
+        """Return the weighted mean."""
+        return float(self.weight @ values / self.total)
+
+    def need_both_outcomes(self, what: str) -> Sample:
+        """Return the sample if it has events and others."""
+        if not 0.0 < self.events < self.total:
+            raise InvalidDataError(
+                f"{what} needs both outcomes, but all {self.total:g} observations are {'events' if self.events else 'non-events'}."
+            )
+        return self
+
+    def need_distinct(self, what: str, number: int = 2) -> Sample:
+        """Return the sample if there are at least `number` distinct predictions."""
+        distinct = len(np.unique(self.p)) if number > 2 else 1 + int((self.p != self.p[0]).any())
+        if distinct < number:
+            raise InvalidDataError(
+                f"{what} needs at least {number} distinct predictions, but the {len(self.p)} rows have {distinct} "
+                f"(the first is {self.p[0]:g})."
+            )
+        return self
+
+
+def predictions(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, shares: bool = False) -> Sample:
+    """Return outcomes and probabilities as a sample.
+
+    Parameters
+    ----------
+    y : array_like
+        Outcomes, 0 or 1.
+    p : array_like
+        Probabilities of an event.
+    weights : array_like, optional
+        How many observations each row stands for.
+    shares : bool
+        Whether outcomes between 0 and 1 are allowed, as shares of events.
+    """
+    sample = scores(y, p, weights, shares=shares, name="p")
+    outside = ~((sample.p >= 0.0) & (sample.p <= 1.0))
+    if outside.any():
+        raise InvalidDataError(
+            f"{int(outside.sum())} of {len(outside)} probabilities are not in [0, 1] (the first is {sample.p[outside][0]:g}); "
+            "scores that are no probabilities need a calibrator first, such as gevglm.calibration.Platt."
+        )
+    return sample
+
+
+def scores(
+    y: ArrayLike,
+    s: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    shares: bool = False,
+    infinite: bool = False,
+    name: str = "scores",
+) -> Sample:
+    """Return outcomes and scores of any size (infinite ones on request) as a sample; see :func:`predictions`."""
+    if isinstance(y, pd.Series) and isinstance(s, pd.Series) and not y.index.equals(s.index):
+        raise InvalidDataError(f"y and {name} are Series with different indexes; align them, or give .to_numpy().")
+    y, s = vector(y, "y"), vector(s, name, infinite=infinite)
+    if len(y) != len(s):
+        raise InvalidDataError(f"y has {len(y)} rows, but {name} has {len(s)}.")
+    if len(y) == 0:
+        raise InvalidDataError(f"y and {name} have no rows.")
+    wrong = ~((y >= 0.0) & (y <= 1.0)) if shares else (y != 0.0) & (y != 1.0)
+    if wrong.any():
+        allowed = "in [0, 1]" if shares else "0 or 1"
+        swapped = " Were y and the predictions swapped?" if np.isin(s, (0.0, 1.0)).all() else ""
+        raise InvalidDataError(
+            f"{int(wrong.sum())} of {len(y)} outcomes are not {allowed} (the first is {y[wrong][0]:g}).{swapped}"
+        )
+    if weights is None:
+        return Sample(y, s, np.ones_like(y))
+    weight = vector(weights, "weights")
+    if len(weight) != len(y):
+        raise InvalidDataError(f"weights has {len(weight)} rows, but y has {len(y)}.")
+    if (weight < 0.0).any():
+        raise InvalidDataError(f"{int((weight < 0.0).sum())} weights are negative (the smallest is {weight.min():g}).")
+    used = weight > 0.0
+    if not used.any():
+        raise InvalidDataError(f"all {len(weight)} weights are zero.")
+    return Sample(y, s, weight) if used.all() else Sample(y[used], s[used], weight[used])
+
+
+def vector(values: ArrayLike, name: str, *, infinite: bool = False) -> NDArray:
+    """Return finite numbers (or, on request, infinite ones) as a float vector, or say which are not."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidDataError(f"{name} must be numbers, got values such as {str(np.ravel(values)[0])!r}.") from None
+    if array.ndim != 1:
+        raise InvalidDataError(f"{name} must be one column of numbers, got an array of shape {array.shape}.")
+    good = ~np.isnan(array) if infinite else np.isfinite(array)
+    if not good.all():
+        raise InvalidDataError(
+            f"{name} has {int(np.isnan(array).sum())} missing and {int(np.isinf(array).sum())} infinite values among {len(array)} "
+            f"(the first in row {int(np.argmin(good))}); leave these rows out of all of y, predictions and weights."
+        )
+    return array

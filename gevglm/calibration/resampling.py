@@ -1,0 +1,239 @@
+"""Honest numbers from the data a model was fitted to: bootstrap optimism and cross-validated predictions, refitting everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from statsmodels.iolib.summary import Summary
+
+from gevglm.calibration.cox import cox_calibration
+from gevglm.calibration.inputs import predictions
+from gevglm.calibration.inputs import scores as checked_outcomes
+from gevglm.calibration.metrics import auc, brier_score, expected_calibration_error, log_loss, scaled_brier_score
+from gevglm.calibration.report import summary_table
+from gevglm.calibration.smooth import integrated_calibration
+from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn
+
+Fit = Callable[[Any, NDArray], Any]
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Optimism:
+    """Indices corrected for having been computed on the data of the fit.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row an index: ``apparent`` (on the data of the fit), ``training`` and ``test`` (means of the refits on their own resample
+        and on the original data), ``optimism`` (their difference), ``corrected`` (apparent less optimism).
+    resamples : int
+        Refits behind it.
+    failed : int
+        Refits left out because they failed.
+    """
+
+    frame: pd.DataFrame
+    resamples: int
+    failed: int
+
+    def summary_frame(self) -> pd.DataFrame:
+        """Return the table."""
+        return self.frame
+
+    def summary(self) -> Summary:
+        """Summarise."""
+        facts = {"Resamples": str(self.resamples), "Failed": str(self.failed)}
+        return summary_table("Optimism by bootstrap", facts, self.frame)
+
+
+def performance(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> dict[str, float]:
+    """Return the indices that are corrected for optimism by default.
+
+    Parameters
+    ----------
+    y, p, weights : array_like
+        Outcomes, predicted probabilities strictly between 0 and 1, and how many observations each row stands for.
+    """
+    sample = predictions(y, p, weights)
+    data = sample.y, sample.p, sample.weight
+    cox, curve = cox_calibration(*data), integrated_calibration(*data)
+    return {
+        "Brier score": brier_score(*data),
+        "scaled Brier score": scaled_brier_score(*data),
+        "log loss": log_loss(*data),
+        "AUC": auc(*data),
+        "calibration in the large": float(cox.in_the_large),
+        "calibration slope": float(cox.slope),
+        "calibration intercept": float(cox.intercept),
+        "ICI": curve.ici,
+        "E90": curve.e90,
+        "ECE, equal mass": expected_calibration_error(*data, by="mass"),
+    }
+
+
+def bootstrap_optimism(
+    fit: Fit,
+    data: Any,
+    y: ArrayLike,
+    *,
+    indices: Callable[[NDArray, NDArray], dict[str, float]] = performance,
+    resamples: int = 200,
+    rng: int | np.random.Generator | None = None,
+    workers: int = 1,
+    progress: bool = False,
+) -> Optimism:
+    r"""Correct indices of a model for optimism by refitting it to resamples of its data.
+
+    .. math:: \text{corrected} = I(D, D) - \frac 1B \sum_b \left( I(D_b, D_b) - I(D_b, D) \right)
+
+    with :math:`I(F, E)` the index on data E of the model fitted to data F.
+
+    Parameters
+    ----------
+    fit : callable
+        ``fit(data, y)`` runs the whole procedure on rows of the data, choices made by looking at them included, and returns an object
+        with ``predict(data)``, or a function of data, that gives probabilities.
+    data : DataFrame or ndarray
+        One row an observation.
+    y : array_like
+        Outcomes, 0 or 1.
+    indices : callable
+        ``indices(y, p)``, from names to numbers.
+    resamples : int
+    rng : int or Generator, optional
+        Seed; the answer does not depend on `workers`.
+    workers : int
+        Threads.
+    progress : bool
+        Show a bar, if tqdm is installed.
+
+    Returns
+    -------
+    Optimism
+
+    Warns
+    -----
+    GevglmWarning
+        If refits failed, for example because a resample had no events.
+
+    References
+    ----------
+    Harrell, Lee and Mark (1996), Statistics in Medicine 15, 361-387 (rms::validate).
+    """
+    if not isinstance(resamples, (int, np.integer)) or resamples < 1:
+        raise InvalidOptionError(f"resamples={resamples!r} is no number of resamples.")
+    y = _outcomes(y, data)
+    apparent = pd.Series(indices(y, _predicted(fit(data, y), data)))
+
+    def resample(generator: np.random.Generator) -> tuple[dict[str, float], dict[str, float]] | GevglmError:
+        rows = generator.integers(len(y), size=len(y))
+        part, outcomes = _taken(data, rows), y[rows]
+        try:
+            model = fit(part, outcomes)
+            return indices(outcomes, _predicted(model, part)), indices(y, _predicted(model, data))
+        except GevglmError as error:
+            return error
+
+    seeds = np.random.default_rng(rng).spawn(int(resamples))
+    answers = list(_bar(_mapped(resample, seeds, workers), int(resamples), progress))
+    good = [answer for answer in answers if not isinstance(answer, GevglmError)]
+    errors = [answer for answer in answers if isinstance(answer, GevglmError)]
+    if not good:
+        raise InvalidDataError(f"all {resamples} refits failed; the first because {errors[0]}")
+    if errors:
+        warn(
+            f"{len(errors)} of {resamples} refits failed and are left out; the first because {errors[0]}", GevglmWarning
+        )
+    training, test = (pd.DataFrame([pair[i] for pair in good]).mean() for i in (0, 1))
+    optimism = training - test
+    frame = pd.DataFrame(
+        {
+            "apparent": apparent,
+            "training": training,
+            "test": test,
+            "optimism": optimism,
+            "corrected": apparent - optimism,
+        }
+    )
+    return Optimism(frame, len(good), len(errors))
+
+
+def cross_validated(
+    fit: Fit,
+    data: Any,
+    y: ArrayLike,
+    *,
+    folds: int = 10,
+    rng: int | np.random.Generator | None = None,
+    workers: int = 1,
+    progress: bool = False,
+) -> NDArray:
+    """Return the prediction of each row by a model fitted to the other folds.
+
+    Parameters
+    ----------
+    fit, data, y, rng, workers, progress
+        See :func:`bootstrap_optimism`.
+    folds : int
+        Number of folds; each has its share of the events.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        To be given to :func:`assess`.
+    """
+    y = _outcomes(y, data)
+    if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= len(y):
+        raise InvalidOptionError(f"folds={folds!r} is not possible for {len(y)} rows; give 2 or more.")
+    shuffled = np.random.default_rng(rng).permutation(len(y))
+    fold = np.empty(len(y), dtype=int)
+    fold[shuffled[np.argsort(y[shuffled], kind="stable")]] = np.arange(len(y)) % folds
+
+    def held_out(k: int) -> NDArray:
+        inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        return _predicted(fit(_taken(data, inside), y[inside]), _taken(data, outside))
+
+    predicted = np.empty(len(y))
+    for k, values in enumerate(_bar(_mapped(held_out, range(folds), workers), folds, progress)):
+        predicted[fold == k] = values
+    return predicted
+
+
+def _outcomes(y: ArrayLike, data: Any) -> NDArray:
+    y = checked_outcomes(y, np.zeros(np.size(y))).need_both_outcomes("resampling").y
+    if len(data) != len(y):
+        raise InvalidDataError(f"data has {len(data)} rows, but y has {len(y)}.")
+    return y
+
+
+def _taken(data: Any, rows: NDArray) -> Any:
+    return data.iloc[rows] if hasattr(data, "iloc") else data[rows]
+
+
+def _predicted(model: Any, data: Any) -> NDArray:
+    return np.asarray(model.predict(data) if hasattr(model, "predict") else model(data), dtype=float)
+
+
+def _mapped(function: Callable[[Item], Any], items: Iterable[Item], workers: int) -> Iterator[Any]:
+    if workers <= 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(function, items)
+
+
+def _bar(answers: Iterator[Any], total: int, progress: bool) -> Iterable[Any]:
+    if not progress:
+        return answers
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return answers
+    return tqdm(answers, total=total)

@@ -13,14 +13,16 @@ from gevglm.links import GEV
 from gevglm.plots import RiskCurve, plot_risk_curves
 from gevglm.results import BinaryGLMResults
 
+CALIBRATION = ["Brier score", "AUC", "observed / expected", "calibration in the large", "calibration slope", "ICI"]
+
 
 def run(folder: str | Path = "demo-output") -> Path:
-    """Run the demo and return the path of its picture.
+    """Run the demo and return the path of its first picture.
 
     Parameters
     ----------
     folder : path
-        Where the picture goes.
+        Where the pictures go.
     """
     data = simulate_study(rng=2014)
     print("A cohort of 5,000 persons, simulated with a GEV link (xi = 0.5): age above 50, smoking, and a rare event.\n")
@@ -37,6 +39,17 @@ def run(folder: str | Path = "demo-output") -> Path:
     axes = plot_risk_curves(risk_curves(results), xlabel="age, years above 50", ylabel="risk of the event")
     axes.figure.savefig(path, dpi=150)
     print(f"\nThe fitted risk by age and smoking, with 95 % bands: {path}")
+    print("\nThe shape, had it not been known:")
+    shape = fit("event ~ age + smoker", data, link="gev", loss="log", xi="ml")
+    lower, upper = shape.xi_conf_int()
+    print(f"xi = {shape.xi:.2f} by maximum likelihood, 95 % interval {lower:.2f} to {upper:.2f}; the truth is {STUDY_XI:g}.")
+    new = simulate_study(rng=2015)
+    found = results.calibration(new)
+    print("\nCalibration in a second cohort of 5,000:")
+    print(found.summary_frame().loc[CALIBRATION, ["estimate", "ci_lower", "ci_upper"]].round(4))
+    picture = path.with_name("calibration.png")
+    found.plot().figure.savefig(picture, dpi=150)
+    print(f"\nPredicted against observed risk there: {picture}")
     return path
 
 

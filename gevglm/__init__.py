@@ -1,6 +1,6 @@
 """gevglm: regression for binary outcomes when one class is rare."""
 
-from gevglm import bias, calibration, datasets, families, links, losses
+from gevglm import bias, calibration, datasets, families, links, losses, sampling
 from gevglm._version import __version__
 from gevglm.api import fit
 from gevglm.comparison import compare, fit_links
@@ -24,4 +24,5 @@ __all__ = [
     "links",
     "load",
     "losses",
+    "sampling",
 ]

@@ -27,10 +27,13 @@ def fit(
     exposure: Any = None,
     freq_weights: Any = None,
     var_weights: Any = None,
+    class_weight: Any = None,
+    prevalence: Any = None,
+    sampling: str = "prior",
     event: Any = None,
     subset: Any = None,
     missing: str = "drop",
-    cov_type: str = "nonrobust",
+    cov_type: str | None = None,
     cov_kwds: dict[str, Any] | None = None,
     formula_engine: str | None = None,
     start_params: ArrayLike | None = None,
@@ -55,14 +58,21 @@ def fit(
     loss : {"canonical", "log"}, optional
         Canonical (convex) by default for GEV links, log (maximum likelihood) for the rest.
     bias : str or BiasReduction, optional
-        Bias reduction, for few events and under separation: "mean" (alias "firth"), "median", "jeffreys", "correction", "flic",
-        "flac", "logf", or a method of :mod:`gevglm.bias` such as ``LogF(m=2)``.
+        Bias reduction, for few events and under separation: "mean" (alias "firth"), "median", "jeffreys", "correction", "king-zeng",
+        "flic", "flac", "logf", or a method of :mod:`gevglm.bias` such as ``LogF(m=2)``.
     alpha, penalize_intercept, standardize : float or "cv", bool, bool
         Ridge penalty, whether it includes the constant, and whether it is on coefficients of standardised columns.
     search_kwds : dict, optional
         How "ml" and "cv" search; see :meth:`gevglm.BinaryGLM.fit`.
     offset, exposure, freq_weights, var_weights : str or array_like, optional
         Column names or arrays.
+    class_weight : "balanced" or dict, optional
+        Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. Predictions are corrected for them, to probabilities in the population.
+    prevalence : float or (float, float), optional
+        Share of events in the population (or its range), for data sampled by the outcome; coefficients and predictions are then those of
+        the population. Of a range, see :meth:`gevglm.BinaryGLMResults.risk_bounds`.
+    sampling : {"prior", "weight"}
+        How `prevalence` is used: through the likelihood of the sample, with any link (the default), or through weights.
     event : object, optional
         The level of the outcome that is the event, where that is not plainly 1 or True.
     subset : array_like or str, optional
@@ -70,7 +80,8 @@ def fit(
     missing : {"drop", "raise", "none"}
         What to do with incomplete rows.
     cov_type, cov_kwds : str, dict
-        "nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster" (``{"groups": ...}``) or "HAC" (``{"maxlags": ...}``).
+        "nonrobust" (the default), "HC0" (the default if rows are weighted by their outcome), "HC1", "HC2", "HC3", "cluster"
+        (``{"groups": ...}``) or "HAC" (``{"maxlags": ...}``).
     formula_engine : {"formulaic", "patsy"}, optional
     start_params, maxiter, tol, disp
         See :meth:`gevglm.BinaryGLM.fit`.
@@ -100,6 +111,9 @@ def fit(
         "var_weights": var_weights,
         "event": event,
         "missing": missing,
+        "class_weight": class_weight,
+        "prevalence": prevalence,
+        "sampling": sampling,
     }
     if isinstance(formula_or_endog, str):
         if data_or_exog is None:

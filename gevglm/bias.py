@@ -16,7 +16,8 @@ word             what is added to the score :math:`s(b)`
 ``logf``         :math:`m (\tfrac12 - \mathrm{expit}(b_j))`, the log-F(m, m) prior of every slope
 ===============  ==========================================================================================
 
-``correction`` subtracts the estimated bias from the uncorrected estimate once; ``flic`` and ``flac`` (Puhr et al. 2017)
+``correction`` subtracts the estimated bias from the uncorrected estimate once, ``king-zeng`` does so for logits of samples drawn by
+the outcome; ``flic`` and ``flac`` (Puhr et al. 2017)
 repair the predicted risks, which ``mean`` pulls towards 1/2. Standard errors are those of the information at the
 estimates, as in brglm2; logistf inverts the information of augmented data and reports smaller ones.
 """
@@ -32,13 +33,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from gevglm.covariance import Fitted, Nonrobust
+from gevglm.covariance import Covariance, Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine, MappedEngine
 from gevglm.estimation import Estimate, Penalty, Problem, objective
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 from gevglm.linalg import Cholesky, quadratic_forms
 from gevglm.links.base import Point
 from gevglm.losses import Loss
+from gevglm.prevalence import OutcomeSampling, Sampling
 from gevglm.reducers import ArraySum, LossSums, NewtonSums
 from gevglm.solver import Evaluate
 
@@ -64,6 +66,19 @@ class BiasReduction(ABC):
     def refuse(self, loss: Loss, constant: int | None) -> None:
         """Raise if the method is not defined for a loss or design."""
         return
+
+    def adapted_to(self, sampling: Sampling, weighted: bool) -> BiasReduction:
+        """Return the method for rows that were sampled or weighted by their outcome; `weighted` if they have variance weights."""
+        if sampling.reweights:
+            raise IncompatibleOptionsError(
+                f"bias={self.word!r} reads the weights of rows as numbers of observations, which weights by the outcome are not: it would "
+                "correct for too few or too many events. Use prevalence= with sampling='prior', or bias='king-zeng' for a weighted logit."
+            )
+        return self
+
+    def covariance(self, covariance: Covariance, rows: Fitted, fitted: Estimate) -> NDArray:
+        """Return the covariance of the estimates."""
+        return covariance.matrix(rows)
 
     def maximises_likelihood(self, loss: Loss) -> bool:
         """Whether the estimates maximise a (penalised) likelihood."""
@@ -212,6 +227,9 @@ class LogF(BiasReduction):
     def __post_init__(self) -> None:
         _need_positive("m", self.m)
 
+    def adapted_to(self, sampling: Sampling, weighted: bool) -> BiasReduction:
+        return self  # a prior, not a correction
+
     def estimate(self, problem: Problem) -> Estimate:
         return problem.estimate(penalty=self._penalty(problem))
 
@@ -266,6 +284,116 @@ class Correction(BiasReduction):
             return method.shift(loss, block, loss.link.at(block.linear_predictor(params)), matrix)
 
         return _moved(problem, plain, params + inverse @ engine.reduce(ArraySum(shift)))
+
+
+@dataclass(frozen=True)
+class Corrected(Estimate):
+    """An estimate after a correction.
+
+    Attributes
+    ----------
+    uncorrected : ndarray of shape (k,)
+        What it was before; the information is the one there.
+    """
+
+    uncorrected: NDArray
+
+
+@dataclass(frozen=True)
+class KingZeng(BiasReduction):
+    r"""King and Zeng's (2001) correction of logit coefficients in rare-events data.
+
+    Parameters
+    ----------
+    event_weight, other_weight : float
+        Weights :math:`w_1 = \tau/\bar y` and :math:`w_0 = (1-\tau)/(1-\bar y)` that bring a sample drawn by the outcome to the
+        population; :func:`gevglm.fit` fills them in from ``prevalence``.
+
+    Notes
+    -----
+    The estimated bias :math:`(X'WX)^{-1} X'W\xi` is subtracted from the maximum-likelihood (or weighted) estimate, with
+
+    .. math:: W = \mathrm{diag}(\pi_i (1 - \pi_i) w_i), \qquad \xi_i = \tfrac12 Q_{ii} [(1 + w_1) \pi_i - w_1], \qquad
+        Q = X (X'WX)^{-1} X',
+
+    and :math:`\pi` the fitted probabilities in the sample (those of the population with ``sampling="weight"``). The covariance is that of
+    the uncorrected estimate times :math:`(n/(n+k))^2`.
+
+    Without weights this is ``bias="correction"`` (Cordeiro and McCullagh 1991) for the logit, whose covariance is evaluated at the
+    corrected estimate instead. The coefficients are those of Zelig's ``relogit`` in every case. Zelig departs from the paper in two
+    places: with ``sampling="prior"`` the fit is unweighted, but the weights enter the correction all the same (followed here, because users
+    compare); and its standard errors are not multiplied by :math:`n/(n+k)` (not followed here).
+
+    With 40 events and 120 others out of a population with 2.2 % of events, the average errors of (constant, x1, x2), whose Monte Carlo
+    error is (.005, .004, .008), were
+
+    ====================================  =====================
+    prior, no correction                  (-.037, .040, .003)
+    prior, ``bias="king-zeng"``           (-.037, .019, -.014)
+    prior, ``bias="correction"``          (.015, .001, -.009)
+    weight, no correction                 (-.064, .072, .013)
+    weight, ``bias="king-zeng"``          (-.007, .028, -.004)
+    ====================================  =====================
+
+    so that with ``sampling="prior"`` the plain ``bias="correction"`` or ``"mean"`` are the better choice.
+
+    References
+    ----------
+    King and Zeng (2001), Logistic regression in rare events data, Political Analysis 9, 137-163.
+    """
+
+    event_weight: float = 1.0
+    other_weight: float = 1.0
+    word = "king-zeng"
+    title = "King-Zeng bias correction"
+
+    def __post_init__(self) -> None:
+        _need_positive("event_weight", self.event_weight)
+        _need_positive("other_weight", self.other_weight)
+
+    def refuse(self, loss: Loss, constant: int | None) -> None:
+        if not loss.link.canonical_is_log:
+            raise IncompatibleOptionsError(
+                f"bias='king-zeng' is defined for the logit only, not for {loss!r}; bias='correction' is its generalisation to every link."
+            )
+
+    def adapted_to(self, sampling: Sampling, weighted: bool) -> KingZeng:
+        if isinstance(sampling, OutcomeSampling):
+            return replace(self, event_weight=sampling.event_weight, other_weight=sampling.other_weight)
+        if weighted:
+            raise IncompatibleOptionsError(
+                "bias='king-zeng' is defined for weights that come from a prevalence; give prevalence= with sampling='weight' instead of "
+                "var_weights or class_weight, or use bias='correction'."
+            )
+        return self
+
+    def estimate(self, problem: Problem) -> Estimate:
+        plain = problem.estimate()
+        if not plain.converged:
+            return plain
+        loss, params = problem.loss, plain.params
+        engine = MappedEngine(problem.engine, self._weighted_block, problem.engine.n_cols)
+        inverse = Cholesky(engine.reduce(LossSums(loss, params, expected=True)).hessian).inverse()
+
+        def sums(block: Block) -> NDArray:
+            point = loss.link.at(block.linear_predictor(params))
+            skewness = (1.0 + self.event_weight) * point.cdf - self.event_weight
+            excess = 0.5 * quadratic_forms(block.X, inverse) * skewness
+            return np.dot(_weighted(loss.expected_curvature_at(point) * excess, block), block.X)
+
+        corrected = params - inverse @ engine.reduce(ArraySum(sums))
+        return Corrected(**{**vars(plain), "params": corrected}, uncorrected=params)
+
+    def covariance(self, covariance: Covariance, rows: Fitted, fitted: Estimate) -> NDArray:
+        before = getattr(fitted, "uncorrected", fitted.params)
+        shrunk = rows.nobs / (rows.nobs + len(before))
+        return shrunk**2 * covariance.matrix(replace(rows, params=before))
+
+    def _weighted_block(self, block: Block) -> Block:
+        """Give rows the weights of the paper, which those of a weighted fit have already."""
+        if block.var is not None:
+            return block
+        return replace(block, var=np.where(block.y > 0, self.event_weight, self.other_weight))
 
 
 @dataclass(frozen=True)
@@ -353,7 +481,9 @@ class Flac(BiasReduction):
         return replace(problem, engine=engine, start=None, names=names)
 
 
-METHODS = {kind.word: kind for kind in (MeanReduction, MedianReduction, Jeffreys, Correction, Flic, Flac, LogF)}
+METHODS = {
+    kind.word: kind for kind in (MeanReduction, MedianReduction, Jeffreys, Correction, KingZeng, Flic, Flac, LogF)
+}
 ALIASES = {"firth": "mean"}
 
 

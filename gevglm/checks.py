@@ -182,7 +182,7 @@ def warn_of_support(model: BinaryGLM, support: Support) -> None:
     """Warn of rows outside the support of the link, and name those whose outcome contradicts it."""
     if not support.outside:
         return
-    where = f"outside the support of {model.link!r}"
+    where = f"outside the support of {model.link.population!r}"
     if not support.contradicted:
         warn(f"{support.outside} observations lie {where}: their fitted probability is exactly 0 or 1.", SupportWarning)
         return

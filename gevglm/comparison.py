@@ -165,7 +165,7 @@ def compare(
 def _row(res: BinaryGLMResults, first: BinaryGLMResults, folds: list) -> dict[str, Any]:
     model, y = res.model, res.model.endog
     weights = model.iweights * model.n_trials
-    maximises = res.loss.is_likelihood and res.bias is None and not res.alpha
+    maximises = res.has_likelihood and res.bias is None and not res.alpha
     held_out = _held_out(res, folds)
     tested = np.isfinite(held_out)
     statistic, pvalue = _vuong(res, first) if res is not first else (np.nan, np.nan)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -99,6 +99,24 @@ class Design:
         if self.index is not None:
             return [str(label) for label in self.index[positions]]
         return [str(position) for position in (positions if self.rows is None else self.rows[positions])]
+
+    def on_rows(self, rows: NDArray) -> Design:
+        """Return the design of some of the rows, or of some of them more than once, without formula and table."""
+        vectors = {
+            name: None if getattr(self, name) is None else getattr(self, name)[rows]
+            for name in ("freq", "var", "trials", "offset")
+        }
+        return replace(
+            self,
+            X=self.X[rows],
+            y=self.y[rows],
+            rows=None,
+            index=None,
+            recipe=None,
+            frame=None,
+            n_given=len(rows),
+            **vectors,
+        )
 
     def drop_rows(self) -> None:
         """Forget everything of the length of the data."""

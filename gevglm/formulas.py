@@ -55,6 +55,11 @@ def using_engine(engine: str) -> Iterator[None]:
 
     options = getattr(formula, "options", None)
     if options is None:  # before 0.15 there is only patsy
+        if engine != "patsy":
+            raise InvalidOptionError(
+                f"tests of terms need statsmodels 0.15 for formula_engine={engine!r}; build the model with "
+                "formula_engine='patsy', or give the columns to wald_test and t_test."
+            )
         yield
         return
     previous = options.formula_engine
@@ -152,17 +157,21 @@ class Recipe:
 
     def matrix(self, data: pd.DataFrame) -> NDArray:
         """Return the design matrix of new data, every row of which must be complete."""
-        if self.spec is None:
-            raise InvalidDataError(
-                "the model was built with patsy, whose designs cannot be saved; build it with formula_engine='formulaic', "
-                "or predict from a design matrix with transform=False."
-            )
+        self.check_saved()
         for name, known in self.levels.items():
             unseen = set(data[name].dropna().unique()) - known if name in data.columns else set()
             if unseen:
                 listed = ", ".join(sorted(map(repr, unseen))[:5])
                 raise InvalidDataError(f"{name!r} has levels in the new data that the model has not seen: {listed}.")
         return self._build(_with(data, self.dtypes, lambda column: _as_before(column, self.dtypes[column.name])))
+
+    def check_saved(self) -> None:
+        """Refuse to go on without the terms, which patsy loses when a model is saved."""
+        if self.spec is None:
+            raise InvalidDataError(
+                "the model was built with patsy, whose designs cannot be saved; build it with formula_engine='formulaic', "
+                "or predict from a design matrix with transform=False, and test columns with wald_test."
+            )
 
     def _build(self, frame: pd.DataFrame) -> NDArray:
         frame = _with(frame, self.dtypes, lambda column: _plain(column, self.engine))

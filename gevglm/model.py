@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,21 +15,32 @@ from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm import design as designs
 from gevglm import formulas, newdata
+from gevglm.bias import BiasReduction
 from gevglm.checks import check_support, suspected_separation, warn_of_problems, warn_of_support
-from gevglm.covariance import Fitted, covariance_of
+from gevglm.covariance import Covariance, Fitted, covariance_of
 from gevglm.design import Design
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Problem, Ridge
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option
+from gevglm.estimation import Estimate, Problem, Ridge
+from gevglm.exceptions import (
+    ConvergenceWarning,
+    InvalidDataError,
+    InvalidOptionError,
+    SupportWarning,
+    unknown_option,
+    warn,
+)
 from gevglm.families import family_of
+from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
+from gevglm.prevalence import RANDOM, OutcomeSampling, Sampling, sampling_of
 from gevglm.reducers import LossSums
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
+from gevglm.risks import RiskModel
 from gevglm.separation import Separation, find_directions
 from gevglm.shaped import fit_with_shape, loss_at
 from gevglm.words import check_iteration, resolve_bias, resolve_loss, resolve_penalty, resolve_shape
 
-PREDICTIONS = ("mean", "linear", "var_unscaled")
+PREDICTIONS = ("mean", "linear", "var_unscaled", "fitted")
 
 
 class BinaryGLM(GLM):
@@ -54,6 +67,14 @@ class BinaryGLM(GLM):
         The level of the outcome that is the event.
     missing : {"none", "drop", "raise"}
         What to do with incomplete rows.
+    prevalence : float or (float, float), optional
+        Share of events in the population, or the range it is known to lie in, for rows that were sampled by their outcome.
+        Coefficients and predictions are then those of the population.
+    sampling : {"prior", "weight"}
+        How `prevalence` is used: by the likelihood of the sample (:class:`gevglm.links.Sampled`), or by weights that bring the sample
+        to the population, with robust covariance by default.
+    class_weight : "balanced" or dict, optional
+        Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. Predictions are corrected for them.
 
     Examples
     --------
@@ -66,6 +87,7 @@ class BinaryGLM(GLM):
     array([-0.6142,  0.3522])
     """
 
+    sampling: Sampling = RANDOM  # for models saved before it was known
     _results_class = BinaryGLMResults
     _results_class_wrapper = BinaryGLMResultsWrapper
 
@@ -84,6 +106,9 @@ class BinaryGLM(GLM):
         n_trials: ArrayLike | None = None,
         event: Any = None,
         missing: str = "none",
+        prevalence: Any = None,
+        sampling: str = "prior",
+        class_weight: Any = None,
     ):
         design = designs.from_arrays(
             endog,
@@ -97,7 +122,9 @@ class BinaryGLM(GLM):
             missing=missing,
         )
         xi, shape = resolve_shape(link, xi)
-        self._set_up(design, resolve_loss(link, loss, xi), shape)
+        loss = resolve_loss(link, loss, xi)
+        scheme = sampling_of(prevalence, sampling, class_weight, design, loss, shape)
+        self._set_up(*scheme.applied_to(design, loss), shape, scheme)
 
     @classmethod
     def from_formula(
@@ -115,6 +142,9 @@ class BinaryGLM(GLM):
         event: Any = None,
         subset: Any = None,
         missing: str = "drop",
+        prevalence: Any = None,
+        sampling: str = "prior",
+        class_weight: Any = None,
         formula_engine: str | None = None,
         eval_env: int = 0,
     ) -> BinaryGLM:
@@ -125,7 +155,7 @@ class BinaryGLM(GLM):
         formula : str
             As in ``"y ~ x1 + C(group)"``; the left-hand side may be ``"successes + failures"``.
         data : DataFrame, polars DataFrame, pyarrow Table, dict of columns, or path to a csv or parquet file
-        link, loss, xi, event : optional
+        link, loss, xi, event, prevalence, sampling, class_weight : optional
             See :class:`BinaryGLM`.
         offset, exposure, freq_weights, var_weights : str or array_like, optional
             A column of `data`, or an array.
@@ -158,7 +188,8 @@ class BinaryGLM(GLM):
             engine=formula_engine,
         )
         model = cls.__new__(cls)
-        model._set_up(design, loss, shape)
+        scheme = sampling_of(prevalence, sampling, class_weight, design, loss, shape)
+        model._set_up(*scheme.applied_to(design, loss), shape, scheme)
         model.formula = formula
         model.data.frame = design.frame
         model._attach_terms()
@@ -166,16 +197,31 @@ class BinaryGLM(GLM):
 
     def at_shape(self, xi: float) -> BinaryGLM:
         """Return the same model with its shape fixed."""
+        return self._changed(self.design, loss_at(self.loss)(xi), self.sampling)
+
+    def on_rows(self, rows: NDArray, shape: str | None = None) -> BinaryGLM:
+        """Return the model of some of the rows, or of some of them more than once; with `shape`, its xi is chosen anew."""
         model = type(self).__new__(type(self))
-        model._set_up(self.design, loss_at(self.loss)(xi))
+        model._set_up(self.design.on_rows(rows), self.loss, shape, self.sampling)
+        return model
+
+    def at_sampling(self, sampling: OutcomeSampling) -> BinaryGLM:
+        """Return the same model of the population, with another prevalence."""
+        population = type(self.loss)(self.link.population)
+        return self._changed(*sampling.applied_to(replace(self.design, var=None), population), sampling)
+
+    def _changed(self, design: Design, loss: Loss, sampling: Sampling) -> BinaryGLM:
+        model = type(self).__new__(type(self))
+        model._set_up(design, loss, None, sampling)
         if hasattr(self, "formula"):
             model.formula = self.formula
             model.data.frame = self.design.frame
             model._attach_terms()
         return model
 
-    def _set_up(self, design: Design, loss: Loss, shape: str | None = None) -> None:
+    def _set_up(self, design: Design, loss: Loss, shape: str | None = None, sampling: Sampling = RANDOM) -> None:
         self.shape = shape
+        self.sampling = sampling
         self.design = design
         self.loss = loss
         self.link = loss.link
@@ -270,7 +316,7 @@ class BinaryGLM(GLM):
         penalize_intercept: bool = False,
         standardize: bool = False,
         search_kwds: dict[str, Any] | None = None,
-        cov_type: str = "nonrobust",
+        cov_type: str | None = None,
         cov_kwds: dict[str, Any] | None = None,
         use_t: bool | None = None,
         maxiter: int = 100,
@@ -284,7 +330,8 @@ class BinaryGLM(GLM):
         start_params : array_like, optional
             Starting values; by default those of the model with a constant only, improved on part of the data.
         bias : str or BiasReduction, optional
-            "mean" (or "firth"), "median", "jeffreys", "correction", "flic", "flac", "logf", or a method of :mod:`gevglm.bias`.
+            "mean" (or "firth"), "median", "jeffreys", "correction", "king-zeng", "flic", "flac", "logf", or a method of
+            :mod:`gevglm.bias`.
         alpha : float
             Ridge penalty :math:`\frac{\alpha}{2} \sum_j b_j^2` on the summed loss.
             "cv" chooses it by cross-validation.
@@ -295,8 +342,8 @@ class BinaryGLM(GLM):
         search_kwds : dict, optional
             For ``xi="ml"``: ``grid``. For "cv": ``grid``, ``alphas``, ``folds``, ``criterion`` ("log_loss" or "brier"), ``rng``, ``refine``,
             ``rule`` ("best" or "one_se"); see :mod:`gevglm.search`.
-        cov_type : str
-            "nonrobust", "HC0" to "HC3", "cluster" or "HAC".
+        cov_type : str, optional
+            "nonrobust" (the default), "HC0" to "HC3", "cluster" or "HAC"; "HC0" by default if rows are weighted by their outcome.
         cov_kwds : dict, optional
             ``{"groups": column or array}`` for clusters (two columns for two-way), ``{"maxlags": n}`` for HAC.
         use_t : bool, optional
@@ -316,6 +363,8 @@ class BinaryGLM(GLM):
         -----
         ConvergenceWarning, SeparationWarning, SupportWarning, FewEventsWarning
         """
+        if cov_type is None:
+            cov_type = self.sampling.default_covariance
         if self.shape is not None or alpha == "cv":
             return fit_with_shape(
                 self,
@@ -341,12 +390,14 @@ class BinaryGLM(GLM):
         penalty = self.penalty(alpha, penalize_intercept, standardize)
         covariance = covariance_of(cov_type, cov_kwds, self.design.rows_of)
         bias = resolve_bias(bias, self.loss, self.data.const_idx, penalty)
+        if bias is not None:
+            bias = bias.adapted_to(self.sampling, self._has_var_weights)
         if k > engine.n_rows and penalty is None:
             raise InvalidDataError(
                 f"there are more columns ({k}) than rows ({engine.n_rows}); drop columns or give alpha."
             )
         problem = self.problem(engine, start=start_params, tol=tol, maxiter=maxiter)
-        fitted = problem.estimate(penalty=penalty) if bias is None else bias.estimate(problem)
+        fitted = _estimate(problem, penalty, bias)
         plain = bias is None and penalty is None
         separation = suspected_separation(self, engine, fitted) if plain else None
         support = check_support(engine, self.link, fitted.params)
@@ -354,11 +405,11 @@ class BinaryGLM(GLM):
         if disp:
             verdict = "Converged" if fitted.converged else "Not converged"
             print(f"{verdict} after {fitted.n_iter} steps: {fitted.reason}.")
-        rows = Fitted(engine, self.loss, fitted.params, fitted.inverse_information, self.wnobs, penalty is not None)
         results = BinaryGLMResults(
             self,
             fitted,
-            covariance.matrix(rows),
+            self._covariance(problem, fitted, penalty, bias, covariance),
+            ends=[self._at_end(end, problem, fitted, penalty, bias, covariance) for end in self.sampling.ends],
             covariance=covariance,
             cov_words=(cov_type, cov_kwds),
             alpha=alpha,
@@ -371,11 +422,49 @@ class BinaryGLM(GLM):
         )
         return BinaryGLMResultsWrapper(results)
 
+    def _covariance(
+        self,
+        problem: Problem,
+        fitted: Estimate,
+        penalty: Ridge | None,
+        bias: BiasReduction | None,
+        covariance: Covariance,
+    ) -> NDArray:
+        penalised = penalty is not None
+        rows = Fitted(problem.engine, self.loss, fitted.params, fitted.inverse_information, self.wnobs, penalised)
+        return covariance.matrix(rows) if bias is None else bias.covariance(covariance, rows, fitted)
+
+    def _at_end(
+        self,
+        sampling: OutcomeSampling,
+        problem: Problem,
+        middle: Estimate,
+        penalty: Ridge | None,
+        bias: BiasReduction | None,
+        covariance: Covariance,
+    ) -> RiskModel:
+        """Fit at one end of the range of the prevalence, in the way of the fit in the middle."""
+        model = self.at_sampling(sampling)
+        problem = model.problem(start=middle.params, tol=problem.tol, maxiter=problem.maxiter)
+        bias = None if bias is None else bias.adapted_to(sampling, model._has_var_weights)
+        fitted = _estimate(problem, penalty, bias)
+        if middle.converged and not fitted.converged:
+            warn(
+                f"the fit at prevalence={sampling.prevalence:g} has not converged: {fitted.reason}. Do not use risk_bounds().",
+                ConvergenceWarning,
+            )
+        matrix = model._covariance(problem, fitted, penalty, bias, covariance)
+        return RiskModel(fitted.params, matrix, model.population_link, sampling.prevalence)
+
     def fit_constrained(self, constraints, start_params=None, **fit_kwds):
         """Estimate under linear constraints; see statsmodels."""
         with warnings.catch_warnings():  # statsmodels fits a model of its own, with row numbers of its own
             warnings.simplefilter("ignore", SupportWarning)
-            results = super().fit_constrained(constraints, start_params=start_params, **fit_kwds)
+            fit_kwds = {"cov_type": self.sampling.default_covariance} | fit_kwds
+            model = copy(self)
+            model.offset = self._offset_exposure  # a number if there is none: statsmodels 0.14 adds it in any case
+            results = super(BinaryGLM, model).fit_constrained(constraints, start_params=start_params, **fit_kwds)
+            model.offset = self.offset
         warn_of_support(self, check_support(self.engine(), self.link, np.asarray(results.params)))
         inner, constrained = results._results, results._results.results_constrained
         for name in ("converged", "n_iter", "reason", "cov_type", "cov_kwds", "_cov_words"):
@@ -385,6 +474,11 @@ class BinaryGLM(GLM):
     def fit_regularized(self, *args, **kwargs):
         """Refuse: the penalty here is ridge, through ``fit(alpha=...)``."""
         raise InvalidOptionError("use fit(alpha=...) for a ridge penalty; there is no elastic net here.")
+
+    @property
+    def population_link(self) -> BinaryLink:
+        """The link from linear predictors to probabilities in the population."""
+        return self.sampling.population_link(self.link)
 
     @property
     def n_events(self) -> float:
@@ -414,7 +508,9 @@ class BinaryGLM(GLM):
             Design matrix; that of the model by default, then with the offset of the model.
         exposure, offset : array_like, optional
             For `exog`.
-        which : {"mean", "linear", "var_unscaled"}
+        which : {"mean", "linear", "var_unscaled", "fitted"}
+            "mean" is the probability in the population; "fitted" that of the fit, which differs if rows were sampled or weighted by
+            their outcome.
         """
         if which not in PREDICTIONS:
             raise unknown_option("which", which, PREDICTIONS)
@@ -426,7 +522,9 @@ class BinaryGLM(GLM):
             linear = linear + np.log(np.asarray(exposure))
         if which == "linear":
             return linear
-        mean = self.link.inverse(linear)
+        if which == "fitted":
+            return self.link.inverse(linear)
+        mean = self.population_link.inverse(linear)
         return mean if which == "mean" else mean * (1.0 - mean)
 
     def design_of(
@@ -454,3 +552,7 @@ class BinaryGLM(GLM):
 
     def _weighted(self, values: NDArray) -> NDArray:
         return values * self.iweights * self.n_trials
+
+
+def _estimate(problem: Problem, penalty: Ridge | None, bias: BiasReduction | None) -> Estimate:
+    return problem.estimate(penalty=penalty) if bias is None else bias.estimate(problem)

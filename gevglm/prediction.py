@@ -16,6 +16,7 @@ from statsmodels.genmod.generalized_linear_model import GLMResults
 from gevglm.exceptions import InvalidDataError, SupportWarning, warn
 from gevglm.links.base import BinaryLink
 from gevglm.newdata import read_matrix, read_table
+from gevglm.prevalence import AS_FITTED
 from gevglm.tables import vector
 
 if TYPE_CHECKING:
@@ -39,7 +40,9 @@ class Predictions:
         transform : bool
             Whether to apply the formula to `exog`.
         exposure, offset : str or array_like, optional
-        which : {"mean", "linear", "var_unscaled"}
+        which : {"mean", "linear", "var_unscaled", "fitted"}
+            "mean" is the probability in the population, also if rows were sampled (``prevalence=``) or weighted (``class_weight=``) by their
+            outcome; "fitted" is then the probability in the sample, or under the weights.
 
         Returns
         -------
@@ -60,22 +63,28 @@ class Predictions:
         agg_weights=None,
         row_labels=None,
     ):
-        """Predictions with standard errors and intervals inside (0, 1); see statsmodels.
+        """Predictions with standard errors and intervals inside (0, 1); see statsmodels, and :meth:`predict` for `which`.
 
         The limits of a probability are those of the linear predictor, transformed; those of an average (``which="mean",
-        average=True``) are built on the logit scale, see :func:`average_prediction`.
+        average=True``) are built on the logit scale, see :func:`average_prediction`. Averages over rows that were sampled by their outcome
+        are weighted to the population, unless `agg_weights` are given.
         """
         exog, offset, exposure, index = self._rows_to_predict(exog, transform, offset, exposure)
+        link = self.link if which == "fitted" else self.model.population_link
         if exog is None:
             offset = self.model.offset if offset is None else offset
-        results = self._of_arrays()
+            if agg_weights is None and which != "fitted":
+                agg_weights = self.model.sampling.population_weights(self.model.endog)
+        if which == "fitted":
+            which = "mean" if average else None
+        results = self._of_arrays(link)
         if self._joint is not None and which != "linear":
             exog = results._with_shape(exog, offset, exposure)
         if which == "mean" and average:
             linear = self.model.predict(results._params, exog, exposure=exposure, offset=offset, which="linear")
             X = self.model.exog if exog is None else exog
             df = self.df_resid if self.use_t else None
-            return average_prediction(self.link, X, linear, results.cov_params_matrix, agg_weights, df)
+            return average_prediction(link, X, linear, results.cov_params_matrix, agg_weights, df)
         return GLMResults.get_prediction(
             results,
             exog=exog,
@@ -93,10 +102,26 @@ class Predictions:
         mean = np.asarray(self.predict(exog, exposure=exposure, offset=offset))
         return self.family.get_distribution(mean, 1.0, var_weights=var_weights, n_trials=n_trials)
 
-    def _of_arrays(self) -> BinaryGLMResults:
+    def _of_arrays(self, link: BinaryLink) -> BinaryGLMResults:
         """Return a shallow copy that knows no formula, for statsmodels' predictions from design matrices."""
+        results = self._with_link(link)
+        results.model.__dict__.pop("formula", None)
+        return results
+
+    def _in_population(self) -> BinaryGLMResults:
+        """Return a shallow copy with the link and the weights of the population, for averages over the rows."""
+        results = self._with_link(self.model.population_link)
+        weights = self.model.sampling.population_weights(self.model.endog) if self.has_data else None
+        if weights is not None:
+            results.model.freq_weights = self.model.freq_weights * weights
+        return results
+
+    def _with_link(self, link: BinaryLink) -> BinaryGLMResults:
+        """Return a shallow copy that predicts with a link, also where statsmodels computes through the family."""
         results, model = copy(self), copy(self.model)
-        model.__dict__.pop("formula", None)
+        model.family = copy(model.family)
+        model.link = model.family.link = link
+        model.sampling = AS_FITTED
         results.model = model
         return results
 
@@ -126,7 +151,7 @@ class Predictions:
         outside = int((self.link.outside(linear) & np.isfinite(linear)).sum())
         if outside:
             warn(
-                f"{outside} of {len(linear)} rows lie outside the support of {self.link!r}; their probability is exactly 0 or 1.",
+                f"{outside} of {len(linear)} rows lie outside the support of {self.link.population!r}; their probability is exactly 0 or 1.",
                 SupportWarning,
             )
         return rows.X, rows.offset, None, rows.index

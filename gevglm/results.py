@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,11 @@ import numpy as np
 import pandas as pd
 import statsmodels.base.wrapper as wrap
 from numpy.typing import NDArray
+from statsmodels.base.model import LikelihoodModelResults
 from statsmodels.genmod.generalized_linear_model import GLMResults, GLMResultsWrapper
 
 from gevglm.bias import BiasReduction
+from gevglm.calibrated import CalibrationChecks
 from gevglm.covariance import Covariance, covariance_of
 from gevglm.effects import Margins
 from gevglm.engine import Engine
@@ -23,7 +26,9 @@ from gevglm.fitstats import FitStatistics
 from gevglm.formulas import using_engine
 from gevglm.inference import LikelihoodInference
 from gevglm.influence import BinaryInfluence
+from gevglm.population import PopulationRisks
 from gevglm.prediction import Predictions
+from gevglm.risks import RiskModel
 from gevglm.scoretest import score_test
 from gevglm.separation import Separation
 from gevglm.shaped import ShapeInference, refit
@@ -33,11 +38,13 @@ if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
 
 
-class BinaryGLMResults(LikelihoodInference, ShapeInference, FitStatistics, Predictions, GLMResults):
+class BinaryGLMResults(
+    PopulationRisks, CalibrationChecks, LikelihoodInference, ShapeInference, FitStatistics, Predictions, GLMResults
+):
     """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.
 
-    Statistics of fit are in :mod:`gevglm.fitstats`, predictions in :mod:`gevglm.prediction`, inference from the likelihood in
-    :mod:`gevglm.inference`; tests, effects and reports here.
+    Statistics of fit are in :mod:`gevglm.fitstats`, predictions in :mod:`gevglm.prediction`, risks in the population and what sampling by
+    the outcome changes in :mod:`gevglm.population`, inference from the likelihood in :mod:`gevglm.inference`; tests, effects and reports here.
 
     Attributes
     ----------
@@ -81,6 +88,7 @@ class BinaryGLMResults(LikelihoodInference, ShapeInference, FitStatistics, Predi
         n_outside_support: int = 0,
         n_contradicted: int = 0,
         use_t: bool | None = None,
+        ends: Sequence[RiskModel] = (),
     ):
         super().__init__(model, fitted.params, fitted.inverse_information, 1.0, use_t=use_t)
         self.cov_params_default = cov_params
@@ -100,6 +108,7 @@ class BinaryGLMResults(LikelihoodInference, ShapeInference, FitStatistics, Predi
         self.n_contradicted = n_contradicted
         self.alpha = alpha
         self.penalty = penalty
+        self.ends = tuple(ends)
         self.bias = bias
         self._separation = separation
         self.k_params = len(fitted.params)
@@ -203,7 +212,10 @@ class BinaryGLMResults(LikelihoodInference, ShapeInference, FitStatistics, Predi
 
     def _formula_engine(self):
         recipe = self.model.design.recipe
-        return using_engine(recipe.engine) if recipe is not None else nullcontext()
+        if recipe is None:
+            return nullcontext()
+        recipe.check_saved()
+        return using_engine(recipe.engine)
 
     def get_margeff(self, at="overall", method="dydx", atexog=None, dummy=False, count=False) -> Margins:
         """Marginal effects on the probability, averaged with the weights of the rows, with the offset of the model.
@@ -217,7 +229,7 @@ class BinaryGLMResults(LikelihoodInference, ShapeInference, FitStatistics, Predi
         dummy, count : bool
             Treat 0/1 columns, and columns of counts, by discrete changes.
         """
-        return Margins(self, (at, method, atexog, dummy, count))
+        return Margins(self._in_population(), (at, method, atexog, dummy, count))
 
     def refit(self, engine: Engine) -> Estimate:
         """Estimate the coefficients anew on other rows, by the same method and at the same shape."""
@@ -235,7 +247,10 @@ class BinaryGLMResults(LikelihoodInference, ShapeInference, FitStatistics, Predi
         if self.loss.is_likelihood:
             _ = self._log_coefficients
         self._drop_shape_data()
-        super().remove_data()
+        self._data_attr.extend(name for name in self.model._data_attr if "_data." not in name)
+        LikelihoodModelResults.remove_data(self)  # that of GLMResults recurses for ever in statsmodels 0.14
+        for name in ("_endog", "_freq_weights", "_var_weights", "_iweights", "_n_trials"):
+            setattr(self, name, None)
         self.model.design.drop_rows()
         data = self.model.data
         for name in ("frame", "orig_endog", "orig_exog", "endog", "exog"):

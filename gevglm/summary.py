@@ -38,10 +38,11 @@ def summary_of(
     statsmodels.iolib.summary.Summary
     """
     events, total = _events(results)
+    sampling = results.model.sampling
     left = [
         ("Dep. Variable:", None),
         ("Event:", [str(results.event)]),
-        ("Link:", [repr(results.link).replace("()", "")]),
+        ("Link:", [repr(results.link.population).replace("()", "")]),
         ("Loss:", [results.loss.name]),
         ("Method:", [_method(results)]),
         ("Covariance Type:", [results.cov_type]),
@@ -49,7 +50,7 @@ def summary_of(
         ("Decrement:", [f"{results.decrement:.1e}"]),
     ]
     fit = (
-        ("Log-Likelihood:", [f"{results.llf:.5g}"])
+        ("Pseudo-Log-Lik.:" if sampling.reweights else "Log-Likelihood:", [f"{results.llf:.5g}"])
         if results.loss.is_likelihood
         else ("Canonical loss:", [f"{results.deviance / 2:.5g}"])
     )
@@ -63,6 +64,8 @@ def summary_of(
         ("AUC:", [f"{results.auc:.4f}"]),
         ("Outside support:", [f"{results.n_outside_support:d}"]),
     ]
+    for side, fact in zip((left, right), sampling.facts(), strict=False):
+        side.append(fact)
     summary = Summary()
     summary.add_table_2cols(
         results, gleft=left, gright=right, yname=yname, xname=xname, title=title or "Binary Regression Results"
@@ -110,7 +113,7 @@ def _method(results: BinaryGLMResults) -> str:
 
 
 def _notes(results: BinaryGLMResults, method: str) -> list[str]:
-    notes = [results.cov_kwds["description"]]
+    notes = [results.cov_kwds["description"], *results.model.sampling.notes()]
     if results._shape is not None:
         lower, upper = results.xi_conf_int(method="profile" if results.has_data else "wald")
         notes.append(

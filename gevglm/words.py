@@ -67,7 +67,7 @@ def resolve_loss(link: Any = None, loss: Any = None, xi: Any = None) -> losses.L
         return loss
     link = resolve_link(link, xi)
     if loss is None:
-        loss = "canonical" if getattr(link, "parameters", None) else "log"
+        loss = "canonical" if getattr(getattr(link, "population", link), "parameters", None) else "log"
     if loss not in LOSSES:
         raise unknown_option("loss", loss, LOSSES)
     return LOSSES[loss](link)

@@ -2,6 +2,19 @@
 
 from gevglm.links.base import BinaryLink, Point
 from gevglm.links.gev import GEV, CLogLog, GEVc, LogLog
+from gevglm.links.sampling import Sampled, ScaledOdds
 from gevglm.links.standard import Cauchit, Logit, Probit
 
-__all__ = ["GEV", "BinaryLink", "CLogLog", "Cauchit", "GEVc", "LogLog", "Logit", "Point", "Probit"]
+__all__ = [
+    "GEV",
+    "BinaryLink",
+    "CLogLog",
+    "Cauchit",
+    "GEVc",
+    "LogLog",
+    "Logit",
+    "Point",
+    "Probit",
+    "Sampled",
+    "ScaledOdds",
+]

@@ -254,6 +254,11 @@ class BinaryLink(CDFLink):
     def __hash__(self) -> int:
         return hash((type(self), tuple(self.parameters.items())))
 
+    @property
+    def population(self) -> BinaryLink:
+        """The link of the population; the link itself, unless it describes a sample that was drawn by the outcome."""
+        return self
+
     def outside(self, v: NDArray) -> NDArray:
         """Return where `v` lies outside the support, that is, where F(v) is 0 or 1 exactly."""
         lower, upper = self.support

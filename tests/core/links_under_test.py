@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from gevglm.links import GEV, BinaryLink, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit
+from gevglm.links import GEV, BinaryLink, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled
 
 DIGITS = 40
 EPS = float(np.finfo(float).eps)
@@ -62,6 +62,18 @@ def cauchy_tails(v):
     return mp.atan2(1, -v) / mp.pi, mp.atan2(1, v) / mp.pi
 
 
+def sampled(case: Case, prevalence: float, sample_mean: float) -> Case:
+    """The case seen through sampling on the outcome."""
+
+    def tails(v):
+        odds = [mp.mpf(share) / (1 - mp.mpf(share)) for share in (sample_mean, prevalence)]
+        lower, upper = case.tails(v)
+        events = odds[0] / odds[1] * lower
+        return events / (upper + events), upper / (upper + events)
+
+    return Case(Sampled(case.link, prevalence, sample_mean), tails)
+
+
 CASES = [
     *(Case(GEV(xi), gev_tails(xi)) for xi in SHAPES),
     *(Case(GEVc(xi), mirrored(gev_tails(xi))) for xi in SHAPES),
@@ -70,6 +82,14 @@ CASES = [
     Case(Logit(), logistic_tails),
     Case(Probit(), normal_tails),
     Case(Cauchit(), cauchy_tails),
+    sampled(Case(GEV(0.3), gev_tails(0.3)), 0.01, 0.3),
+    sampled(Case(GEV(-0.2567), gev_tails(-0.2567)), 0.02, 0.5),
+    sampled(Case(GEVc(1.5), mirrored(gev_tails(1.5))), 0.001, 0.5),
+    sampled(Case(LogLog(), gev_tails(0.0)), 0.3, 0.2),
+    sampled(Case(CLogLog(), mirrored(gev_tails(0.0))), 0.05, 0.5),
+    sampled(Case(Logit(), logistic_tails), 0.003, 0.4),
+    sampled(Case(Probit(), normal_tails), 0.01, 0.5),
+    sampled(Case(Cauchit(), cauchy_tails), 0.05, 0.3),
 ]
 ALL_LINKS = [case.link for case in CASES]
 BOUNDED_LINKS = [link for link in ALL_LINKS if 1e-4 <= abs(link.parameters.get("xi", 0.0))]

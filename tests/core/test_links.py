@@ -25,7 +25,7 @@ from links_under_test import (
 )
 
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
-from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit
+from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled
 from gevglm.losses import Log
 
 SMALLEST = 1e-290  # below it doubles lose digits
@@ -365,7 +365,7 @@ def test_outside_the_support_the_shape_does_not_matter(xi):
 
 @each_link
 def test_repr_rebuilds_the_link(link):
-    names = {c.__name__: c for c in (GEV, GEVc, Logit, Probit, CLogLog, LogLog, Cauchit)}
+    names = {c.__name__: c for c in (GEV, GEVc, Logit, Probit, CLogLog, LogLog, Cauchit, Sampled)}
     assert eval(repr(link), names) == link
 
 

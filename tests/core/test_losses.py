@@ -219,7 +219,7 @@ def test_the_two_losses_of_the_logit_coincide(y, v):
 
 def test_only_the_logit_has_coinciding_losses():
     assert Logit().canonical_is_log
-    assert not any(case.link.canonical_is_log for case in CASES if case.link != Logit())
+    assert not any(case.link.canonical_is_log for case in CASES if case.link.population != Logit())
 
 
 # -- what kind of loss -----------------------------------------------------------------------

@@ -1,0 +1,186 @@
+"""Checking and repairing the probabilities of a fit: what results offer of :mod:`gevglm.calibration`."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm import calibration as checks
+from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.outcome import resolve
+from gevglm.tables import as_frame, column
+
+if TYPE_CHECKING:
+    from gevglm.model import BinaryGLM
+    from gevglm.results import BinaryGLMResults
+
+CLOSEST = 1e-10  # to 0 and 1 that a prediction by a refit comes, so that its log-odds are finite
+RESAMPLING = (None, "bootstrap", "cv")
+CALIBRATORS = {
+    "platt": checks.Platt,
+    "asymmetric_laplace": checks.AsymmetricLaplace,
+    "piecewise": checks.PiecewiseLogistic,
+    "isotonic": checks.Isotonic,
+    "beta": checks.Beta,
+}
+
+
+class CalibrationChecks:
+    """Calibration of a fit; a part of :class:`gevglm.results.BinaryGLMResults`."""
+
+    model: BinaryGLM
+
+    def calibration(
+        self,
+        data: Any = None,
+        resampling: str | None = None,
+        *,
+        endog: Any = None,
+        resamples: int = 200,
+        folds: int = 10,
+        rng: Any = 0,
+        workers: int = 1,
+        progress: bool = False,
+        **options: Any,
+    ):
+        """Assess the predicted probabilities.
+
+        Parameters
+        ----------
+        data : table or array_like, optional
+            New data; the rows of the fit by default.
+        resampling : {None, "bootstrap", "cv"}
+            "bootstrap" corrects every index for optimism by refitting the whole procedure (choice of xi and alpha, bias reduction) to
+            resamples of the rows; "cv" assesses predictions by fits that have not seen the rows. Their probabilities are kept 1e-10 away
+            from 0 and 1.
+        endog : array_like, optional
+            The outcomes of `data`, where it is a matrix or does not hold them under the name they had.
+        resamples, folds : int
+            Of the bootstrap, of the cross-validation.
+        rng : int or Generator
+        workers : int
+            Threads.
+        progress : bool
+            Show a bar, if tqdm is installed.
+        **options
+            Of :func:`gevglm.calibration.assess`.
+
+        Returns
+        -------
+        Assessment, or Optimism for the bootstrap
+        """
+        if resampling not in RESAMPLING:
+            raise unknown_option("resampling", resampling, [str(word) for word in RESAMPLING])
+        if data is not None:
+            if resampling is not None:
+                raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
+            return checks.assess(self._outcomes(data, endog), np.asarray(self.predict(data)), rng=rng, **options)
+        if resampling is None:
+            weights = self.model._counts
+            return checks.assess(
+                self.model.endog, np.asarray(self.predict()), weights, in_sample=True, rng=rng, **options
+            )
+        if self.model._counts is not None or self.model._has_var_weights:
+            raise InvalidDataError("rows with weights or counts cannot be resampled; expand them to single rows.")
+        y, rows = self.model.endog, np.arange(len(self.model.endog))[:, None]
+        again = procedure(self)
+        shared = {"rng": rng, "workers": workers, "progress": progress}
+        if resampling == "cv":
+            return checks.assess(y, checks.cross_validated(again, rows, y, folds=folds, **shared), rng=rng, **options)
+        return checks.bootstrap_optimism(again, rows, y, resamples=resamples, **shared)
+
+    def plot_calibration(self, data: Any = None, ax=None, scale: str | None = None, **options: Any):
+        """Draw the reliability diagram; see :meth:`calibration` and :meth:`gevglm.calibration.validation.Assessment.plot`."""
+        return self.calibration(data, **options).plot(ax=ax, scale=scale)
+
+    def recalibrate(self, data: Any = None, method: Any = "platt", endog: Any = None) -> Recalibrated:
+        """Learn a correction of the probabilities from data, best from new ones.
+
+        Parameters
+        ----------
+        data : table or array_like, optional
+            The rows of the fit by default, on which calibration looks better than it is.
+        method : str or Calibrator
+            "platt", "asymmetric_laplace", "piecewise", "isotonic", "beta", or a calibrator of :mod:`gevglm.calibration`.
+        endog : array_like, optional
+            See :meth:`calibration`.
+
+        Returns
+        -------
+        Recalibrated
+            With ``predict(data)``.
+        """
+        calibrator = method
+        if isinstance(method, str):
+            if method not in CALIBRATORS:
+                raise unknown_option("method", method, CALIBRATORS)
+            calibrator = CALIBRATORS[method]()
+        y = self.model.endog if data is None else self._outcomes(data, endog)
+        weights = self.model._counts if data is None else None
+        unfitted = Recalibrated(self, calibrator)
+        return replace(unfitted, calibrator=calibrator.fit(unfitted.scores(data), y, weights))
+
+    def _outcomes(self, data: Any, endog: Any) -> NDArray:
+        design = self.model.design
+        if endog is None:
+            if isinstance(data, np.ndarray) or design.recipe is None:
+                raise InvalidDataError("give the outcomes of the new data as endog=.")
+            endog = column(as_frame(data), design.outcome, "outcome").to_numpy()
+        return resolve(np.asarray(endog), design.event, design.outcome, None, None).y
+
+
+@dataclass(frozen=True)
+class Recalibrated:
+    """A fit whose probabilities pass through a calibrator.
+
+    Attributes
+    ----------
+    results : BinaryGLMResults
+    calibrator : Calibrator
+    """
+
+    results: BinaryGLMResults
+    calibrator: Any
+
+    def predict(self, data: Any = None) -> NDArray | pd.Series:
+        """Return recalibrated probabilities for new data, or for the rows of the fit."""
+        values = self.calibrator.predict(self.scores(data))
+        return pd.Series(values, index=data.index) if isinstance(data, pd.DataFrame) else values
+
+    def scores(self, data: Any = None) -> NDArray:
+        """Return what the calibrator sees: probabilities for beta calibration, else the linear predictor, which is finite everywhere."""
+        which = "mean" if isinstance(self.calibrator, checks.Beta) else "linear"
+        return np.asarray(
+            self.results.predict(data, which=which) if data is not None else self.results.predict(which=which)
+        )
+
+
+def procedure(results: BinaryGLMResults) -> Callable[[NDArray, NDArray], Callable[[NDArray], NDArray]]:
+    """Return the whole procedure behind the results, as a function of row numbers that returns predictions by row numbers."""
+    model = results.model
+    searched = results.search is not None and results.search.table["alpha"].nunique() > 1
+    shape = "ml" if results._shape is not None else None
+    if results.search is not None and results.search.table["xi"].nunique() > 1:
+        shape = "cv"
+    offset = np.broadcast_to(model._offset_exposure, (len(model.endog),))
+
+    def fit(rows: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", GevglmWarning)
+            again = model.on_rows(rows[:, 0], shape).fit(bias=results.bias, alpha="cv" if searched else results.alpha)
+        params, link = np.asarray(again.params), again.link
+
+        def predict(others: NDArray) -> NDArray:
+            chosen = others[:, 0]
+            p = link.inverse(np.dot(model.exog[chosen], params) + offset[chosen])
+            return np.clip(p, CLOSEST, 1.0 - CLOSEST)
+
+        return predict
+
+    return fit

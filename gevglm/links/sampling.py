@@ -1,0 +1,347 @@
+r"""Links whose odds are multiplied: what a link becomes when rows are sampled, or weighted, by their outcome.
+
+If events are r times as likely to be in the sample as the others, then for every link F of the population
+
+.. math:: G(v) = P(y = 1 \mid x, \text{sampled}) = \frac{r F(v)}{1 - F(v) + r F(v)},
+
+because sampling on the outcome multiplies the odds, :math:`\operatorname{logit} G = \ln r + \operatorname{logit} F`. For the
+logit that is a shift of the intercept; for every other link it is another curve.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cached_property, lru_cache
+from numbers import Real
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from gevglm.exceptions import InvalidOptionError
+from gevglm.links.base import LARGEST_PROBABILITY, BinaryLink, Point
+
+PANEL = 2.0  # width, in log odds, of the pieces on which integrals are polynomials
+DEGREE = 20
+FARTHEST_LOG_ODDS = 690.0  # against the event; in its favour doubles end earlier
+LARGEST_LOG_ODDS = 36.0
+GRID = np.linspace(-60.0, 34.0, 4001)  # log odds at which the sign of the curvature is looked at
+
+
+class ScaledPoint(Point):
+    r"""A distribution with its odds multiplied by r; see :class:`gevglm.links.base.Point`.
+
+    With :math:`D = 1 - F + r F`, both distributions have the derivative :math:`\lambda = F'/(F(1-F))` of the log odds in
+    common, and so its relative change :math:`e = (\ln \lambda)'`, which is the reverse hazard's of F plus the hazard of F, and the
+    hazard's of F minus the reverse hazard of F.
+    """
+
+    def __init__(self, point: Point, factor: float):
+        self.point = point
+        self.factor = factor
+        self._mean = point.sf + factor * point.cdf
+
+    @property
+    def v(self) -> NDArray:
+        return self.point.v
+
+    @cached_property
+    def cdf(self) -> NDArray:
+        return self.factor * self.point.cdf / self._mean
+
+    @cached_property
+    def sf(self) -> NDArray:
+        return self.point.sf / self._mean
+
+    @cached_property
+    def pdf(self) -> NDArray:
+        return self.factor * self.point.pdf / self._mean**2
+
+    @cached_property
+    def dlogpdf(self) -> NDArray:
+        return self.point.dlogpdf - 2.0 * self._growth
+
+    @cached_property
+    def d2logpdf(self) -> NDArray:
+        return self.point.d2logpdf - 2.0 * self._growth * (self.point.dlogpdf - self._growth)
+
+    @cached_property
+    def log_cdf(self) -> NDArray:
+        small = math.log(self.factor) + self.point.log_cdf - np.log(self._mean)
+        return np.where(self.cdf < 0.5, small, np.log1p(-self.sf))
+
+    @cached_property
+    def log_sf(self) -> NDArray:
+        return np.where(self.sf < 0.5, self.point.log_sf - np.log(self._mean), np.log1p(-self.cdf))
+
+    @cached_property
+    def reverse_hazard(self) -> NDArray:
+        return self.point.reverse_hazard / self._mean
+
+    @cached_property
+    def hazard(self) -> NDArray:
+        return self.factor * self.point.hazard / self._mean
+
+    @cached_property
+    def dlog_reverse_hazard(self) -> NDArray:
+        return self._bend - self.hazard
+
+    @cached_property
+    def dlog_hazard(self) -> NDArray:
+        return self._bend + self.reverse_hazard
+
+    @cached_property
+    def dcdf_dxi(self) -> NDArray:
+        return self.factor * self.point.dcdf_dxi / self._mean**2
+
+    @cached_property
+    def _growth(self) -> NDArray:
+        """The derivative of ln D."""
+        return (self.factor - 1.0) * self.point.pdf / self._mean
+
+    @cached_property
+    def _bend(self) -> NDArray:
+        """The e above, from the tail in which nothing cancels."""
+        point = self.point
+        below, above = point.dlog_reverse_hazard + point.hazard, point.dlog_hazard - point.reverse_hazard
+        return np.where(point.cdf < 0.5, below, above)
+
+
+class ScaledOdds(BinaryLink):
+    r"""A link with its odds multiplied, :math:`G = r F/(1 - F + r F)`.
+
+    Parameters
+    ----------
+    link : BinaryLink
+        The F.
+    factor : float
+        The r, positive.
+
+    Notes
+    -----
+    With u = r - 1 and :math:`D = 1 + u F`, the integrals behind the canonical loss are
+
+    .. math::
+
+        \int_{-\infty}^v G = \int_{-\infty}^v F + u \int_{-\infty}^v \frac{F (1-F)}{D}, \qquad
+        \int_v^\infty (1 - G) = \frac1r \int_v^\infty (1 - F) + \frac{u}{r} \int_v^\infty \frac{(1-F)^2}{D},
+
+    the first used where G < 1/2, the second elsewhere; they differ by v plus a constant. The second terms have no closed form. As
+    functions of the log odds of F they are smooth for every link, and are kept as piecewise polynomials.
+    """
+
+    def __init__(self, link: BinaryLink, factor: float):
+        if not isinstance(link, BinaryLink):
+            raise InvalidOptionError(f"{link!r} is not a link of gevglm; give one such as GEV(xi=0.5) or Logit().")
+        if not (isinstance(factor, Real) and math.isfinite(factor) and factor > 0):
+            raise InvalidOptionError(f"odds can be multiplied by positive numbers only, got {factor!r}.")
+        self.link = link
+        self.factor = float(factor)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return {**self.link.parameters, "factor": self.factor}
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({', '.join([repr(self.link), *self._arguments()])})"
+
+    def _arguments(self) -> list[str]:
+        return [f"factor={self.factor:g}"]
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(other) and self.link == other.link
+
+    def __hash__(self) -> int:
+        return hash((super().__hash__(), self.link))
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return self.link.support
+
+    @property
+    def relative_integrals(self) -> tuple[bool, bool]:
+        return self.link.relative_integrals
+
+    @property
+    def canonical_is_log(self) -> bool:
+        return self.link.canonical_is_log
+
+    @property
+    def log_concave(self) -> bool:
+        return _log_concave(self.link, self.factor)
+
+    def at(self, v: NDArray) -> ScaledPoint:
+        return ScaledPoint(self.link.at(v), self.factor)
+
+    def at_probability(self, p: NDArray) -> ScaledPoint:
+        inner = p / (p + self.factor * (1.0 - p))
+        return ScaledPoint(self.link.at_probability(np.minimum(inner, LARGEST_PROBABILITY)), self.factor)
+
+    def integral_cdf(self, v: NDArray) -> NDArray:
+        return self._integral(v, of_sf=False)
+
+    def integral_sf(self, v: NDArray) -> NDArray:
+        return self._integral(v, of_sf=True)
+
+    def _integral(self, v: NDArray, of_sf: bool) -> NDArray:
+        v = np.asarray(v, dtype=float)
+        value, below = self._pieces(np.atleast_1d(v), of_sf)
+        middle = self.link.at_probability(np.array([1.0 / (1.0 + self.factor)])).v
+        jump = self._pieces(middle, of_sf, True)[0] - self._pieces(middle, of_sf, False)[0]
+        start, from_below = 0.0, not of_sf
+        if self.relative_integrals[of_sf]:
+            start, (from_below,) = self._pieces(np.zeros(1), of_sf)
+        value += np.where(below, 0.0 if from_below else -jump, jump if from_below else 0.0) - start
+        return value.reshape(v.shape)
+
+    def _pieces(self, v: NDArray, of_sf: bool, below: bool | None = None) -> tuple[NDArray, NDArray]:
+        """Return an integral up to a constant for each half of the distribution, and which half."""
+        with np.errstate(all="ignore"):
+            point = self.link.at(v)
+            log_odds = point.log_cdf - point.log_sf
+        below = log_odds < -math.log(self.factor) if below is None else np.full(v.shape, below)
+        value = np.empty_like(v)
+        value[below] = self._of_cdf(v[below], log_odds[below])
+        value[~below] = self._of_sf(v[~below], log_odds[~below])
+        other = below if of_sf else ~below
+        value[other] += -v[other] if of_sf else v[other]
+        return value, below
+
+    def _of_cdf(self, v: NDArray, log_odds: NDArray) -> NDArray:
+        rest, _ = _second_terms(self.link, self.factor)
+        return self.link.integral_cdf(v) + (self.factor - 1.0) * rest(log_odds)
+
+    def _of_sf(self, v: NDArray, log_odds: NDArray) -> NDArray:
+        _, rest = _second_terms(self.link, self.factor)
+        return self.link.integral_sf(v) / self.factor + (1.0 - 1.0 / self.factor) * rest(-log_odds)
+
+
+class Sampled(ScaledOdds):
+    r"""A link seen through sampling on the outcome: prior correction for any link.
+
+    Fitting with it, to a sample with more (or fewer) events than the population, gives the coefficients of `link` in the population.
+
+    Parameters
+    ----------
+    link : BinaryLink
+        The link F of the population.
+    prevalence : float
+        Share of events :math:`\tau` in the population.
+    sample_mean : float
+        Share of events :math:`\bar y` in the sample.
+
+    Notes
+    -----
+    .. math::
+
+        P(y = 1 \mid x, \text{sampled}) = \frac{r F(v)}{1 - F(v) + r F(v)}, \qquad
+        r = \frac{\bar y}{1 - \bar y} \Big/ \frac{\tau}{1 - \tau}.
+
+    With the logit this is the prior correction of King and Zeng (2001), a shift of the intercept by ln r.
+
+    Examples
+    --------
+    >>> from gevglm.links import Probit, Sampled
+    >>> link = Sampled(Probit(), prevalence=0.01, sample_mean=0.5)
+    >>> link
+    Sampled(Probit(), prevalence=0.01, sample_mean=0.5)
+    >>> round(float(link.inverse(Probit()(0.01))), 12)
+    0.5
+    """
+
+    def __init__(self, link: BinaryLink, prevalence: float, sample_mean: float):
+        self.prevalence = checked_share("prevalence", prevalence)
+        self.sample_mean = checked_share("sample_mean", sample_mean)
+        super().__init__(link, odds(self.sample_mean) / odds(self.prevalence))
+
+    @property
+    def population(self) -> BinaryLink:
+        return self.link.population
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        return {**self.link.parameters, "prevalence": self.prevalence, "sample_mean": self.sample_mean}
+
+    def _arguments(self) -> list[str]:
+        return [f"prevalence={self.prevalence:g}", f"sample_mean={self.sample_mean:g}"]
+
+
+class PiecewiseIntegral:
+    """The integral of a smooth function, as Chebyshev series on pieces of equal width.
+
+    Parameters
+    ----------
+    function : callable
+        Taken to be zero where it is beyond all numbers, at the far end of a heavy tail.
+    lower, upper : float
+        The range; outside it the integral is constant.
+    from_top : bool
+        Whether the integral is zero at the upper end of the range, instead of the lower one.
+    """
+
+    def __init__(self, function: Callable[[NDArray], NDArray], lower: float, upper: float, from_top: bool = False):
+        pieces = int(np.ceil((upper - lower) / PANEL))
+        edges = np.linspace(lower, upper, pieces + 1)
+        half = 0.5 * (upper - lower) / pieces
+        nodes = chebyshev.chebpts1(DEGREE + 1)
+        values = function((edges[:-1, None] + half * (1.0 + nodes)).ravel()).reshape(pieces, -1)
+        series = chebyshev.chebfit(nodes, np.where(np.isfinite(values), values, 0.0).T, DEGREE)
+        integrals = half * chebyshev.chebint(series, lbnd=-1.0)
+        areas = integrals.sum(axis=0)
+        integrals[0] += -np.cumsum(areas[::-1])[::-1] if from_top else np.cumsum(areas) - areas
+        self.edges, self.half, self.series, self.from_top = edges, half, integrals, from_top
+
+    def __call__(self, x: NDArray) -> NDArray:
+        """Return the integral up to `x`."""
+        x = np.clip(x, self.edges[0], self.edges[-1])
+        piece = np.searchsorted(self.edges[1:-1], x)
+        value = chebyshev.chebval((x - self.edges[piece]) / self.half - 1.0, self.series[:, piece], tensor=False)
+        return value if self.from_top else np.maximum(value, 0.0)
+
+
+@lru_cache(maxsize=64)
+def _log_concave(link: BinaryLink, factor: float) -> bool:
+    """Look at the signs of the second derivatives of ln G and ln(1 - G), at log odds in all parts of the distribution."""
+    with np.errstate(all="ignore"):
+        point = ScaledPoint(link.at_probability(expit(GRID)), factor)
+        tolerance = 1e-9 * (point.hazard + point.reverse_hazard)
+        return bool((point.dlog_hazard >= -tolerance).all() and (point.dlog_reverse_hazard <= tolerance).all())
+
+
+@lru_cache(maxsize=64)
+def _second_terms(link: BinaryLink, factor: float) -> tuple[PiecewiseIntegral, PiecewiseIntegral]:
+    """Return the integrals without a closed form, up to some log odds of F and from some log odds with their sign changed."""
+
+    def at(log_odds: NDArray) -> tuple[Point, NDArray]:
+        point = link.at_probability(expit(log_odds))
+        return point, point.cdf * point.sf / (point.pdf * (point.sf + factor * point.cdf))
+
+    def lower(log_odds: NDArray) -> NDArray:
+        point, step = at(log_odds)
+        return point.cdf * point.sf * step
+
+    def upper(against: NDArray) -> NDArray:
+        point, step = at(-against)
+        return point.sf**2 * step
+
+    middle, (of_cdf, of_sf) = math.log(factor), link.relative_integrals
+    with np.errstate(all="ignore"):
+        below = PiecewiseIntegral(lower, -FARTHEST_LOG_ODDS, -middle, from_top=of_cdf)
+        above = PiecewiseIntegral(upper, -LARGEST_LOG_ODDS, middle, from_top=of_sf)
+    return below, above
+
+
+def odds(share: float) -> float:
+    """Return share / (1 - share)."""
+    return share / (1.0 - share)
+
+
+def checked_share(name: str, value: object) -> float:
+    """Return a share of events as a float, or explain why it is none."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0.0 < value < 1.0:
+        percent = isinstance(value, Real) and 1.0 < value < 100.0
+        hint = f" {value:g} % is {name}={value / 100.0:g}." if percent else ""
+        raise InvalidOptionError(f"{name}={value!r} is no share of events: it must lie between 0 and 1.{hint}")
+    return float(value)

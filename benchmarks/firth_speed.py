@@ -40,7 +40,15 @@ def run() -> str:
             ratios = [f"{times[name].seconds / ours:.1f}" for name in ("default", "tight")]
             goal = f">= {GOALS[task]}" if GOALS[task] else ""
             rows.append(
-                (f"{n:,} x {k}", task, f"{ours * 1e3:,.1f}", *ratios, goal, f"{difference:.0e}", f"{others.cores():.2f}")
+                (
+                    f"{n:,} x {k}",
+                    task,
+                    f"{ours * 1e3:,.1f}",
+                    *ratios,
+                    goal,
+                    f"{difference:.0e}",
+                    f"{others.cores():.2f}",
+                )
             )
     header = (
         "rows x columns",

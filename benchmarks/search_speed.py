@@ -61,7 +61,12 @@ def run() -> str:
         for xi in sorted(PAPER_GRID, key=abs):
             path.fit(xi, ROUGH)
         single = Problem(problem.engine, loss(GEV(0.3)), constant=0).estimate().n_passes
-        rows.append((f"passes of 27 {name} fits / of one (goal <= 12)", f"{path.passes} / {single} = {path.passes / single:.1f}"))
+        rows.append(
+            (
+                f"passes of 27 {name} fits / of one (goal <= 12)",
+                f"{path.passes} / {single} = {path.passes / single:.1f}",
+            )
+        )
     return TEXT.format(data=data, rows=table(("", ""), rows))
 
 

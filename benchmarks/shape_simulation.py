@@ -36,7 +36,9 @@ def run() -> str:
         for xi, constant in TRUTHS.items():
             found = np.array(list(pool.map(partial(replicate, xi, constant), range(REPLICATIONS), chunksize=10)))
             rate, boundary, *covered = found.mean(axis=0)
-            rows.append((f"{xi:g}", f"{100 * rate:.1f}", f"{boundary * REPLICATIONS:.0f}", *(f"{100 * c:.1f}" for c in covered)))
+            rows.append(
+                (f"{xi:g}", f"{100 * rate:.1f}", f"{boundary * REPLICATIONS:.0f}", *(f"{100 * c:.1f}" for c in covered))
+            )
     header = (
         "xi",
         "events, %",

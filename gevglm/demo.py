@@ -42,7 +42,9 @@ def run(folder: str | Path = "demo-output") -> Path:
     print("\nThe shape, had it not been known:")
     shape = fit("event ~ age + smoker", data, link="gev", loss="log", xi="ml")
     lower, upper = shape.xi_conf_int()
-    print(f"xi = {shape.xi:.2f} by maximum likelihood, 95 % interval {lower:.2f} to {upper:.2f}; the truth is {STUDY_XI:g}.")
+    print(
+        f"xi = {shape.xi:.2f} by maximum likelihood, 95 % interval {lower:.2f} to {upper:.2f}; the truth is {STUDY_XI:g}."
+    )
     new = simulate_study(rng=2015)
     found = results.calibration(new)
     print("\nCalibration in a second cohort of 5,000:")

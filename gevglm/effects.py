@@ -62,8 +62,10 @@ class Margins(DiscreteMargins):
         self.margeff = average(params)
         jacobian, covariance = np.atleast_2d(approx_fprime_cs(params, average)), results.cov_params_matrix
         if results._joint is not None:
-            kind, xi = type(results.link), results.xi
-            change = average(params, kind(xi + SHAPE_STEP)) - average(params, kind(xi - SHAPE_STEP))
+            moved = [
+                average(params, model.family.link.with_shape(results.xi + step)) for step in (SHAPE_STEP, -SHAPE_STEP)
+            ]
+            change = moved[0] - moved[1]
             jacobian = np.column_stack([jacobian, change / (2.0 * SHAPE_STEP)])
             covariance = results._joint
         self.margeff_cov = jacobian @ covariance @ jacobian.T

@@ -262,10 +262,6 @@ def sampling_of(
         raise IncompatibleOptionsError(
             f"prevalence={prevalence!r} and {loss.link!r} both describe the sampling; leave one out."
         )
-    if method == "prior" and shape is not None:
-        raise IncompatibleOptionsError(
-            f"xi={shape!r} and sampling='prior' cannot be combined yet; use sampling='weight', or give xi as a number."
-        )
     tau, bounds = _checked_prevalence(prevalence)
     mean, n = _sample_mean(design)
     _warn_of_missing_events(tau if bounds is None else bounds[0], mean, n)

@@ -61,7 +61,7 @@ class ShapePath:
         self.problem = problem
         self.loss_of = loss_of
         self.penalty = penalty
-        self.passes = 0
+        self.passes = self.steps = 0
         self._fits: dict[float, tuple[float, Estimate]] = {}
 
     def fit(self, xi: float, tol: float | None = None) -> Estimate:
@@ -72,6 +72,7 @@ class ShapePath:
             problem = replace(self.problem, loss=self.loss_of(xi), start=self._predicted(xi), tol=tol)
             found = problem.estimate(penalty=self.penalty)
             self.passes += found.n_passes
+            self.steps += found.n_iter
             self._fits[xi] = known = (tol, found)
         return known[1]
 
@@ -311,10 +312,10 @@ def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Co
 
 def observed_information(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
     """Return the joint second derivative of the negative log-likelihood, by differences of analytic scores in the shape."""
-    kind, xi = type(loss.link), loss.link.xi
+    link, xi = loss.link, loss.link.parameters["xi"]
 
     def scores(shape: float) -> NDArray:
-        moved = Log(kind(shape))
+        moved = Log(link.with_shape(shape))
         return np.append(-engine.reduce(LossSums(moved, params)).gradient, shape_score(engine, moved, params))
 
     change = -(scores(xi + STEP) - scores(xi - STEP)) / (2.0 * STEP)

@@ -140,7 +140,7 @@ def _maximum_likelihood(
     covariance = covariance_of(options["cov_type"], options["cov_kwds"], model.design.rows_of)
     joint = joint_covariance(problem.engine, found.loss, results._params, covariance, model.wnobs)
     results._shape, results._joint = found, joint
-    results.n_iter, results.n_passes = max(results.n_iter, found.fitted.n_iter), found.path.passes + results.n_passes
+    results.n_iter, results.n_passes = found.path.steps + results.n_iter, found.path.passes + results.n_passes
     results.cov_params_default = joint[:-1, :-1]
     return wrapped
 
@@ -177,8 +177,7 @@ def _cross_validated(
 
 def loss_at(loss: Loss):
     """Return the function from a shape to the loss of that shape, of the kind and orientation of `loss`."""
-    kind, link = type(loss), type(loss.link)
-    return lambda xi: kind(link(float(xi)))
+    return lambda xi: type(loss)(loss.link.with_shape(float(xi)))
 
 
 def refit(results: BinaryGLMResults, engine: Any):

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from statsmodels.genmod.families.links import CDFLink
 
-from gevglm.exceptions import InvalidDataError
+from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 SMALLEST_PROBABILITY = 1e-150
 LARGEST_PROBABILITY = 1.0 - 2.0**-53
@@ -258,6 +258,10 @@ class BinaryLink(CDFLink):
     def population(self) -> BinaryLink:
         """The link of the population; the link itself, unless it describes a sample that was drawn by the outcome."""
         return self
+
+    def with_shape(self, xi: float) -> BinaryLink:
+        """Return the same link with another shape, for links that have one."""
+        raise InvalidOptionError(f"{self!r} has no shape.")
 
     def outside(self, v: NDArray) -> NDArray:
         """Return where `v` lies outside the support, that is, where F(v) is 0 or 1 exactly."""

@@ -170,6 +170,9 @@ class GEV(BinaryLink):
     def parameters(self) -> dict[str, float]:
         return {"xi": self.xi}
 
+    def with_shape(self, xi: float) -> GEV:
+        return GEV(xi)
+
     @property
     def support(self) -> tuple[float, float]:
         if self.xi == 0.0:
@@ -238,6 +241,9 @@ class GEVc(BinaryLink):
     @property
     def parameters(self) -> dict[str, float]:
         return {"xi": self.xi}
+
+    def with_shape(self, xi: float) -> GEVc:
+        return GEVc(xi)
 
     @property
     def support(self) -> tuple[float, float]:

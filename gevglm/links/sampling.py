@@ -156,6 +156,9 @@ class ScaledOdds(BinaryLink):
     def __hash__(self) -> int:
         return hash((super().__hash__(), self.link))
 
+    def with_shape(self, xi: float) -> ScaledOdds:
+        return ScaledOdds(self.link.with_shape(xi), self.factor)
+
     @property
     def support(self) -> tuple[float, float]:
         return self.link.support
@@ -263,6 +266,9 @@ class Sampled(ScaledOdds):
     @property
     def parameters(self) -> dict[str, float]:
         return {**self.link.parameters, "prevalence": self.prevalence, "sample_mean": self.sample_mean}
+
+    def with_shape(self, xi: float) -> Sampled:
+        return Sampled(self.link.with_shape(xi), self.prevalence, self.sample_mean)
 
     def _arguments(self) -> list[str]:
         return [f"prevalence={self.prevalence:g}", f"sample_mean={self.sample_mean:g}"]

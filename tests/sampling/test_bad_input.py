@@ -89,12 +89,6 @@ def test_a_sampling_is_described_once():
         fit(link=Sampled(Logit(), 0.02, 0.5), prevalence=0.02)
 
 
-@pytest.mark.parametrize("shape", ["ml", "cv"])
-def test_choosing_the_shape_under_prior_correction_is_refused(shape):
-    with refused(IncompatibleOptionsError, f"xi='{shape}'", "sampling='weight'"):
-        fit(xi=shape, prevalence=0.02)
-
-
 @pytest.mark.parametrize(
     ("class_weight", "parts"),
     [

@@ -215,3 +215,24 @@ def test_incomplete_rows_do_not_count_in_the_sample_mean(sample):
         res = gevglm.fit("y ~ x", data, link="probit", prevalence=sample.prevalence)
     assert res.model.sampling.sample_mean == pytest.approx(data.dropna()["y"].mean())
     assert isinstance(res.predict(data.head()), pd.Series)
+
+
+def test_the_shape_is_estimated_through_the_sampling():
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.uniform(-2, 2, 60_000)})
+    data["y"] = (rng.random(60_000) < GEV(-0.3).inverse(-1.3 + 0.6 * data["x"])).astype(int)
+    drawn = gevglm.sampling.case_control(data, "y", controls=8_000, rng=1)
+    res = gevglm.fit("y ~ x", drawn.data, link="gev", loss="log", xi="ml", prevalence=drawn.prevalence)
+    assert abs(res.xi + 0.3) < 3 * res.xi_bse
+    assert (np.abs(res.params - [-1.3, 0.6]) < 3 * res.bse).all()
+    assert_allclose(res.predict(data).mean(), data["y"].mean(), rtol=0.02)
+    chosen = gevglm.fit(
+        "y ~ x",
+        drawn.data,
+        link="gev",
+        loss="log",
+        xi="cv",
+        prevalence=drawn.prevalence,
+        search_kwds={"grid": [-0.3, 1.0], "folds": 3},
+    )
+    assert abs(chosen.xi + 0.3) < 0.5

@@ -31,7 +31,7 @@ from gevglm.solver import (
 EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
 GROWING = 1e-3  # relative change of a coefficient, and change of a linear predictor, too large for a last step
 ROUGH_TOL = 1e-6
-MANY_STEPS = 20  # Newton steps after which a solution is looked at twice
+TIGHTER, MANY_STEPS = 1e-4, 20  # tolerance and steps of a second look at a solution that still moves
 VANISHED = 1e-8  # share of the null model's information on a column below which its coefficient is infinite
 THINNEST = 16  # the part is never less than one block in this many
 SHIFTS = 60
@@ -271,7 +271,13 @@ def _minimum(
         result = task.minimise(result.params, falling=True)
     if not np.isfinite(result.decrement):
         _refuse_nonfinite_columns(engine, names)
-    converged, reason = _verdict(task, result, events / weight)
+    moving = result.converged and _still_moving(task, result)
+    if moving:  # towards infinity, or just slowly
+        again = replace(task, tol=TIGHTER * task.tol, maxiter=MANY_STEPS)
+        second = again.minimise(result.params, falling=not loss.convex)
+        if second.converged:
+            result, moving = second, _still_moving(task, second)
+    converged, reason = _verdict(task, result, events / weight, moving)
     observed = result.sums.hessian
     information = observed if loss.curvature_is_expected else task.evaluator(expected=True)(result.params).hessian
     factor = Cholesky(observed)
@@ -354,7 +360,7 @@ def _first_root(task: _Task, adjustment: Adjustment, start: NDArray, large: bool
     """
     falling = adjustment.has_objective(task.loss)
     searches = [value_search] if falling else [bounded_search, residual_search]
-    attempts = [(search, factor) for factor in (None, 1.0, 2.0, 0.5, 4.0) for search in searches]
+    attempts = [(search, factor) for factor in (None, 1.0, 2.0) for search in searches]
     if large and falling:
         attempts.insert(0, (bounded_search, None))
     scale = max(1.0, task.scale)
@@ -389,7 +395,7 @@ def _root_by_secants(evaluate: Evaluate, found: SolverResult, factor: float) -> 
     return root if np.isfinite(root).all() and evaluate(root).feasible else found.params
 
 
-def _verdict(task: _Task, result: SolverResult, rate: float) -> tuple[bool, str]:
+def _verdict(task: _Task, result: SolverResult, rate: float, moving: bool) -> tuple[bool, str]:
     """Say whether the iteration has ended at a solution, and why not.
 
     On the way to infinity the decrement vanishes too; but the last step still moves the linear predictor, or hardly any
@@ -400,13 +406,26 @@ def _verdict(task: _Task, result: SolverResult, rate: float) -> tuple[bool, str]
         edge = " (it may lie at the end of the support, where the log loss is not smooth)"
         stuck = result.reason.startswith("no step") and loss.is_likelihood and np.isfinite(loss.link.support).any()
         return False, result.reason + (edge if stuck else "")
-    if task.tol > ROUGH_TOL:
-        return True, result.reason
-    if result.n_iter > MANY_STEPS or (np.abs(result.step) > GROWING * np.abs(result.params)).any():
-        moved = engine.reduce(ArraySum(lambda block: ((_used_rows(block) @ result.step) ** 2).sum()))
-        if moved > GROWING**2 or (information_left(engine, loss, result.sums.hessian, rate) < VANISHED).any():
-            return False, "the coefficients grow without bound while the loss hardly falls, as they do under separation"
+    if moving or (task.tol <= ROUGH_TOL and _uninformed(engine, loss, result.sums.hessian, rate)):
+        return False, "the coefficients grow without bound while the loss hardly falls, as they do under separation"
     return True, result.reason
+
+
+def _still_moving(task: _Task, result: SolverResult) -> bool:
+    """Whether the last step still changed the linear predictor; of a rough solution it may."""
+    if task.tol > ROUGH_TOL or not (np.abs(result.step) > GROWING * np.abs(result.params)).any():
+        return False
+    return bool(task.engine.reduce(ArraySum(lambda block: ((_used_rows(block) @ result.step) ** 2).sum())) > GROWING**2)
+
+
+def _uninformed(engine: Engine, loss: Loss, information: NDArray, rate: float) -> bool:
+    """Whether hardly any information is left on some column; part of the rows tells whether all need be looked at."""
+    part = engine.thin(THINNEST)
+    for rows in (part, engine):
+        share = rows.n_rows / engine.n_rows
+        if not (information_left(rows, loss, share * information, rate) < VANISHED).any():
+            return False
+    return True
 
 
 def information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> NDArray:

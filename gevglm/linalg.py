@@ -100,7 +100,8 @@ class Cholesky:
         """Return the symmetric inverse of A."""
         inverse, _ = lapack.dpotri(self._factor, lower=1)
         inverse = np.tril(inverse) + np.tril(inverse, -1).T
-        return inverse * self._scale[:, None] * self._scale
+        with np.errstate(over="ignore", invalid="ignore"):
+            return inverse * self._scale[:, None] * self._scale
 
 
 def dependent_columns(gram: NDArray) -> list[int]:

@@ -399,7 +399,8 @@ class BinaryGLM(GLM):
         problem = self.problem(engine, start=start_params, tol=tol, maxiter=maxiter)
         fitted = _estimate(problem, penalty, bias)
         plain = bias is None and penalty is None
-        separation = suspected_separation(self, engine, fitted) if plain else None
+        rests_on_plain = bias is not None and bias.rests_on_plain_fit
+        separation = suspected_separation(self, engine, fitted) if plain or rests_on_plain else None
         support = check_support(engine, self.link, fitted.params)
         warn_of_problems(self, fitted, support, maxiter, separation, plain)
         if disp:

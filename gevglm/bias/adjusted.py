@@ -1,0 +1,142 @@
+"""Methods that adjust the score: mean and median bias reduction, Jeffreys' prior."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.bias.base import BiasReduction, need_likelihood, need_positive, weighted
+from gevglm.bias.prior import LogF
+from gevglm.covariance import Fitted, Nonrobust
+from gevglm.engine.base import Block, Engine
+from gevglm.estimation import Estimate, Problem, objective
+from gevglm.linalg import Cholesky, quadratic_forms
+from gevglm.links.base import Point
+from gevglm.losses import Loss
+from gevglm.reducers import NewtonSums
+from gevglm.solver import Evaluate
+
+FALLBACKS = (1.0, 4.0, 0.25)  # degrees of freedom of log-F priors, whose estimates are starts where the usual one fails
+
+
+class Adjusted(BiasReduction):
+    """A method that adjusts the score; see :class:`gevglm.estimation.Adjustment`."""
+
+    def estimate(self, problem: Problem) -> Estimate:
+        found = problem.estimate(adjustment=self)
+        for m in () if found.converged or problem.maxiter == 0 else FALLBACKS:
+            start = LogF(m).estimate(problem).params
+            again = replace(problem, start=start).estimate(adjustment=self)
+            if again.converged:
+                return again
+        return found
+
+    def maximises_likelihood(self, loss: Loss) -> bool:
+        return loss.is_likelihood and self.has_objective(loss)
+
+    def penalised_likelihood(self, problem: Problem, params: NDArray, lagged: bool = False) -> tuple[Evaluate, NDArray]:
+        return objective(problem.engine, problem.loss, adjustment=self, lagged=lagged), params
+
+    def has_objective(self, loss: Loss) -> bool:
+        return False
+
+    def matrix(self, engine: Engine, loss: Loss, params: NDArray, inverse: NDArray) -> NDArray:
+        return inverse
+
+    @abstractmethod
+    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
+        """Return what one block adds to the score (or several such sums)."""
+
+    @abstractmethod
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+        """Change gradient and value of the loss in place."""
+
+
+@dataclass(frozen=True)
+class MeanReduction(Adjusted):
+    """Mean bias reduction: Firth's method and its generalisation to every link and to the canonical loss."""
+
+    word = "mean"
+    title = "mean bias reduction (Firth)"
+
+    def has_objective(self, loss: Loss) -> bool:
+        return loss.link.canonical_is_log
+
+    def matrix(self, engine: Engine, loss: Loss, params: NDArray, inverse: NDArray) -> NDArray:
+        if loss.is_likelihood:
+            return inverse
+        return Nonrobust().matrix(Fitted(engine, loss, params, inverse, 0.0))
+
+    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
+        return np.dot(mean_shift(loss, block, point, quadratic_forms(block.X, matrix)), block.X)
+
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+        sums.gradient -= total
+        if self.has_objective(loss):
+            sums.value -= 0.5 * factor.log_determinant
+
+
+@dataclass(frozen=True)
+class MedianReduction(Adjusted):
+    """Median bias reduction: each estimate is as often too large as too small, whatever the scale of its coefficient."""
+
+    word = "median"
+    title = "median bias reduction"
+
+    def refuse(self, loss: Loss, constant: int | None) -> None:
+        need_likelihood(self, loss)
+
+    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
+        projected = np.dot(block.X, matrix)
+        quadratic = np.einsum("ij,ij->i", projected, block.X)
+        # F' times the derivative of ln(mu (1 - mu)) is the reverse hazard minus the hazard
+        skewness = (point.reverse_hazard - point.hazard) / 6.0 - 0.5 * point.dlogpdf
+        cubic = weighted(loss.expected_curvature_at(point) * skewness, block)
+        mean = np.dot(mean_shift(loss, block, point, quadratic), block.X)
+        return np.stack([mean, np.dot(cubic, projected**3)])
+
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+        mean, cubes = total
+        sums.gradient -= mean + sums.hessian @ (cubes / np.diagonal(matrix))
+
+
+@dataclass(frozen=True)
+class Jeffreys(Adjusted):
+    r"""Maximum likelihood penalised by a power of Jeffreys' prior, :math:`a \ln |I(b)|`.
+
+    Parameters
+    ----------
+    power : float
+        The a; with 1/2 and the logit, mean bias reduction.
+    """
+
+    power: float = 0.5
+    word = "jeffreys"
+    title = "Jeffreys penalised likelihood"
+
+    def __post_init__(self) -> None:
+        need_positive("power", self.power)
+
+    def refuse(self, loss: Loss, constant: int | None) -> None:
+        need_likelihood(self, loss)
+
+    def has_objective(self, loss: Loss) -> bool:
+        return True
+
+    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
+        leverage = weighted(loss.expected_curvature_at(point) * quadratic_forms(block.X, matrix), block)
+        return np.dot(leverage * (point.dlog_reverse_hazard + point.dlog_hazard), block.X)
+
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+        sums.gradient -= self.power * total
+        sums.value -= self.power * factor.log_determinant
+
+
+def mean_shift(loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
+    """What mean bias reduction adds to the score factor of each row."""
+    if loss.is_likelihood:
+        return weighted(0.5 * loss.expected_curvature_at(point) * point.dlogpdf * quadratic, block)
+    return weighted(0.5 * point.dpdf * quadratic, block)

@@ -459,6 +459,8 @@ class BinaryGLM(GLM):
 
     def fit_constrained(self, constraints, start_params=None, **fit_kwds):
         """Estimate under linear constraints; see statsmodels."""
+        if self.shape is not None:
+            raise InvalidOptionError("a constrained fit needs a fixed shape: give xi as a number.")
         with warnings.catch_warnings():  # statsmodels fits a model of its own, with row numbers of its own
             warnings.simplefilter("ignore", SupportWarning)
             fit_kwds = {"cov_type": self.sampling.default_covariance} | fit_kwds

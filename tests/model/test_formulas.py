@@ -8,6 +8,7 @@ import patsy
 import pytest
 import statsmodels.formula
 from numpy.testing import assert_allclose, assert_array_equal
+from study import reads_formulaic
 
 from gevglm import BinaryGLM, fit
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
@@ -427,11 +428,20 @@ def test_a_variable_does_not_stand_in_for_a_missing_column(engine):
     assert not x.any()
 
 
+@reads_formulaic
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_engine_of_statsmodels_stays_as_it_was(engine):
     before = statsmodels.formula.options.formula_engine
     fit("y ~ x * g", DATA, formula_engine=engine).wald_test_terms(scalar=True)
     assert statsmodels.formula.options.formula_engine == before
+
+
+def test_terms_of_formulaic_before_statsmodels_15(monkeypatch):
+    monkeypatch.delattr(statsmodels.formula, "options", raising=False)
+    results = fit("y ~ x * g", DATA, formula_engine="formulaic")
+    for test in (results.wald_test_terms, lambda: results.t_test_pairwise("g")):
+        with pytest.raises(InvalidOptionError, match=r"statsmodels 0\.15 .*formula_engine='patsy'"):
+            test()
 
 
 # -- new data that differ in kind ----------------------------------------------------------
@@ -611,6 +621,7 @@ def test_functions_of_the_other_package_remember_too(name, engine):
         assert_allclose(recipe.matrix(DATA[4:6]), expected[4:6], rtol=1e-12, atol=1e-13)
 
 
+@reads_formulaic
 def test_terms_have_the_same_names_and_tests():
     right = "g * x + flag + C(h, Sum) + scale(z)"
     one, other = (fit(f"y ~ {right}", DATA, formula_engine=engine) for engine in ENGINES)

@@ -394,7 +394,9 @@ def test_separation_is_not_silent(formula, data, link):
 
 
 def test_separation_names_the_column():
-    with pytest.warns(SeparationWarning, match=r"quasi-completely separated .* estimates of q are infinite.*bias='firth'"):
+    with pytest.warns(
+        SeparationWarning, match=r"quasi-completely separated .* estimates of q are infinite.*bias='firth'"
+    ):
         results = fit("y ~ x + q", QUASI)
     assert not results.converged
     assert results.separation.infinite == ["q"]

@@ -5,6 +5,7 @@ from gevglm._version import __version__
 from gevglm.api import fit
 from gevglm.comparison import compare, fit_links
 from gevglm.model import BinaryGLM
+from gevglm.path import penalty_path
 from gevglm.results import BinaryGLMResults, load
 from gevglm.separation import Separation, detect_separation
 
@@ -24,5 +25,6 @@ __all__ = [
     "links",
     "load",
     "losses",
+    "penalty_path",
     "sampling",
 ]

@@ -170,6 +170,40 @@ def plot_search(search: Search, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def plot_path(frame: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Draw coefficients against a penalty.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row a penalty, one column a coefficient.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = ax or new_axes()
+    for i, name in enumerate(frame.columns):
+        ax.plot(
+            frame.index,
+            frame[name],
+            color=COLORS[i % len(COLORS)],
+            linestyle=("-", "--", ":")[i // len(COLORS) % 3],
+            label=name,
+        )
+    ax.axhline(0.0, color="0.5", linewidth=0.8)
+    if 0.0 in frame.index:
+        ax.set_xscale("symlog", linthresh=float(min(frame.index[frame.index > 0], default=1.0)))
+    else:
+        ax.set_xscale("log")
+    ax.set_xlabel("alpha")
+    ax.set_ylabel("coefficient")
+    ax.legend(frameon=False, fontsize=8)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
 def plot_links(reference: NDArray, name: str, others: dict[str, NDArray], *, ax: Axes | None = None) -> Axes:
     """Draw the fitted probabilities of models against those of a reference model, on logit axes.
 

@@ -16,6 +16,7 @@ from gevglm.exceptions import (
     InvalidDataError,
     InvalidOptionError,
     NotDefinedForLoss,
+    SeparationWarning,
     SupportWarning,
     WeakShapeWarning,
 )
@@ -238,3 +239,17 @@ def test_words_that_do_not_go_together_are_refused(rare):
         gevglm.fit("y ~ x1", rare, xi="ml", cov_type="HC3")
     with pytest.raises(InvalidOptionError, match="fit with xi='ml'"):
         gevglm.fit("y ~ x1", rare, xi=0.3).xi_conf_int()
+
+
+@pytest.mark.parametrize("options", [{}, {"link": "gev", "loss": "log"}])
+def test_separated_data_do_not_determine_a_shape(options):
+    x = np.linspace(-1, 1, 60)
+    with pytest.warns((WeakShapeWarning, SeparationWarning, SupportWarning)) as caught:
+        res = gevglm.fit("y ~ x", pd.DataFrame({"x": x, "y": (x > 0).astype(int)}), xi="ml", **options)
+    assert {WeakShapeWarning, SeparationWarning} <= {warning.category for warning in caught}
+    assert not res.converged
+
+
+def test_constrained_fits_need_a_fixed_shape(rare):
+    with pytest.raises(InvalidOptionError, match="fixed shape"):
+        gevglm.BinaryGLM.from_formula("y ~ x1 + x2", rare, xi="ml").fit_constrained("x1 = 0")

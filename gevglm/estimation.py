@@ -37,7 +37,7 @@ THINNEST = 16  # the part is never less than one block in this many
 SHIFTS = 60
 EVENTS_FOR_ROUGH_START = 5  # events a column from which the plain fit is a start for the adjusted one
 ROUGH_STEPS = 6
-LAGGED_ROWS = 5_000  # rows from which a saved pass is worth an inexact step
+MANY_ROWS = 5_000
 
 
 class Penalty(Protocol):
@@ -90,18 +90,6 @@ class Adjustment(Protocol):
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         """Change gradient and value in place; `factor` is that of the information."""
-
-
-class AdjustedSums(LossSums):
-    """The sums of a loss and of an adjustment with a given matrix, in one pass."""
-
-    def __init__(self, loss: Loss, params: NDArray, adjustment: Adjustment, matrix: NDArray, value: bool):
-        super().__init__(loss, params, expected=True, value=value)
-        self.adjustment = adjustment
-        self.matrix = matrix
-
-    def extra(self, block: Block, point: Point) -> NDArray:
-        return self.adjustment.shift(self.loss, block, point, self.matrix)
 
 
 @dataclass(frozen=True)
@@ -311,17 +299,14 @@ def _root(
 ) -> Estimate:
     """The root of an adjusted score, by Fisher scoring."""
     engine, loss = task.engine, task.loss
-    rarer, rough = min(events, weight - events), None
+    rarer = min(events, weight - events)
     if start is None and loss.convex and rarer >= EVENTS_FOR_ROUGH_START * engine.n_cols:
         rough = replace(task, tol=1e-2, maxiter=ROUGH_STEPS).minimise(task.start_from_part(null_start, weight, events))
         start = rough.params if rough.converged else None
     start = null_start if start is None else np.asarray(start, dtype=float)
     if np.isfinite(loss.link.support).any():
         start = _feasible(task, start, null_start, constant, names)
-    large = engine.n_rows > LAGGED_ROWS and loss.is_likelihood
-    if large:
-        start = _lagged_root(task, adjustment, start, rough)
-    result = _first_root(task, adjustment, start, large)
+    result = _first_root(task, adjustment, start)
     if not np.isfinite(result.decrement):
         _refuse_nonfinite_columns(engine, names)
     information = result.sums.hessian
@@ -344,16 +329,7 @@ def _root(
     )
 
 
-def _lagged_root(task: _Task, adjustment: Adjustment, start: NDArray, rough: SolverResult | None) -> NDArray:
-    """Return nearly the root, by one pass a step: its fixed point is the root, although the matrix is a step behind."""
-    first = Cholesky(rough.sums.hessian).inverse() if rough is not None and rough.converged else None
-    evaluate = task.adjusted(adjustment, value=False, lagged=True, first=first)
-    options = {"tol": task.tol, "scale": max(1.0, task.scale), "maxiter": task.maxiter, "extrapolate": True}
-    found = newton(evaluate, start, search=bounded_search, **options)
-    return found.params if found.converged else start
-
-
-def _first_root(task: _Task, adjustment: Adjustment, start: NDArray, large: bool) -> SolverResult:
+def _first_root(task: _Task, adjustment: Adjustment, start: NDArray) -> SolverResult:
     """Return the first root that Fisher scoring finds, from `start` or, helped by Powell's method, from elsewhere.
 
     The size of an adjusted score has minima that are no roots; the root often lies further out in the same direction.
@@ -361,7 +337,8 @@ def _first_root(task: _Task, adjustment: Adjustment, start: NDArray, large: bool
     falling = adjustment.has_objective(task.loss)
     searches = [value_search] if falling else [bounded_search, residual_search]
     attempts = [(search, factor) for factor in (None, 1.0, 2.0) for search in searches]
-    if large and falling:
+    large = task.engine.n_rows > MANY_ROWS
+    if large and falling:  # values cost more than they are worth where the start is good
         attempts.insert(0, (bounded_search, None))
     scale = max(1.0, task.scale)
     # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
@@ -450,14 +427,10 @@ def objective(
     *,
     penalty: Penalty | None = None,
     adjustment: Adjustment | None = None,
-    lagged: bool = False,
 ) -> Evaluate:
-    """Return what :func:`estimate` minimises: value, gradient and second derivative as a function of the coefficients.
-
-    A `lagged` gradient of an adjusted score is right once the coefficients no longer move, and costs one pass instead of two.
-    """
+    """Return what :func:`estimate` minimises: value, gradient and second derivative as a function of the coefficients."""
     task = _Task(engine, loss, penalty, 1e-8, 1.0, 100)
-    return task.evaluator(value=True) if adjustment is None else task.adjusted(adjustment, value=True, lagged=lagged)
+    return task.evaluator(value=True) if adjustment is None else task.adjusted(adjustment, value=True)
 
 
 @dataclass
@@ -480,31 +453,20 @@ class _Task:
 
         return evaluate
 
-    def adjusted(
-        self, adjustment: Adjustment, *, value: bool, lagged: bool = False, first: NDArray | None = None
-    ) -> Evaluate:
-        """Return the adjusted sums; lagged, rows are measured by the matrix of the point before, which saves a pass."""
+    def adjusted(self, adjustment: Adjustment, *, value: bool) -> Evaluate:
+        """Return the adjusted sums: one pass for the information, one for the leverages by its inverse."""
         engine, loss = self.engine, self.loss
         plain = self.evaluator(expected=True, value=value)
-        last: list[NDArray] = [] if first is None else [first]
 
         def evaluate(params: NDArray) -> NewtonSums:
-            self.passes += 1
-            if last:
-                matrix = last.pop()
-                sums = engine.reduce(AdjustedSums(loss, params, adjustment, matrix, value))
-                factor, total = Cholesky(sums.hessian), sums.extra
-            else:
-                sums = plain(params)
-                factor = Cholesky(sums.hessian)
-                if factor.positive:
-                    matrix = adjustment.matrix(engine, loss, params, factor.inverse())
-                    total = engine.reduce(ArraySum(partial(self._shift, adjustment, params, matrix)))
+            sums = plain(params)
+            factor = Cholesky(sums.hessian)
             sums.feasible &= factor.positive
             if sums.feasible:
+                self.passes += 1
+                matrix = adjustment.matrix(engine, loss, params, factor.inverse())
+                total = engine.reduce(ArraySum(partial(self._shift, adjustment, params, matrix)))
                 adjustment.apply(loss, sums, total, matrix, factor)
-                if lagged:
-                    last.append(factor.inverse())
             return sums
 
         return evaluate

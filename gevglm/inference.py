@@ -138,12 +138,9 @@ class LikelihoodInference:
     def _likelihood(self, what: str) -> PenalisedLikelihood:
         problem, method = self._likelihood_problem(what)
         if method is None:
-            evaluate = objective(problem.engine, problem.loss)
-            return PenalisedLikelihood.at(evaluate, evaluate, self._params)
+            return PenalisedLikelihood.at(objective(problem.engine, problem.loss), self._params)
         estimated = method.estimate(problem).params if isinstance(self.bias, Flic) else self._params
-        evaluate, params = method.penalised_likelihood(problem, estimated)
-        quick, _ = method.penalised_likelihood(problem, estimated, lagged=True)
-        return PenalisedLikelihood.at(evaluate, quick, params)
+        return PenalisedLikelihood.at(*method.penalised_likelihood(problem, estimated))
 
     def _likelihood_problem(self, what: str) -> tuple[Problem, BiasReduction | None]:
         """Return what the likelihood is maximised over, and the method whose likelihood it is; refuse where there is none."""

@@ -33,8 +33,6 @@ class PenalisedLikelihood:
     ----------
     evaluate : callable
         From coefficients to value, gradient and second derivative (or information) of the negative log-likelihood.
-    quick : callable
-        The same with a gradient that may lag a step behind; see :func:`gevglm.estimation.objective`.
     params : ndarray of shape (k,)
         The estimates.
     sums : NewtonSums
@@ -44,17 +42,16 @@ class PenalisedLikelihood:
     """
 
     evaluate: Evaluate
-    quick: Evaluate
     params: NDArray
     sums: NewtonSums
     covariance: NDArray
 
     @classmethod
-    def at(cls, evaluate: Evaluate, quick: Evaluate, params: NDArray) -> PenalisedLikelihood:
+    def at(cls, evaluate: Evaluate, params: NDArray) -> PenalisedLikelihood:
         """Look at a likelihood at its maximum."""
         with one_blas_thread():
             sums = evaluate(params)
-            return cls(evaluate, quick, params, sums, Cholesky(sums.hessian).inverse())
+            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse())
 
     def interval(self, column: int, alpha: float) -> tuple[float, float]:
         """Return the profile interval of a coefficient, infinite where the ratio never reaches the quantile."""
@@ -77,7 +74,7 @@ class PenalisedLikelihood:
         free = np.delete(np.arange(len(self.params)), j)
         point = self.params + sign * target * self.covariance[:, j] / error
         for _ in range(JOINT_STEPS):
-            sums = self.quick(point)
+            sums = self.evaluate(point)
             factor = Cholesky(sums.hessian[np.ix_(free, free)])
             if not (sums.feasible and np.isfinite(sums.value) and (factor.positive or not len(free))):
                 return None

@@ -27,15 +27,12 @@ class NewtonSums:
         The loss itself, if it was asked for, else 0.
     feasible : bool
         Whether the loss is finite at every row.
-    extra : ndarray or float
-        Whatever else a reducer sums.
     """
 
     gradient: NDArray
     hessian: NDArray
     value: float = 0.0
     feasible: bool = True
-    extra: NDArray | float = 0.0
 
 
 class LossSums(Reducer[NewtonSums]):
@@ -78,20 +75,14 @@ class LossSums(Reducer[NewtonSums]):
                 slope = np.where(used, slope * weight, 0.0)
                 curvature = np.where(used, curvature * weight, 0.0)
                 value = None if value is None else np.where(used, value * weight, 0.0)
-            extra = self.extra(block, point)
         total = 0.0 if value is None else float(value.sum())
-        return NewtonSums(np.dot(slope, block.X), weighted_gram(block.X, curvature), total, feasible, extra)
-
-    def extra(self, block: Block, point: Point) -> NDArray | float:
-        """Return what a subclass sums besides."""
-        return 0.0
+        return NewtonSums(np.dot(slope, block.X), weighted_gram(block.X, curvature), total, feasible)
 
     def combine(self, total: NewtonSums, part: NewtonSums) -> NewtonSums:
         total.gradient += part.gradient
         total.hessian += part.hessian
         total.value += part.value
         total.feasible &= part.feasible
-        total.extra = total.extra + part.extra
         return total
 
 

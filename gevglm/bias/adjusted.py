@@ -37,8 +37,8 @@ class Adjusted(BiasReduction):
     def maximises_likelihood(self, loss: Loss) -> bool:
         return loss.is_likelihood and self.has_objective(loss)
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray, lagged: bool = False) -> tuple[Evaluate, NDArray]:
-        return objective(problem.engine, problem.loss, adjustment=self, lagged=lagged), params
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray]:
+        return objective(problem.engine, problem.loss, adjustment=self), params
 
     def has_objective(self, loss: Loss) -> bool:
         return False

@@ -63,7 +63,7 @@ class BiasReduction(ABC):
         """Whether the estimates maximise a (penalised) likelihood."""
         return False
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray, lagged: bool = False) -> tuple[Evaluate, NDArray]:
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray]:
         """Return what the estimates minimise, and the minimiser.
 
         Parameters
@@ -71,8 +71,6 @@ class BiasReduction(ABC):
         problem : Problem
         params : ndarray of shape (k,)
             The estimates.
-        lagged : bool
-            Whether gradients may be a step behind; see :func:`gevglm.estimation.objective`.
         """
         raise NotImplementedError
 

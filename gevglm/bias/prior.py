@@ -47,7 +47,7 @@ class LogF(BiasReduction):
     def maximises_likelihood(self, loss: Loss) -> bool:
         return loss.is_likelihood
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray, lagged: bool = False) -> tuple[Evaluate, NDArray]:
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray]:
         return objective(problem.engine, problem.loss, penalty=self._penalty(problem)), params
 
     def _penalty(self, problem: Problem) -> Penalty:

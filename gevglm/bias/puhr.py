@@ -80,7 +80,7 @@ class Flac(BiasReduction):
     def maximises_likelihood(self, loss: Loss) -> bool:
         return True
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray, lagged: bool = False) -> tuple[Evaluate, NDArray]:
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray]:
         augmented = self._augmented(problem, MeanReduction().estimate(problem))
         return objective(augmented.engine, augmented.loss), augmented.estimate().params
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 CLOSEST = 1e-10  # to 0 and 1 that a prediction by a refit comes, so that its log-odds are finite
 RESAMPLING = (None, "bootstrap", "cv")
 CALIBRATORS = {
-    "platt": checks.Platt,
-    "asymmetric_laplace": checks.AsymmetricLaplace,
-    "piecewise": checks.PiecewiseLogistic,
-    "isotonic": checks.Isotonic,
-    "beta": checks.Beta,
+    "platt": "Platt",
+    "asymmetric_laplace": "AsymmetricLaplace",
+    "piecewise": "PiecewiseLogistic",
+    "isotonic": "Isotonic",
+    "beta": "Beta",
 }
 
 
@@ -120,7 +120,7 @@ class CalibrationChecks:
         if isinstance(method, str):
             if method not in CALIBRATORS:
                 raise unknown_option("method", method, CALIBRATORS)
-            calibrator = CALIBRATORS[method]()
+            calibrator = getattr(checks, CALIBRATORS[method])()
         y = self.model.endog if data is None else self._outcomes(data, endog)
         weights = self.model._counts if data is None else None
         unfitted = Recalibrated(self, calibrator)

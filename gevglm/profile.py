@@ -21,6 +21,7 @@ from gevglm.solver import Evaluate, newton, value_search
 
 JOINT_STEPS = 12
 LONGEST_STEP = 2.0  # of a coefficient, in standard errors
+ROUGH = 1e-5  # distance from a constrained minimum, in standard errors, whose square the value does not see
 STEPS = 40
 FARTHEST = 200.0  # in standard errors: beyond, a limit is reported as infinite
 
@@ -116,14 +117,15 @@ class ProfileCurve:
     def ratio(self, values: NDArray) -> float:
         """Return the likelihood-ratio statistic at given values; infinite where no minimum is found."""
         point = self._predicted(values)
-        if len(self.free):
-            found = newton(self._constrained(values), point[self.free], search=value_search, tol=1e-7, extrapolate=True)
-            if not (found.converged or found.decrement < 1e-12):
-                return np.inf
-            point[self.free] = found.params
-        sums = self.likelihood.evaluate(point)
-        self._last = (point, sums)
-        return max(2.0 * (sums.value - self.likelihood.sums.value), 0.0)
+        if not len(self.free):
+            sums = self.likelihood.evaluate(point)
+            self._last = (point, sums)
+            return max(2.0 * (sums.value - self.likelihood.sums.value), 0.0)
+        found = newton(self._constrained(values), point[self.free], search=value_search, tol=ROUGH, extrapolate=True)
+        if not (found.converged or found.decrement < ROUGH**2):
+            return np.inf
+        # the last step, not evaluated, lowers the value by half its decrement
+        return max(2.0 * (found.sums.value - self.likelihood.sums.value) - found.decrement, 0.0)
 
     def root(self, value: float) -> float:
         """Return the signed root z at a value of a single coefficient."""
@@ -144,6 +146,7 @@ class ProfileCurve:
             full = np.empty(len(self.likelihood.params))
             full[self.free], full[self.columns] = free_params, values
             sums = self.likelihood.evaluate(full)
+            self._last = (full, sums)
             hessian = sums.hessian[np.ix_(self.free, self.free)]
             return NewtonSums(sums.gradient[self.free], hessian, sums.value, sums.feasible)
 

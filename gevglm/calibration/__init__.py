@@ -1,42 +1,67 @@
 """Checking and repairing predicted probabilities, from any model."""
 
-from gevglm.calibration.belt import calibration_belt
-from gevglm.calibration.calibrators import Beta, Calibrator, Isotonic, Platt
-from gevglm.calibration.corp import reliability
-from gevglm.calibration.correction import (
-    loss_corrected,
-    loss_corrected_multiclass,
-    optimal_score,
-    prior_corrected,
-    shift_odds,
-    undersampling_corrected,
-)
-from gevglm.calibration.cox import cox_calibration
-from gevglm.calibration.laplace import AsymmetricLaplace
-from gevglm.calibration.losscurve import loss_calibration_curve, loss_calibration_test
-from gevglm.calibration.metrics import (
-    auc,
-    auc_interval,
-    average_precision,
-    brier_decomposition,
-    brier_score,
-    calibration_loss,
-    expected_calibration_error,
-    log_loss,
-    scaled_brier_score,
-)
-from gevglm.calibration.piecewise import PiecewiseLogistic
-from gevglm.calibration.plots import (
-    empirical_log_odds,
-    plot_belt,
-    plot_calibrators,
-    plot_loss_calibration,
-    plot_reliability,
-)
-from gevglm.calibration.resampling import bootstrap_optimism, cross_validated
-from gevglm.calibration.smooth import integrated_calibration
-from gevglm.calibration.tests import hosmer_lemeshow, pregibon, spiegelhalter, stukel
-from gevglm.calibration.validation import assess
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# loaded when first asked for: most fits need none of it
+_MODULES = {
+    "belt": ("calibration_belt",),
+    "calibrators": (
+        "Beta",
+        "Calibrator",
+        "Isotonic",
+        "Platt",
+    ),
+    "corp": ("reliability",),
+    "correction": (
+        "loss_corrected",
+        "loss_corrected_multiclass",
+        "optimal_score",
+        "prior_corrected",
+        "shift_odds",
+        "undersampling_corrected",
+    ),
+    "cox": ("cox_calibration",),
+    "laplace": ("AsymmetricLaplace",),
+    "losscurve": (
+        "loss_calibration_curve",
+        "loss_calibration_test",
+    ),
+    "metrics": (
+        "auc",
+        "auc_interval",
+        "average_precision",
+        "brier_decomposition",
+        "brier_score",
+        "calibration_loss",
+        "expected_calibration_error",
+        "log_loss",
+        "scaled_brier_score",
+    ),
+    "piecewise": ("PiecewiseLogistic",),
+    "plots": (
+        "empirical_log_odds",
+        "plot_belt",
+        "plot_calibrators",
+        "plot_loss_calibration",
+        "plot_reliability",
+    ),
+    "resampling": (
+        "bootstrap_optimism",
+        "cross_validated",
+    ),
+    "smooth": ("integrated_calibration",),
+    "tests": (
+        "hosmer_lemeshow",
+        "pregibon",
+        "spiegelhalter",
+        "stukel",
+    ),
+    "validation": ("assess",),
+}
+_HOME = {name: module for module, names in _MODULES.items() for name in names}
 
 __all__ = [
     "AsymmetricLaplace",
@@ -79,3 +104,13 @@ __all__ = [
     "stukel",
     "undersampling_corrected",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import logit
 from scipy.stats import norm
 
-from gevglm.calibration.metrics import brier_score, log_loss
+from gevglm.calibration.metrics import brier_score
 from gevglm.engine import MemoryEngine
 from gevglm.estimation import estimate
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError
@@ -166,8 +166,9 @@ def _row(res: BinaryGLMResults, first: BinaryGLMResults, folds: list) -> dict[st
     model, y = res.model, res.model.endog
     weights = model.iweights * model.n_trials
     maximises = res.has_likelihood and res.bias is None and not res.alpha
-    held_out = _held_out(res, folds)
-    tested = np.isfinite(held_out)
+    linear = _held_out(res, folds)
+    tested = np.isfinite(linear)
+    held_out = res.link.inverse(linear)
     statistic, pvalue = _vuong(res, first) if res is not first else (np.nan, np.nan)
     return {
         "link": type(res.link).__name__,
@@ -177,7 +178,7 @@ def _row(res: BinaryGLMResults, first: BinaryGLMResults, folds: list) -> dict[st
         "llf": res._scalars["bernoulli_llf"],
         "aic": res.aic if maximises else np.nan,
         "bic": res.bic if maximises else np.nan,
-        "cv_log_loss": _log_loss(y[tested], held_out[tested], weights[tested]),
+        "cv_log_loss": float(np.average(Log(res.link).value(y[tested], linear[tested]), weights=weights[tested])),
         "cv_brier": brier_score(y[tested], held_out[tested], weights[tested]),
         "cv_slope": _slope(y[tested], held_out[tested], weights[tested]),
         "vuong": statistic,
@@ -186,7 +187,7 @@ def _row(res: BinaryGLMResults, first: BinaryGLMResults, folds: list) -> dict[st
 
 
 def _held_out(res: BinaryGLMResults, folds: list) -> NDArray:
-    """Return the probability of each row by the fit without its fold; missing for rows that are in none."""
+    """Return the linear predictor of each row by the fit without its fold; missing for rows that are in none."""
     model = res.model
     engine = model.engine()
     linear = np.full(len(model.endog), np.nan)
@@ -194,13 +195,7 @@ def _held_out(res: BinaryGLMResults, folds: list) -> NDArray:
     for train, test in folds:
         found = res.refit(rows_where(engine, train))
         linear[test] = np.dot(model.exog[test], found.params) + offset[test]
-    return np.where(np.isnan(linear), np.nan, res.link.inverse(linear))
-
-
-def _log_loss(y: NDArray, p: NDArray, weights: NDArray) -> float:
-    if ((p <= 0) & (y > 0)).any() or ((p >= 1) & (y < 1)).any():
-        return np.inf
-    return log_loss(y, p, weights)
+    return linear
 
 
 def _slope(y: NDArray, p: NDArray, weights: NDArray) -> float:

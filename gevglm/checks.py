@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine import Block, Engine, Reducer
-from gevglm.estimation import THINNEST, Estimate, information_left
+from gevglm.estimation import Estimate
 from gevglm.exceptions import (
     ConvergenceWarning,
     FewEventsWarning,
@@ -22,6 +22,7 @@ from gevglm.exceptions import (
 from gevglm.links.base import BinaryLink
 from gevglm.reducers import ArraySum
 from gevglm.separation import Separation
+from gevglm.verdict import uninformed
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
@@ -119,13 +120,7 @@ def check_support(engine: Engine, link: BinaryLink, params: NDArray) -> Support:
 def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> Separation | None:
     """Look for separation by linear programming, if the fit shows its symptoms: no convergence, or vanished information."""
     rate = fitted.events / fitted.weight
-    suspect = not fitted.converged
-    if not suspect:
-        part = engine.thin(THINNEST)
-        share = part.n_rows / engine.n_rows
-        suspect = bool((information_left(part, model.loss, fitted.information * share, rate) < VANISHED).any())
-        if suspect and part.n_rows < engine.n_rows:
-            suspect = bool((information_left(engine, model.loss, fitted.information, rate) < VANISHED).any())
+    suspect = not fitted.converged or uninformed(engine, model.loss, fitted.information, rate, VANISHED)
     return model.separation() if suspect else None
 
 

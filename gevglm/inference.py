@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from gevglm.bias import BiasReduction, Flic, MeanReduction
+from gevglm.bias import BiasReduction
 from gevglm.estimation import Problem, objective
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, nearest, unknown_option
 from gevglm.profile import PenalisedLikelihood, Profile, profile, ratio_tests
@@ -139,8 +139,7 @@ class LikelihoodInference:
         problem, method = self._likelihood_problem(what)
         if method is None:
             return PenalisedLikelihood.at(objective(problem.engine, problem.loss), self._params)
-        estimated = method.estimate(problem).params if isinstance(self.bias, Flic) else self._params
-        return PenalisedLikelihood.at(*method.penalised_likelihood(problem, estimated))
+        return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params))
 
     def _likelihood_problem(self, what: str) -> tuple[Problem, BiasReduction | None]:
         """Return what the likelihood is maximised over, and the method whose likelihood it is; refuse where there is none."""
@@ -151,7 +150,7 @@ class LikelihoodInference:
         if self.alpha:
             raise InvalidOptionError(f"{what} is not defined for a penalised (ridge) fit; use Wald intervals.")
         problem = self.model.problem()
-        method = MeanReduction() if isinstance(self.bias, Flic) else self.bias
+        method = self.bias
         if method is not None and not method.maximises_likelihood(problem.loss):
             raise InvalidOptionError(
                 f"{what} needs a penalised likelihood, which bias={method.word!r} does not have with {self.loss!r}; "
@@ -160,8 +159,8 @@ class LikelihoodInference:
         return problem, method
 
     def _with_own_constant(self, rows: NDArray, columns: Any, wald: NDArray) -> NDArray:
-        """Give the constant of FLIC, which is not Firth's, its Wald inference."""
-        if isinstance(self.bias, Flic):
+        """Give a constant that was estimated apart its Wald inference."""
+        if self.bias is not None and self.bias.own_constant:
             rows, constant = rows.copy(), self.model.data.const_idx
             for i, j in enumerate(columns):
                 if j == constant:

@@ -20,7 +20,7 @@ from gevglm.checks import check_support, suspected_separation, warn_of_problems,
 from gevglm.covariance import Covariance, Fitted, covariance_of
 from gevglm.design import Design
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Estimate, Problem, Ridge
+from gevglm.estimation import Estimate, Problem
 from gevglm.exceptions import (
     ConvergenceWarning,
     InvalidDataError,
@@ -38,6 +38,7 @@ from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.risks import RiskModel
 from gevglm.separation import Separation, find_directions
 from gevglm.shaped import fit_with_shape, loss_at
+from gevglm.task import Ridge
 from gevglm.words import check_iteration, resolve_bias, resolve_loss, resolve_penalty, resolve_shape
 
 PREDICTIONS = ("mean", "linear", "var_unscaled", "fitted")

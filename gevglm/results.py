@@ -20,7 +20,7 @@ from gevglm.calibrated import CalibrationChecks
 from gevglm.covariance import Covariance, covariance_of
 from gevglm.effects import Margins
 from gevglm.engine import Engine
-from gevglm.estimation import Estimate, Ridge
+from gevglm.estimation import Estimate
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.fitstats import FitStatistics
 from gevglm.formulas import using_engine
@@ -33,6 +33,7 @@ from gevglm.scoretest import score_test
 from gevglm.separation import Separation
 from gevglm.shaped import ShapeInference, refit
 from gevglm.summary import summary_of
+from gevglm.task import Ridge
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM

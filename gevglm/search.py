@@ -15,15 +15,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.engine.base import Block, Engine, MappedEngine
-from gevglm.estimation import Penalty, Problem
+from gevglm.estimation import Problem
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 from gevglm.linalg import one_blas_thread
-from gevglm.links.base import Point
+from gevglm.links.base import BinaryLink, Point
 from gevglm.losses import Log
+from gevglm.progress import shown
 from gevglm.reducers import ArraySum
 from gevglm.shape import PAPER_GRID, ROUGH, LossOf, ShapePath
+from gevglm.task import Penalty
 
-CRITERIA: dict[str, Callable[[NDArray, Point, LossOf], NDArray]] = {
+CRITERIA: dict[str, Callable[[NDArray, Point, BinaryLink], NDArray]] = {
     "log_loss": lambda y, point, link: Log(link).value_at(y, point),
     "brier": lambda y, point, link: y * point.sf**2 + (1.0 - y) * point.cdf**2,
 }
@@ -109,7 +111,8 @@ def search(
     order = [*range(middle, len(grid)), *range(middle - 1, -1, -1)]
     weights = [_weight(problem.engine, test) for _, test in folds]
     with one_blas_thread():
-        for f, alpha in _shown([(f, alpha) for f in range(len(folds)) for alpha in alphas], progress):
+        paths_to_follow = [(f, alpha) for f in range(len(folds)) for alpha in alphas]
+        for f, alpha in shown(paths_to_follow, len(paths_to_follow), progress):
             train = replace(problem, engine=rows_where(problem.engine, folds[f][0]), start=None)
             path = paths[alpha, f] = ShapePath(train, loss_of, penalty_of(alpha))
             for i in order:
@@ -206,8 +209,7 @@ def _score(engine: Engine, path: ShapePath, xi: float, test: NDArray, criterion:
 
     def total(block: Block) -> NDArray:
         value = CRITERIA[criterion](block.y, link.at(block.linear_predictor(params)), link)
-        weight = np.ones_like(value) if block.weight is None else block.weight
-        return np.array([np.where(weight > 0, weight * value, 0.0).sum(), weight.sum()])
+        return np.array([block.weighted(value).sum(), block.weighted(np.ones_like(value)).sum()])
 
     value, weight = rows_where(engine, test).reduce(ArraySum(total))
     return float(value / weight) if np.isfinite(value) else np.inf
@@ -215,7 +217,7 @@ def _score(engine: Engine, path: ShapePath, xi: float, test: NDArray, criterion:
 
 def _weight(engine: Engine, mask: NDArray) -> float:
     def weight(block: Block) -> NDArray:
-        return len(block.y) if block.weight is None else block.weight.sum()
+        return block.weighted(np.ones_like(block.y)).sum()
 
     return float(rows_where(engine, mask).reduce(ArraySum(weight)))
 
@@ -235,13 +237,3 @@ def _table(scores: dict[tuple[float, float], list[float]], weights: list[float])
         rows.append((xi, alpha, mean, error))
     table = pd.DataFrame(rows, columns=["xi", "alpha", "score", "se"])
     return table.sort_values(["alpha", "xi"], ignore_index=True)
-
-
-def _shown(items: list, progress: bool) -> Iterable:
-    if not progress:
-        return items
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return items
-    return tqdm(items, desc="search", unit="path")

@@ -29,13 +29,14 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
-from gevglm.covariance import HAC, HC, Cluster, Covariance, Fitted, Nonrobust
+from gevglm.covariance import HC, Covariance, Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine, MappedEngine
-from gevglm.estimation import Estimate, Penalty, Problem
+from gevglm.estimation import Estimate, Problem
 from gevglm.exceptions import GevglmError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
 from gevglm.linalg import one_blas_thread
 from gevglm.losses import Canonical, Log, Loss
 from gevglm.reducers import ArraySum, LossSums
+from gevglm.task import Penalty
 
 PAPER_GRID = (*(round(-1.0 + 0.1 * j, 1) for j in range(26)), -0.2567)  # of Agarwal et al. (2014)
 ROUGH = 1e-3  # tolerance of the fits on the grid
@@ -242,8 +243,7 @@ def log_loss_sum(engine: Engine, log: Log, params: NDArray) -> float:
 
     def total(block: Block) -> NDArray:
         value = log.value_at(block.y, log.link.at(block.linear_predictor(params)))
-        weight = block.weight
-        return value.sum() if weight is None else np.where(weight > 0, value * weight, 0.0).sum()
+        return block.weighted(value).sum()
 
     value = float(engine.reduce(ArraySum(total)))
     return value if np.isfinite(value) else np.inf
@@ -256,7 +256,7 @@ def path_direction(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
 
     def shift(block: Block) -> NDArray:
         point = loss.link.at(block.linear_predictor(params))
-        return np.dot(_weighted(point.dcdf_dxi, block), block.X)
+        return np.dot(block.weighted(point.dcdf_dxi), block.X)
 
     hessian = engine.reduce(LossSums(loss, params, expected=True)).hessian
     return -np.linalg.solve(hessian, engine.reduce(ArraySum(shift)))
@@ -268,7 +268,7 @@ def shape_score(engine: Engine, loss: Loss, params: NDArray, direction: NDArray 
 
     def score(block: Block) -> NDArray:
         point = loss.link.at(block.linear_predictor(params))
-        return _weighted(_shape_factor(block, point, direction) * (block.y - point.cdf), block).sum()
+        return block.weighted(_shape_factor(block, point, direction) * (block.y - point.cdf)).sum()
 
     return float(engine.reduce(ArraySum(score)))
 
@@ -290,7 +290,6 @@ def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Co
         raise InvalidOptionError(
             f"{covariance.name} is not defined when xi is estimated (which leverage?); use HC0, HC1 or cluster."
         )
-    assert isinstance(covariance, (Nonrobust, HC, Cluster, HAC))
     with one_blas_thread():
         if loss.is_likelihood and isinstance(covariance, Nonrobust):
             return np.linalg.inv(observed_information(engine, loss, params))
@@ -333,7 +332,7 @@ def _expected_derivative(engine: Engine, loss: Loss, params: NDArray, direction:
         factor = point.pdf / (point.cdf * point.sf) if loss.is_likelihood else np.ones_like(point.v)
         left = np.column_stack([_finite(factor)[:, None] * block.X, _shape_factor(block, point, direction)])
         right = np.column_stack([point.pdf[:, None] * block.X, point.dcdf_dxi])
-        return np.dot((_weighted(np.ones_like(point.v), block)[:, None] * left).T, right)
+        return np.dot((block.weighted(np.ones_like(point.v))[:, None] * left).T, right)
 
     return engine.reduce(ArraySum(derivative))
 
@@ -346,11 +345,6 @@ def _shape_factor(block: Block, point, direction: NDArray) -> NDArray:
 def _finite(values: NDArray) -> NDArray:
     """Set the factors of rows outside the support, where nothing changes, to zero."""
     return np.where(np.isfinite(values), values, 0.0)
-
-
-def _weighted(values: NDArray, block: Block) -> NDArray:
-    weight = block.weight
-    return values if weight is None else np.where(weight > 0, values * weight, 0.0)
 
 
 def wald_interval(xi: float, error: float, alpha: float) -> tuple[float, float]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from gevglm import links, losses
 from gevglm.bias import ALIASES, METHODS, BiasReduction
-from gevglm.estimation import Penalty, Ridge
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
 from gevglm.links.base import BinaryLink
+from gevglm.task import Penalty, Ridge
 
 SHAPED = {"gev": links.GEV, "gevc": links.GEVc}
 FIXED = {

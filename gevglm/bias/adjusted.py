@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.bias.base import BiasReduction, need_likelihood, need_positive, weighted
+from gevglm.bias.base import BiasReduction, need_likelihood, need_positive
 from gevglm.bias.prior import LogF
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine
@@ -94,7 +94,7 @@ class MedianReduction(Adjusted):
         quadratic = np.einsum("ij,ij->i", projected, block.X)
         # F' times the derivative of ln(mu (1 - mu)) is the reverse hazard minus the hazard
         skewness = (point.reverse_hazard - point.hazard) / 6.0 - 0.5 * point.dlogpdf
-        cubic = weighted(loss.expected_curvature_at(point) * skewness, block)
+        cubic = block.weighted(loss.expected_curvature_at(point) * skewness)
         mean = np.dot(mean_shift(loss, block, point, quadratic), block.X)
         return np.stack([mean, np.dot(cubic, projected**3)])
 
@@ -127,7 +127,7 @@ class Jeffreys(Adjusted):
         return True
 
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
-        leverage = weighted(loss.expected_curvature_at(point) * quadratic_forms(block.X, matrix), block)
+        leverage = block.weighted(loss.expected_curvature_at(point) * quadratic_forms(block.X, matrix))
         return np.dot(leverage * (point.dlog_reverse_hazard + point.dlog_hazard), block.X)
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
@@ -138,5 +138,5 @@ class Jeffreys(Adjusted):
 def mean_shift(loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
     """What mean bias reduction adds to the score factor of each row."""
     if loss.is_likelihood:
-        return weighted(0.5 * loss.expected_curvature_at(point) * point.dlogpdf * quadratic, block)
-    return weighted(0.5 * point.dpdf * quadratic, block)
+        return block.weighted(0.5 * loss.expected_curvature_at(point) * point.dlogpdf * quadratic)
+    return block.weighted(0.5 * point.dpdf * quadratic)

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance import Covariance, Fitted
-from gevglm.engine.base import Block
 from gevglm.estimation import Estimate, Problem
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 from gevglm.linalg import Cholesky
@@ -30,12 +29,15 @@ class BiasReduction(ABC):
         The word for it in :func:`gevglm.fit`.
     title : str
         What the summary calls it.
+    own_constant : bool
+        Whether the constant is estimated apart, so that inference from the likelihood is about the slopes only.
     rests_on_plain_fit : bool
         Whether it starts from the uncorrected estimate, so that it fails where that is infinite.
     """
 
     word: str
     title: str
+    own_constant: bool = False
     rests_on_plain_fit: bool = False
 
     @abstractmethod
@@ -87,12 +89,6 @@ def moved(problem: Problem, found: Estimate, params: NDArray) -> Estimate:
         observed=information,
         positive_definite=factor.positive,
     )
-
-
-def weighted(values: NDArray, block: Block) -> NDArray:
-    """Return values times the weights of their rows; zero for rows of weight zero, whatever their value."""
-    weight = block.weight
-    return values if weight is None else np.where(weight > 0, values * weight, 0.0)
 
 
 def need_positive(name: str, value: Any) -> None:

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from gevglm.bias.base import BiasReduction, need_positive
-from gevglm.estimation import Estimate, Penalty, Problem, objective
+from gevglm.estimation import Estimate, Problem, objective
 from gevglm.losses import Loss
 from gevglm.prevalence import Sampling
 from gevglm.reducers import NewtonSums
 from gevglm.solver import Evaluate
+from gevglm.task import Penalty
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.bias.adjusted import MeanReduction
-from gevglm.bias.base import BiasReduction, moved, need_constant, weighted
+from gevglm.bias.base import BiasReduction, moved, need_constant
 from gevglm.engine.base import Block, MappedEngine
 from gevglm.estimation import Estimate, Problem, objective
 from gevglm.exceptions import IncompatibleOptionsError
@@ -25,6 +25,7 @@ class Flic(BiasReduction):
     """
 
     word = "flic"
+    own_constant = True
     title = "Firth with intercept correction (FLIC)"
 
     def refuse(self, loss: Loss, constant: int | None) -> None:
@@ -43,6 +44,13 @@ class Flic(BiasReduction):
         alone = replace(problem, engine=MappedEngine(problem.engine, constant_only, 1), constant=0, start=None)
         slopes[problem.constant] = alone.estimate().params[0]
         return moved(problem, firth, slopes)
+
+    def maximises_likelihood(self, loss: Loss) -> bool:
+        return MeanReduction().maximises_likelihood(loss)
+
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray]:
+        firth = MeanReduction()
+        return firth.penalised_likelihood(problem, firth.estimate(problem).params)
 
 
 @dataclass(frozen=True)
@@ -91,7 +99,7 @@ class Flac(BiasReduction):
             rows = len(block.y)
             point = problem.loss.link.at(block.linear_predictor(firth.params))
             variance = problem.loss.expected_curvature_at(point)
-            leverage = weighted(variance * quadratic_forms(block.X, firth.inverse_information), block)
+            leverage = block.weighted(variance * quadratic_forms(block.X, firth.inverse_information))
             X = np.zeros((2 * rows, block.X.shape[1] + 1))
             X[:rows, :-1] = X[rows:, :-1] = block.X
             X[rows:, -1] = 1.0

@@ -19,6 +19,7 @@ from gevglm.calibration.metrics import auc, brier_score, expected_calibration_er
 from gevglm.calibration.report import summary_table
 from gevglm.calibration.smooth import integrated_calibration
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn
+from gevglm.progress import shown
 
 Fit = Callable[[Any, NDArray], Any]
 Item = TypeVar("Item")
@@ -142,7 +143,7 @@ def bootstrap_optimism(
             return error
 
     seeds = np.random.default_rng(rng).spawn(int(resamples))
-    answers = list(_bar(_mapped(resample, seeds, workers), int(resamples), progress))
+    answers = list(shown(_mapped(resample, seeds, workers), int(resamples), progress))
     good = [answer for answer in answers if not isinstance(answer, GevglmError)]
     errors = [answer for answer in answers if isinstance(answer, GevglmError)]
     if not good:
@@ -201,7 +202,7 @@ def cross_validated(
         return _predicted(fit(_taken(data, inside), y[inside]), _taken(data, outside))
 
     predicted = np.empty(len(y))
-    for k, values in enumerate(_bar(_mapped(held_out, range(folds), workers), folds, progress)):
+    for k, values in enumerate(shown(_mapped(held_out, range(folds), workers), folds, progress)):
         predicted[fold == k] = values
     return predicted
 
@@ -227,13 +228,3 @@ def _mapped(function: Callable[[Item], Any], items: Iterable[Item], workers: int
         return
     with ThreadPoolExecutor(workers) as pool:
         yield from pool.map(function, items)
-
-
-def _bar(answers: Iterator[Any], total: int, progress: bool) -> Iterable[Any]:
-    if not progress:
-        return answers
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        return answers
-    return tqdm(answers, total=total)

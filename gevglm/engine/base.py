@@ -53,6 +53,11 @@ class Block:
                 product = factor if product is None else product * factor
         return product
 
+    def weighted(self, values: NDArray) -> NDArray:
+        """Return values times the weights of their rows; zero for rows of weight zero, whatever their value."""
+        weight = self.weight
+        return values if weight is None else np.where(weight > 0, values * weight, 0.0)
+
     def linear_predictor(self, params: NDArray) -> NDArray:
         """Return X params + offset."""
         v = np.dot(self.X, params)

@@ -13,22 +13,20 @@ import keyword
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
-from types import ModuleType, SimpleNamespace
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import patsy
-import patsy.builtins
 from numpy.typing import NDArray
 from patsy.infix_parser import Operator
 from patsy.parse_formula import parse_formula
-from patsy.splines import BS
-from scipy.interpolate import BSpline
 
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 from gevglm.tables import suggestion
+from gevglm.transforms import WORDS, in_patsy
 
 ENGINES = ("formulaic", "patsy")
 _NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w|\s*=[^=])")
@@ -247,7 +245,7 @@ def _formulaic_design(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) 
 
 
 def _patsy_design(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[NDArray, Any]:
-    scope = {name: _in_patsy(value) for name, value in scope.items()}
+    scope = {name: in_patsy(value) for name, value in scope.items()}
     matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([scope]), NA_action=_NoMissingLevels("raise"))
     return matrix, matrix.design_info
 
@@ -305,94 +303,6 @@ def _as_before(column: pd.Series, dtype: Any) -> pd.Series:
     if is_boolean and not was_boolean and pd.api.types.is_numeric_dtype(dtype):
         return column.astype(int)
     return column
-
-
-# -- functions that formulas may use -----------------------------------------------------------
-
-
-class _Standardize:
-    """``standardize(x)``, as in patsy but not row by row: less the mean, over the standard deviation."""
-
-    def memorize_chunk(self, x: Any, center: bool = True, rescale: bool = True, ddof: int = 0) -> None:
-        x = np.asarray(x, dtype=float)
-        self.mean, self.deviation = x.mean(axis=0), x.std(axis=0, ddof=ddof)
-
-    def memorize_finish(self) -> None:
-        pass
-
-    def transform(self, x: Any, center: bool = True, rescale: bool = True, ddof: int = 0) -> Any:
-        x = x if isinstance(x, (pd.Series, pd.DataFrame)) else np.asarray(x)
-        return (x - self.mean if center else x) / (self.deviation if rescale else 1.0)
-
-
-class _BSplines(BS):
-    """``bs(x)`` of patsy, with the ways of formulaic to go beyond the data: "clip", "na", "zero" and "extend"."""
-
-    def memorize_chunk(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> None:
-        if extrapolation not in ("raise", "clip", "na", "zero", "extend"):
-            raise ValueError(f"extrapolation={extrapolation!r} is not one of raise, clip, na, zero, extend")
-        super().memorize_chunk(x, *args, **options)
-
-    def transform(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> Any:
-        low, high = self._all_knots[[0, -1]]
-        outside = np.asarray((x < low) | (x > high))
-        if extrapolation == "raise" and outside.any():
-            raise ValueError(
-                f"{outside.sum()} values are outside the {low:g} to {high:g} of the spline; "
-                "extrapolation='clip' or 'extend' allows them"
-            )
-        basis = np.array(super().transform(np.clip(x, low, high), *args, **options))
-        if extrapolation == "extend" and outside.any():
-            every = BSpline(self._all_knots, np.eye(len(self._all_knots) - self._degree - 1), self._degree)
-            basis[outside] = every(np.asarray(x)[outside])[:, -basis.shape[1] :]
-        elif extrapolation in ("na", "zero"):
-            basis[outside] = np.nan if extrapolation == "na" else 0.0
-        return basis
-
-
-def _in_patsy(value: Any) -> Any:
-    """Return a function of formulaic that remembers its first data as one that does so in patsy; others as they are."""
-    if not getattr(value, "__is_stateful_transform__", False):
-        return value
-
-    class Memory:
-        def __init__(self):
-            self.state: dict[str, Any] = {}
-
-        def memorize_chunk(self, *args, **options):
-            value(*args, _state=self.state, **options)
-
-        def memorize_finish(self):
-            pass
-
-        def transform(self, *args, **options):
-            result = value(*args, _state=self.state, **options)
-            return np.column_stack(list(result.values())) if isinstance(result, dict) else np.asarray(result)
-
-    return patsy.stateful_transform(Memory)
-
-
-WORDS: dict[str, Any] = {
-    **{name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__ if name not in ("I", "Q")},
-    **{name: getattr(np, name) for name in ("log", "log2", "log10", "exp", "exp2")},
-    "exp10": lambda x: 10.0**x,
-    "standardize": patsy.stateful_transform(_Standardize),
-    "scale": patsy.stateful_transform(_Standardize),
-    "bs": patsy.stateful_transform(_BSplines),
-    "cs": patsy.builtins.cr,
-    "contr": SimpleNamespace(
-        treatment=lambda base=None: patsy.Treatment(base),
-        SAS=lambda base=-1: patsy.Treatment(base),
-        sum=patsy.Sum,
-        helmert=patsy.Helmert,
-        poly=patsy.Poly,
-        diff=patsy.Diff,
-    ),
-}
-with suppress(ImportError):
-    from formulaic.transforms import lag, poly
-
-    WORDS |= {"lag": lag, "poly": poly}
 
 
 def evaluate_outcome(left: str, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[Any, str]:

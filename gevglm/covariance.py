@@ -13,18 +13,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.engine.base import Block, Engine, Reducer
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.grouping import Grouping
 from gevglm.linalg import one_blas_thread, quadratic_forms
 from gevglm.links.base import Point
 from gevglm.losses import Loss
-from gevglm.reducers import ArraySum, WeightedGram
+from gevglm.reducers import WeightedGram
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,8 @@ class Cluster(Covariance):
 
     Parameters
     ----------
-    groups : ndarray of shape (n,) or (n, 2)
-        Cluster of each row.
+    grouping : Grouping
+        Cluster of each row, in one way or in two.
     use_correction : bool
         Multiply by :math:`\frac{G}{G-1}\frac{n-1}{n-k}` (statsmodels' and Stata's default).
 
@@ -119,34 +120,52 @@ class Cluster(Covariance):
 
     name = "cluster"
 
-    def __init__(self, groups: NDArray, use_correction: bool = True):
-        columns = groups.reshape(len(groups), -1)
-        if columns.shape[1] > 2:
-            raise InvalidOptionError(f"groups has {columns.shape[1]} columns; clustering is one- or two-way.")
-        if pd.isna(columns).any():
-            raise InvalidDataError(f"groups are missing in {int(pd.isna(columns).any(axis=1).sum())} rows.")
-        codes = [pd.factorize(columns[:, j])[0] for j in range(columns.shape[1])]
-        self.codes = [(1.0, code) for code in codes]
-        if len(codes) == 2:
-            both = pd.factorize(codes[0].astype(np.int64) * (codes[1].max() + 1) + codes[1])[0]
-            self.codes.append((-1.0, both))
+    def __init__(self, grouping: Grouping, use_correction: bool = True):
+        self.grouping = grouping
         self.use_correction = use_correction
-        counts = " and ".join(f"{code.max() + 1} clusters" for code in codes)
-        self.description = f"Standard errors are robust to clustering ({counts})."
-        if min(code.max() for code in codes) < 1:
+        counts = [int(code.max()) + 1 for sign, code in grouping.ways if sign > 0]
+        self.description = (
+            f"Standard errors are robust to clustering ({' and '.join(f'{count} clusters' for count in counts)})."
+        )
+        if min(counts) < 2:
             raise InvalidDataError("all rows are in one cluster; cluster-robust errors need at least two.")
 
     def meat(self, fit: Fitted) -> NDArray:
         total = np.zeros_like(fit.bread)
-        for sign, code in self.codes:
+        engine = fit.engine.carrying(self.grouping)
+        for sign, code in self.grouping.ways:
             n_groups = int(code.max()) + 1
-            scores = fit.engine.reduce(_GroupScores(fit.loss, fit.params, code, n_groups))
+            groups = partial(_codes, self.grouping, code)
+            scores = engine.reduce(_GroupScores(fit.loss, fit.params, groups, n_groups))
             factor = 1.0
             if self.use_correction:
-                used = _groups_with_weight(fit.engine, code, n_groups)
+                used = _groups_with_weight(engine, groups, n_groups)
                 factor = used / (used - 1) * (fit.nobs - 1) / (fit.nobs - len(fit.params))
             total += sign * factor * (scores.T @ scores)
         return total
+
+
+class _GroupsSeen(Reducer):
+    """Which groups have a row with weight."""
+
+    def __init__(self, codes: Callable[[Block], NDArray], n_groups: int):
+        self.codes = codes
+        self.n_groups = n_groups
+
+    def zero(self) -> NDArray:
+        return np.zeros(self.n_groups, dtype=bool)
+
+    def map(self, block: Block) -> NDArray:
+        codes = self.codes(block)
+        return np.unique(codes if block.weight is None else codes[block.weight > 0])
+
+    def combine(self, total: NDArray, part: NDArray) -> NDArray:
+        total[part] = True
+        return total
+
+
+def _codes(grouping: Grouping, code: NDArray, block: Block) -> NDArray:
+    return code[grouping.of_block(block)]
 
 
 class HAC(Covariance):
@@ -178,15 +197,21 @@ class HAC(Covariance):
 
         weights = sandwich.weights_bartlett if self.kernel == "bartlett" else sandwich.weights_uniform
         n = fit.engine.n_rows
-        scores = fit.engine.reduce(_GroupScores(fit.loss, fit.params, np.arange(n), n))
+        if not fit.engine.in_memory:
+            raise InvalidOptionError("cov_type='HAC' needs the rows in memory, in time order; use 'HC0' to 'HC3' or 'cluster'.")
+        scores = fit.engine.reduce(_GroupScores(fit.loss, fit.params, _positions, n))
         meat = sandwich.S_hac_simple(scores, nlags=self.maxlags, weights_func=weights)
         return meat * (fit.nobs / (fit.nobs - len(fit.params))) if self.use_correction else meat
+
+
+def _positions(block: Block) -> NDArray:
+    return np.arange(block.start, block.start + len(block.y))
 
 
 COV_TYPES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC")
 
 
-def covariance_of(cov_type: str, cov_kwds: dict[str, Any] | None, rows_of: Callable[[Any, str], NDArray]) -> Covariance:
+def covariance_of(cov_type: str, cov_kwds: dict[str, Any] | None, grouping: Callable[[Any], Grouping]) -> Covariance:
     """Turn statsmodels' words into a covariance.
 
     Parameters
@@ -195,8 +220,8 @@ def covariance_of(cov_type: str, cov_kwds: dict[str, Any] | None, rows_of: Calla
         One of ``COV_TYPES``.
     cov_kwds : dict or None
         ``groups`` and ``use_correction`` for clusters, ``maxlags``, ``kernel`` and ``use_correction`` for HAC.
-    rows_of : callable
-        From groups as the user gave them (column name or array) to one value a row of the model.
+    grouping : callable
+        From groups as the user gave them (column name or array) to the clusters of the rows of the model.
     """
     words = {word.lower(): word for word in COV_TYPES}
     word = words.get(str(cov_type).lower())
@@ -213,7 +238,7 @@ def covariance_of(cov_type: str, cov_kwds: dict[str, Any] | None, rows_of: Calla
     if word == "cluster":
         if options.get("groups") is None:
             raise InvalidOptionError("cov_type='cluster' needs cov_kwds={'groups': column name or array}.")
-        return Cluster(rows_of(options["groups"], "groups"), options.get("use_correction", True) is not False)
+        return Cluster(grouping(options["groups"]), options.get("use_correction", True) is not False)
     if word == "HAC":
         if "maxlags" not in options:
             raise InvalidOptionError("cov_type='HAC' needs cov_kwds={'maxlags': number}.")
@@ -224,7 +249,7 @@ def covariance_of(cov_type: str, cov_kwds: dict[str, Any] | None, rows_of: Calla
 class _GroupScores(Reducer):
     """The scores, summed by group: a matrix of one row a group."""
 
-    def __init__(self, loss: Loss, params: NDArray, codes: NDArray, n_groups: int):
+    def __init__(self, loss: Loss, params: NDArray, codes: Callable[[Block], NDArray], n_groups: int):
         self.loss = loss
         self.params = params
         self.codes = codes
@@ -234,7 +259,7 @@ class _GroupScores(Reducer):
         return np.zeros((self.n_groups, len(self.params)))
 
     def map(self, block: Block) -> tuple[NDArray, NDArray]:
-        codes = self.codes[block.start : block.start + len(block.y)]
+        codes = self.codes(block)
         with np.errstate(all="ignore"):
             point = self.loss.link.at(block.linear_predictor(self.params))
             slope = _times(self.loss.slope_at(block.y, point), block.weight)
@@ -248,12 +273,8 @@ class _GroupScores(Reducer):
         return total
 
 
-def _groups_with_weight(engine: Engine, codes: NDArray, n_groups: int) -> int:
-    def weights(block: Block) -> NDArray:
-        rows = slice(block.start, block.start + len(block.y))
-        return np.bincount(codes[rows], weights=block.weight, minlength=n_groups)
-
-    return int((engine.reduce(ArraySum(weights)) > 0).sum())
+def _groups_with_weight(engine: Engine, codes: Callable[[Block], NDArray], n_groups: int) -> int:
+    return int((engine.reduce(_GroupsSeen(codes, n_groups))).sum())
 
 
 def _model_variance(loss: Loss) -> Callable[[Block, Point], NDArray]:

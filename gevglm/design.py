@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -13,8 +14,11 @@ from numpy.typing import NDArray
 
 from gevglm import formulas
 from gevglm import outcome as outcomes
+from gevglm.engine import Block, MemoryEngine
 from gevglm.exceptions import InvalidDataError
-from gevglm.rows import rows_to_keep
+from gevglm.grouping import Grouping
+from gevglm.rows import judge_rows, rows_to_keep
+from gevglm.selection import Selection
 from gevglm.tables import as_frame, check_labels, column, vector, without_unused_levels
 
 
@@ -80,6 +84,70 @@ class Design:
                 return int(j)
         return None
 
+    @property
+    def has_rows(self) -> bool:
+        """Whether the rows are held in memory (no more, after they were dropped)."""
+        return self.X is not None
+
+    @property
+    def n_rows(self) -> int:
+        """Rows used."""
+        return len(self.y)
+
+    @property
+    def counts(self) -> NDArray | None:
+        """Observations behind each row, by frequency weight and trials, or None where each row is one."""
+        return Block(0, self.X, self.y, freq=self.freq, trials=self.trials).weight
+
+    @property
+    def n_events(self) -> float:
+        """Events, each row counted by its frequency weight and trials."""
+        counts = self.counts
+        return float((self.y if counts is None else counts * self.y).sum())
+
+    @property
+    def n_total(self) -> float:
+        """Observations, each row counted by its frequency weight and trials."""
+        counts = self.counts
+        return float(len(self.y) if counts is None else counts.sum())
+
+    @property
+    def sum_freq(self) -> float:
+        """Sum of the frequency weights."""
+        return float(len(self.y) if self.freq is None else self.freq.sum())
+
+    @property
+    def n_broken_frequencies(self) -> int:
+        """Frequency weights that are no whole numbers."""
+        return 0 if self.freq is None else int((self.freq != np.round(self.freq)).sum())
+
+    def engine(self, exog: NDArray | None = None) -> MemoryEngine:
+        """Return the rows, as the solver sees them; with another design matrix, if one is given."""
+        X = self.X if exog is None else exog
+        return MemoryEngine(X, self.y, freq=self.freq, var=self.var, trials=self.trials, offset=self.offset)
+
+    def labelled(self) -> tuple[Any, Any]:
+        """Return outcome and design matrix with the labels that statsmodels shows."""
+        if self.index is None:
+            return self.y, self.X
+        y = pd.Series(self.y, index=self.index, name=self.outcome, copy=False)
+        return y, pd.DataFrame(self.X, index=self.index, columns=self.names, copy=False)
+
+    def reweighted(self, weights: Callable[[NDArray], NDArray | None]) -> Design:
+        """Return the design with weights that depend on the outcome."""
+        added = weights(self.y)
+        if added is None:
+            return self
+        return replace(self, var=added if self.var is None else added * self.var)
+
+    def grouping(self, groups: Any) -> Grouping:
+        """Return the clusters of the rows, from arrays or from one or two column names."""
+        return Grouping.of(self.rows_of(groups, "groups"))
+
+    def column_variances(self) -> NDArray:
+        """Return the variance of each column."""
+        return self.X.var(axis=0)
+
     def rows_of(self, values: Any, role: str) -> NDArray:
         """Return per-row values (cluster codes, say), given as arrays or as one or two column names, for the rows used."""
         names = [values] if isinstance(values, str) else values
@@ -139,54 +207,35 @@ def from_formula(
 ) -> Design:
     """Build a design from a formula and a table."""
     frame = as_frame(data)
-    if len(frame) == 0:
-        raise InvalidDataError("the data have no rows.")
-    left, right = formulas.split(formula)
-    scope = {name: value for name, value in scope.items() if name not in frame.columns}
-    twice = [name for name in formulas.names_in(formula) if (frame.columns == name).sum() > 1]
-    if twice:
-        raise InvalidDataError(f"the data have more than one column {twice[0]!r}.")
     n = len(frame)
-    columns = {
-        "offset": vector(offset, frame, "offset", n),
-        "exposure": vector(exposure, frame, "exposure", n),
-        "freq_weights": vector(freq_weights, frame, "freq_weights", n),
-        "var_weights": vector(var_weights, frame, "var_weights", n),
-    }
-    values, outcome = formulas.evaluate_outcome(left, frame, scope)
-    predictors = set(formulas.names_in(right))
-    repeated = [name for name in formulas.names_in(left) if name in frame.columns and name in predictors]
-    if repeated:
-        raise InvalidDataError(f"the outcome {repeated[0]!r} also stands on the right-hand side of the formula.")
-    used = [name for name in formulas.names_in(formula) if name in frame.columns]
-    rows, n_missing = rows_to_keep(frame, subset, missing, [values, *columns.values()], used)
-    if rows is not None:
-        frame = frame.iloc[rows]
-        values = values.iloc[rows] if isinstance(values, pd.Series) else np.asarray(values)[rows]
-        columns = {role: None if given is None else given[rows] for role, given in columns.items()}
-    if missing == "none":
-        for name in used:
-            absent = 0 if pd.api.types.is_numeric_dtype(frame[name].dtype) else int(frame[name].isna().sum())
-            if absent:
-                raise InvalidDataError(f"{name!r} is missing in {absent} rows; missing='drop' drops them.")
-    recipe = formulas.Recipe(right, without_unused_levels(frame, used), scope, engine or formulas.default_engine())
+    if n == 0:
+        raise InvalidDataError("the data have no rows.")
+    selection = Selection(formula, scope, offset, exposure, freq_weights, var_weights, subset, missing)
+    chosen = selection.of(frame)
+    judge_rows(n, chosen.n_selected, chosen.n_missing, missing)
+    recipe = formulas.Recipe(
+        selection.right,
+        without_unused_levels(chosen.frame, selection.used(frame.columns)),
+        selection.scope_beside(frame.columns),
+        engine or formulas.default_engine(),
+    )
     return _finish(
         recipe.take_first(),
-        values,
+        chosen.values,
         recipe.names,
-        columns,
-        outcome=outcome,
+        chosen.columns,
+        outcome=formulas.outcome_name(selection.left, frame.columns),
         event=event,
-        rows=rows,
-        index=frame.index,
+        rows=chosen.rows,
+        index=chosen.frame.index,
         n_given=n,
-        n_missing=n_missing,
+        n_missing=chosen.n_missing,
         array_offset=offset is not None and not isinstance(offset, str),
         array_exposure=exposure is not None and not isinstance(exposure, str),
         offset_name=offset if isinstance(offset, str) else None,
         exposure_name=exposure if isinstance(exposure, str) else None,
         recipe=recipe,
-        frame=frame,
+        frame=chosen.frame,
     )
 
 

@@ -305,22 +305,27 @@ def _as_before(column: pd.Series, dtype: Any) -> pd.Series:
     return column
 
 
-def evaluate_outcome(left: str, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[Any, str]:
+def outcome_name(left: str, columns: Any) -> str:
+    """Return the name of the outcome: that of a column, without quotes, or the expression."""
+    quoted = _QUOTED.fullmatch(left)
+    name = (quoted.group(2) or quoted.group(3)) if quoted else left
+    return name if name in columns else left
+
+
+def evaluate_outcome(left: str, frame: pd.DataFrame, scope: dict[str, Any]) -> Any:
     """Return the outcome a formula names: a column, two columns of counts, or the value of an expression.
 
     Returns
     -------
-    values : Series or ndarray
+    Series or ndarray
         Of shape (n,) or, for counts, (n, 2).
-    name : str
     """
-    quoted = _QUOTED.fullmatch(left)
-    name = (quoted.group(2) or quoted.group(3)) if quoted else left
+    name = outcome_name(left, frame.columns)
     if name in frame.columns:
-        return frame[name], name
+        return frame[name]
     counts = re.fullmatch(r"(?:cbind\(\s*)?([^\W\d]\w*)\s*[+,]\s*([^\W\d]\w*)\s*\)?", left)
     if counts and all(count in frame.columns for count in counts.groups()):
-        return frame[list(counts.groups())].to_numpy(), left
+        return frame[list(counts.groups())].to_numpy()
     missing = [
         word
         for word in names_in(left)
@@ -340,4 +345,4 @@ def evaluate_outcome(left: str, frame: pd.DataFrame, scope: dict[str, Any]) -> t
         raise InvalidDataError(
             f"the outcome {left!r} has shape {np.shape(values)}, but the data have {len(frame)} rows."
         )
-    return values, left
+    return values

@@ -19,7 +19,7 @@ from gevglm.bias import BiasReduction
 from gevglm.checks import check_support, suspected_separation, warn_of_problems, warn_of_support
 from gevglm.covariance import Covariance, Fitted, covariance_of
 from gevglm.design import Design
-from gevglm.engine import MemoryEngine
+from gevglm.engine import Engine
 from gevglm.estimation import Estimate, Problem
 from gevglm.exceptions import (
     ConvergenceWarning,
@@ -227,7 +227,7 @@ class BinaryGLM(GLM):
         self.loss = loss
         self.link = loss.link
         self.family = family_of(loss)
-        n = len(design.y)
+        n = design.n_rows
         ones = np.broadcast_to(np.ones(()), (n,))
         self.freq_weights = ones if design.freq is None else design.freq
         self.var_weights = ones if design.var is None else design.var
@@ -238,11 +238,9 @@ class BinaryGLM(GLM):
         self._has_var_weights = design.var is not None
         self._has_offset = design.offset is not None
         self._has_exposure = False
-        y, X = design.y, design.X
-        if design.index is not None:
-            y = pd.Series(y, index=design.index, name=design.outcome, copy=False)
-            X = pd.DataFrame(X, index=design.index, columns=design.names, copy=False)
-        LikelihoodModel.__init__(self, y, X, missing="none", hasconst=False)
+        LikelihoodModel.__init__(self, *design.labelled(), missing="none", hasconst=False)
+        if not design.has_rows:
+            self.endog, self.exog = design.y, design.X
         self.exposure = None
         self.offset = design.offset
         self._offset_exposure = 0.0 if design.offset is None else design.offset
@@ -275,8 +273,8 @@ class BinaryGLM(GLM):
 
     def initialize(self) -> None:
         """Set the degrees of freedom; the rank is looked at in `fit`, which refuses collinear columns."""
-        self.df_model = self.exog.shape[1] - 1
-        self.wnobs = float(self.freq_weights.sum())
+        self.df_model = len(self.design.names) - 1
+        self.wnobs = self.design.sum_freq
         self.df_resid = self.wnobs - self.df_model - 1
 
     def _get_init_kwds(self) -> dict[str, Any]:
@@ -286,23 +284,19 @@ class BinaryGLM(GLM):
 
     # -- the fit ---------------------------------------------------------------------------
 
-    def engine(self, exog: NDArray | None = None) -> MemoryEngine:
+    def engine(self, exog: NDArray | None = None) -> Engine:
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
-        design = self.design
-        exog = self.exog if exog is None else exog
-        return MemoryEngine(
-            exog, self.endog, freq=design.freq, var=design.var, trials=design.trials, offset=design.offset
-        )
+        return self.design.engine() if exog is None else self.design.engine(exog)
 
-    def problem(self, engine: MemoryEngine | None = None, **options: Any) -> Problem:
+    def problem(self, engine: Engine | None = None, **options: Any) -> Problem:
         """Return what is to be estimated."""
         engine = self.engine() if engine is None else engine
         return Problem(engine, self.loss, constant=self.data.const_idx, names=self.exog_names, **options)
 
     def penalty(self, alpha: float, penalize_intercept: bool = False, standardize: bool = False) -> Ridge | None:
         """Return the ridge penalty of the words of :meth:`fit`."""
-        scale = self.exog.var(axis=0) if standardize and alpha else None
-        return resolve_penalty(alpha, penalize_intercept, self.exog.shape[1], self.data.const_idx, scale)
+        scale = self.design.column_variances() if standardize and alpha else None
+        return resolve_penalty(alpha, penalize_intercept, len(self.design.names), self.data.const_idx, scale)
 
     def separation(self) -> Separation:
         """Look for combinations of the columns that separate the outcomes; see :func:`gevglm.detect_separation`."""
@@ -389,7 +383,7 @@ class BinaryGLM(GLM):
         if not isinstance(cov_kwds, (dict, type(None))):
             raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {cov_kwds!r}.")
         penalty = self.penalty(alpha, penalize_intercept, standardize)
-        covariance = covariance_of(cov_type, cov_kwds, self.design.rows_of)
+        covariance = covariance_of(cov_type, cov_kwds, self.design.grouping)
         bias = resolve_bias(bias, self.loss, self.data.const_idx, penalty)
         if bias is not None:
             bias = bias.adapted_to(self.sampling, self._has_var_weights)
@@ -487,18 +481,17 @@ class BinaryGLM(GLM):
     @property
     def n_events(self) -> float:
         """Events, each row counted by its frequency weight and trials."""
-        return float((self.endog if self._counts is None else self._counts * self.endog).sum())
+        return self.design.n_events
 
     @property
     def n_total(self) -> float:
         """Observations, each row counted by its frequency weight and trials."""
-        return float(len(self.endog) if self._counts is None else self._counts.sum())
+        return self.design.n_total
 
     @property
     def _counts(self) -> NDArray | None:
         """Observations behind each row, or None where each row is one."""
-        design = self.design
-        return None if design.freq is None and design.trials is None else self.freq_weights * self.n_trials
+        return self.design.counts
 
     # -- statsmodels' vocabulary -----------------------------------------------------------
 

@@ -49,17 +49,77 @@ def resolve(values: Any, event: Any, name: str, freq: NDArray | None, trials: ND
     else:
         y, event = _from_levels(np.ravel(values), event, name)
         if trials is None and ((y > 0) & (y < 1)).any():
-            if freq is None:
-                raise InvalidDataError(
-                    f"the outcome {name!r} has shares between 0 and 1; give the number of trials behind each as freq_weights=, "
-                    "or two columns of counts (successes, failures)."
-                )
+            _need_trials(freq, name)
             freq, trials = None, freq
-    if y.min() == y.max() and y[0] in (0.0, 1.0):
-        raise InvalidDataError(
-            f"the outcome {name!r} is {y[0]:g} in all {len(y)} rows; a binary regression needs both outcomes."
-        )
+    _need_both(y.min(), y.max(), len(y), name)
     return Outcome(y, event, freq, trials)
+
+
+class Coding(NamedTuple):
+    """How the outcome of a table in pieces is read; learned from all of them.
+
+    Attributes
+    ----------
+    event : object
+        The level that is the event.
+    counts : bool
+        Whether there are two columns, of successes and failures.
+    numbers : bool
+        Whether the values are the outcomes as they are.
+    shares : bool
+        Whether some are shares of successes, whose trials are the frequency weights.
+    """
+
+    event: Any
+    counts: bool = False
+    numbers: bool = False
+    shares: bool = False
+
+    @classmethod
+    def learn(cls, levels: list[Any], event: Any, name: str, n_rows: int, has_freq: bool) -> Coding:
+        """Return the coding of an outcome with these distinct values; see :func:`resolve` for what is refused."""
+        y, found = _from_levels(np.asarray(levels), event, name)
+        numbers = _as_numbers(np.asarray(levels), event) is not None
+        shares = bool(((y > 0) & (y < 1)).any())
+        if shares:
+            _need_trials(has_freq or None, name)
+        _need_both(y.min(), y.max(), n_rows, name)
+        return cls(found, numbers=numbers, shares=shares)
+
+    def apply(self, values: Any, freq: NDArray | None, name: str) -> Outcome:
+        """Return the outcomes of some rows as numbers."""
+        if self.counts:
+            y, trials = _from_counts(values, name)
+            return Outcome(y, self.event, freq, trials)
+        array = np.ravel(values)
+        y = array.astype(float, copy=False) if self.numbers else np.asarray(array == self.event, dtype=float)
+        return Outcome(y, self.event, None, freq) if self.shares else Outcome(y, self.event, freq, None)
+
+
+def _need_trials(freq: Any, name: str) -> None:
+    if freq is None:
+        raise InvalidDataError(
+            f"the outcome {name!r} has shares between 0 and 1; give the number of trials behind each as freq_weights=, "
+            "or two columns of counts (successes, failures)."
+        )
+
+
+def _need_both(low: float, high: float, n_rows: int, name: str) -> None:
+    if low == high and low in (0.0, 1.0):
+        raise InvalidDataError(
+            f"the outcome {name!r} is {low:g} in all {n_rows} rows; a binary regression needs both outcomes."
+        )
+
+
+def _as_numbers(array: NDArray, event: Any) -> NDArray | None:
+    """Return outcomes that are numbers in [0, 1] already."""
+    if (event is None or event in (1, True)) and array.dtype.kind in "biuf":
+        y = array.astype(float, copy=False)
+        if ((y == 0) | (y == 1)).all():
+            return y
+        if array.dtype.kind == "f" and np.isfinite(y).all() and y.min() >= 0 and y.max() <= 1:
+            return y
+    return None
 
 
 def _from_levels(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
@@ -70,12 +130,9 @@ def _from_levels(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
     array = np.asarray(pd.Series(values).infer_objects())
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidDataError(f"the outcome {name!r} is infinite in {int(np.isinf(array).sum())} rows.")
-    if (event is None or event in (1, True)) and array.dtype.kind in "biuf":
-        y = array.astype(float, copy=False)
-        if ((y == 0) | (y == 1)).all():
-            return y, (True if array.dtype.kind == "b" else 1)
-        if array.dtype.kind == "f" and np.isfinite(y).all() and y.min() >= 0 and y.max() <= 1:
-            return y, 1
+    y = _as_numbers(array, event)
+    if y is not None:
+        return y, (True if array.dtype.kind == "b" else 1)
     levels = [getattr(level, "item", lambda level=level: level)() for level in pd.unique(pd.Series(array))]
     shown = ", ".join(map(repr, levels[:5])) + (", ..." if len(levels) > 5 else "")
     if len(levels) != 2 and not (event is not None and len(levels) == 1):

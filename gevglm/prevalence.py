@@ -53,10 +53,7 @@ class Sampling:
 
     def applied_to(self, design: Design, loss: Loss) -> tuple[Design, Loss]:
         """Return the design with its weights and the loss to minimise, for those of the population."""
-        weights = self.weights(design.y)
-        if weights is not None:
-            design = replace(design, var=weights if design.var is None else weights * design.var)
-        return design, self.loss(loss)
+        return design.reweighted(self.weights), self.loss(loss)
 
     def loss(self, loss: Loss) -> Loss:
         """Return the loss to minimise, for the loss of the population."""
@@ -288,9 +285,7 @@ def _checked_prevalence(prevalence: Any) -> tuple[float, tuple[float, float] | N
 
 
 def _sample_mean(design: Design) -> tuple[float, float]:
-    freq = np.ones_like(design.y) if design.freq is None else design.freq
-    n = float(freq.sum())
-    return float(freq @ design.y) / n, n
+    return design.n_events / design.n_total, design.n_total
 
 
 def _warn_of_missing_events(prevalence: float, mean: float, n: float) -> None:
@@ -334,8 +329,7 @@ def _refuse_weights_and_counts(design: Design, option: str, whole_frequencies: b
             "prevalence and var_weights both weight the rows; leave var_weights out, or leave prevalence out and give weights "
             "that already bring the sample to the population, with cov_type='HC0'."
         )
-    broken = 0 if design.freq is None else int((design.freq != np.round(design.freq)).sum())
-    if broken:
+    if design.n_broken_frequencies:
         raise InvalidDataError(
-            f"prevalence goes with rows that count as they are; {broken} freq_weights are no whole numbers and look like sampling weights."
+            f"prevalence goes with rows that count as they are; {design.n_broken_frequencies} freq_weights are no whole numbers and look like sampling weights."
         )

@@ -115,7 +115,7 @@ class BinaryGLMResults(
         self.k_params = len(fitted.params)
         self.method = "Newton"
         self.fit_history = {"iteration": fitted.n_iter}
-        self.nobs = len(model.endog)
+        self.nobs = model.nobs
 
     @property
     def xi(self) -> float | None:
@@ -135,8 +135,8 @@ class BinaryGLMResults(
 
     @property
     def has_data(self) -> bool:
-        """Whether the rows are still there: not after saving without them."""
-        return self.model.endog is not None
+        """Whether the rows are held in memory: not after saving without them, nor of data that are read in pieces."""
+        return self.model.design.has_rows
 
     @property
     def event(self) -> Any:
@@ -188,7 +188,7 @@ class BinaryGLMResults(
                 f"score_test does not take {', '.join(kwargs)}; give exog_extra, or use fit_constrained."
             )
         words = self._cov_words if cov_type is None else (cov_type, cov_kwds)
-        covariance = covariance_of(*words, model.design.rows_of)
+        covariance = covariance_of(*words, model.design.grouping)
         if exog_extra is None:
             constraints = getattr(self, "constraints", None)
             if constraints is None:

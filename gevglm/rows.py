@@ -29,31 +29,40 @@ def rows_to_keep(table: Any, subset: Any, missing: str, arrays: list, used: list
     used : list of str
         Columns of `table` that have to be.
     """
+    n = table if isinstance(table, int) else len(table)
+    selected, complete = row_masks(table, subset, missing, arrays, used)
+    n_missing = int((selected & ~complete).sum())
+    judge_rows(n, int(selected.sum()), n_missing, missing)
+    keep = selected & complete
+    return (None if keep.all() else np.flatnonzero(keep)), n_missing
+
+
+def row_masks(table: Any, subset: Any, missing: str, arrays: list, used: list[str]) -> tuple[NDArray, NDArray]:
+    """Return which rows are asked for, and which are complete; see :func:`rows_to_keep`."""
     if missing not in MISSING:
         raise unknown_option("missing", missing, MISSING)
     n = table if isinstance(table, int) else len(table)
-    keep = np.ones(n, dtype=bool) if subset is None else _subset_mask(table, subset, n)
-    n_selected = int(keep.sum())
-    if n_selected == 0:
-        raise InvalidDataError(f"subset selects none of the {n} rows.")
+    selected = np.ones(n, dtype=bool) if subset is None else _subset_mask(table, subset, n)
+    complete = np.ones(n, dtype=bool)
     if missing != "none":
-        complete = np.ones(n, dtype=bool)
         for array in arrays:
             if array is not None:
                 complete &= ~_incomplete(array)
         for name in used:
             complete &= ~table[name].isna().to_numpy()
-        n_missing = int((keep & ~complete).sum())
-        if n_missing and missing == "raise":
-            raise InvalidDataError(f"{n_missing} of {n_selected} rows have missing values; missing='drop' drops them.")
-        keep &= complete
-    else:
-        n_missing = 0
-    if not keep.any():
+    return selected, complete
+
+
+def judge_rows(n_given: int, n_selected: int, n_missing: int, missing: str) -> None:
+    """Refuse data of which nothing is left, and warn of rows that were dropped."""
+    if n_selected == 0:
+        raise InvalidDataError(f"subset selects none of the {n_given} rows.")
+    if n_missing and missing == "raise":
+        raise InvalidDataError(f"{n_missing} of {n_selected} rows have missing values; missing='drop' drops them.")
+    if n_missing == n_selected:
         raise InvalidDataError(f"every one of the {n_selected} rows has a missing value; nothing is left to fit.")
     if n_missing:
         warn(f"{n_missing} of {n_selected} rows were dropped because of missing values.", MissingRowsWarning)
-    return (None if keep.all() else np.flatnonzero(keep)), n_missing
 
 
 def _incomplete(array: Any) -> NDArray:

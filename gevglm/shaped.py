@@ -137,7 +137,7 @@ def _maximum_likelihood(
     fitted_model = model.at_shape(found.xi)
     wrapped = fitted_model.fit(found.fitted.params if bias is None else None, bias=bias, **options)
     results = wrapped._results
-    covariance = covariance_of(options["cov_type"], options["cov_kwds"], model.design.rows_of)
+    covariance = covariance_of(options["cov_type"], options["cov_kwds"], model.design.grouping)
     joint = joint_covariance(problem.engine, found.loss, results._params, covariance, model.wnobs)
     results._shape, results._joint = found, joint
     results.n_iter, results.n_passes = found.path.steps + results.n_iter, found.path.passes + results.n_passes

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ class Block:
         Frequency weights, variance weights and number of trials; None stands for ones.
     offset : ndarray or None
         Added to the linear predictor; None stands for zeros.
+    groups : ndarray of int or None
+        Clusters of the rows, in engines that were asked to carry them.
     """
 
     start: int
@@ -43,6 +45,7 @@ class Block:
     var: NDArray | None = None
     trials: NDArray | None = None
     offset: NDArray | None = None
+    groups: NDArray | None = None
 
     @property
     def weight(self) -> NDArray | None:
@@ -89,10 +92,13 @@ class Engine(ABC):
     ----------
     n_rows, n_cols : int
         Shape of the design.
+    in_memory : bool
+        Whether passes are cheap.
     """
 
     n_rows: int
     n_cols: int
+    in_memory: bool = True
 
     @abstractmethod
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
@@ -101,6 +107,10 @@ class Engine(ABC):
     @abstractmethod
     def thin(self, every: int) -> Engine:
         """Return an engine over every `every`-th block, for starting values from part of the data."""
+
+    def carrying(self, grouping: Any) -> Engine:
+        """Return an engine whose blocks know the clusters of their rows, if they cannot be told from positions."""
+        return self
 
 
 class MappedEngine(Engine):
@@ -120,12 +130,16 @@ class MappedEngine(Engine):
         self.transform = transform
         self.n_rows = engine.n_rows
         self.n_cols = n_cols
+        self.in_memory = engine.in_memory
 
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
         return self.engine.reduce(_MappedReducer(reducer, self.transform))
 
     def thin(self, every: int) -> MappedEngine:
         return MappedEngine(self.engine.thin(every), self.transform, self.n_cols)
+
+    def carrying(self, grouping: Any) -> MappedEngine:
+        return MappedEngine(self.engine.carrying(grouping), self.transform, self.n_cols)
 
 
 class _MappedReducer(Reducer):

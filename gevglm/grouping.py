@@ -1,0 +1,83 @@
+"""Which cluster each row is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.engine.base import Block
+from gevglm.exceptions import InvalidDataError, InvalidOptionError
+
+
+@dataclass(frozen=True)
+class Grouping:
+    """Clusters of rows, in one way or in two.
+
+    Attributes
+    ----------
+    keys : DataFrame
+        The distinct clusters (pairs of clusters, for two ways) in the order of their first rows.
+    codes : ndarray of int or None
+        Position in `keys` of each row; None if blocks carry their own.
+    """
+
+    keys: pd.DataFrame
+    codes: NDArray | None = None
+
+    @classmethod
+    def of(cls, values: Any) -> Grouping:
+        """Return the clusters of rows held in memory, from an array of one or two columns."""
+        table = pd.DataFrame(np.reshape(values, (len(values), -1)))
+        check_ways(table.shape[1])
+        refuse_missing(int(table.isna().any(axis=1).sum()))
+        codes = [pd.factorize(table[j])[0] for j in table]
+        both = codes[0] if len(codes) == 1 else codes[0].astype(np.int64) * (codes[1].max() + 1) + codes[1]
+        positions, found = pd.factorize(both)
+        first = np.zeros(len(found), dtype=np.intp)
+        first[positions[::-1]] = np.arange(len(table))[::-1]
+        return cls(table.iloc[first], positions)
+
+    @cached_property
+    def ways(self) -> list[tuple[float, NDArray]]:
+        """The sign of each sum over clusters, and the cluster of each key."""
+        single = [(1.0, pd.factorize(self.keys[name])[0]) for name in self.keys]
+        return single if len(single) == 1 else [*single, (-1.0, np.arange(len(self.keys)))]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that blocks have to carry."""
+        return list(self.keys.columns) if self.codes is None else []
+
+    @cached_property
+    def index(self) -> pd.Index:
+        """The keys as an index, to look up rows in."""
+        return pd.Index(self.keys.iloc[:, 0]) if self.keys.shape[1] == 1 else pd.MultiIndex.from_frame(self.keys)
+
+    def positions(self, frame: pd.DataFrame) -> NDArray:
+        """Return the position among the keys of rows of a table."""
+        names = list(self.keys.columns)
+        rows = pd.Index(frame[names[0]]) if len(names) == 1 else pd.MultiIndex.from_frame(frame[names])
+        return self.index.get_indexer(rows)
+
+    def of_block(self, block: Block) -> NDArray:
+        """Return the position among the keys of each row of a block."""
+        if self.codes is None:
+            return block.groups
+        return self.codes[block.start : block.start + len(block.y)]
+
+
+def check_ways(number: int) -> None:
+    """Refuse more than two ways of clustering."""
+    if number > 2:
+        raise InvalidOptionError(f"groups has {number} columns; clustering is one- or two-way.")
+
+
+def refuse_missing(count: int) -> None:
+    """Refuse rows of no cluster."""
+    if count:
+        raise InvalidDataError(f"groups are missing in {count} rows.")

@@ -1,0 +1,6 @@
+"""Tables in pieces: what holds the data of a model that are never in memory at once."""
+
+from gevglm.sources.base import Source
+from gevglm.sources.find import as_source
+
+__all__ = ["Source", "as_source"]

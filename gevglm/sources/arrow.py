@@ -1,0 +1,64 @@
+"""What sources read by pyarrow share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from gevglm.exceptions import InvalidDataError
+
+
+def need_pyarrow() -> None:
+    """Say how to install pyarrow where it is missing."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise InvalidDataError("reading data in pieces needs pyarrow: pip install 'gevglm[parquet]'.") from None
+
+
+def table_of(batch: Any, where: str) -> pd.DataFrame:
+    """Return a record batch as a DataFrame."""
+    import pyarrow as pa
+
+    try:
+        return pa.Table.from_batches([batch]).to_pandas(ignore_metadata=True, split_blocks=True)
+    except Exception as error:
+        raise InvalidDataError(f"{where} could not be read: {error}") from error
+
+
+def kind_of(arrow_type: Any) -> str:
+    """Return what kind of values a column has; numbers are one kind, whatever their precision."""
+    from pyarrow import types
+
+    if types.is_dictionary(arrow_type):
+        return kind_of(arrow_type.value_type)
+    if types.is_integer(arrow_type) or types.is_floating(arrow_type) or types.is_decimal(arrow_type):
+        return "numbers"
+    if types.is_string(arrow_type) or types.is_large_string(arrow_type) or str(arrow_type) == "string_view":
+        return "text"
+    if types.is_boolean(arrow_type):
+        return "true or false"
+    if types.is_temporal(arrow_type):
+        return "times"
+    return str(arrow_type)
+
+
+def refuse_differences(columns: Sequence[str], kinds: Sequence[dict[str, str]], paths: Sequence[str]) -> None:
+    """Refuse columns that some file does not have, or has as something else; a column without values may be anything."""
+    for column in columns:
+        first: tuple[str, str] | None = None
+        for path, kind in zip(paths, kinds, strict=True):
+            if column not in kind:
+                there = next(other for other, known in zip(paths, kinds, strict=True) if column in known)
+                raise InvalidDataError(
+                    f"{column!r} is not in {path!r}, though it is in {there!r}; every file needs the columns of the model."
+                )
+            if kind[column] == "null":
+                continue
+            if first is not None and first[0] != kind[column]:
+                raise InvalidDataError(
+                    f"{column!r} holds {first[0]} in {first[1]!r} but {kind[column]} in {path!r}; make them the same in all files."
+                )
+            first = first or (kind[column], path)

@@ -138,8 +138,8 @@ class LikelihoodInference:
     def _likelihood(self, what: str) -> PenalisedLikelihood:
         problem, method = self._likelihood_problem(what)
         if method is None:
-            return PenalisedLikelihood.at(objective(problem.engine, problem.loss), self._params)
-        return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params))
+            return PenalisedLikelihood.at(objective(problem.engine, problem.loss), self._params, problem.engine.n_rows)
+        return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params), problem.engine.n_rows)
 
     def _likelihood_problem(self, what: str) -> tuple[Problem, BiasReduction | None]:
         """Return what the likelihood is maximised over, and the method whose likelihood it is; refuse where there is none."""

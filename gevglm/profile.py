@@ -1,9 +1,6 @@
 r"""Profile likelihood: intervals, tests and curves, for maximum likelihood and for every penalised likelihood.
 
-The signed root :math:`z(b_j) = \mathrm{sign}(b_j - \hat b_j) \sqrt{2 (\ell(b_j) - \ell(\hat b))}` of the likelihood ratio, with
-:math:`\ell(b_j)` minimised over the other coefficients, is close to linear in :math:`b_j`. A limit, where it crosses a normal
-quantile, is found by Newton steps that move the coefficient along z and the others towards their minimum at the same time
-(Venzon and Moolgavkar 1988). Where they fail, the minimum is followed step by step.
+Limits and ratios come from :mod:`gevglm.limits`. Where its steps fail, the constrained minimum is followed step by step.
 """
 
 from __future__ import annotations
@@ -15,12 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
+from gevglm.limits import JointSteps
 from gevglm.linalg import Cholesky, one_blas_thread
 from gevglm.reducers import NewtonSums
 from gevglm.solver import Evaluate, newton, value_search
 
-JOINT_STEPS = 12
-LONGEST_STEP = 2.0  # of a coefficient, in standard errors
+MANY_ROWS = 5_000
 ROUGH = 1e-5  # distance from a constrained minimum, in standard errors, whose square the value does not see
 STEPS = 40
 FARTHEST = 200.0  # in standard errors: beyond, a limit is reported as infinite
@@ -40,60 +37,45 @@ class PenalisedLikelihood:
         Value, gradient and second derivative there.
     covariance : ndarray of shape (k, k)
         The inverse of the second derivative.
+    n_rows : int
+        Above :data:`MANY_ROWS`, looks at the likelihood are dear.
     """
 
     evaluate: Evaluate
     params: NDArray
     sums: NewtonSums
     covariance: NDArray
+    n_rows: int
 
     @classmethod
-    def at(cls, evaluate: Evaluate, params: NDArray) -> PenalisedLikelihood:
+    def at(cls, evaluate: Evaluate, params: NDArray, n_rows: int) -> PenalisedLikelihood:
         """Look at a likelihood at its maximum."""
         with one_blas_thread():
             sums = evaluate(params)
-            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse())
+            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse(), n_rows)
 
     def interval(self, column: int, alpha: float) -> tuple[float, float]:
         """Return the profile interval of a coefficient, infinite where the ratio never reaches the quantile."""
-        target = float(norm.ppf(1.0 - alpha / 2.0))
-        curve = ProfileCurve(self, [column])
+        quantile = float(norm.ppf(1.0 - alpha / 2.0))
         with one_blas_thread():
-            return tuple(self._limit(curve, sign, target) for sign in (-1.0, 1.0))
+            limits = self._steps.limits(column, quantile)
+            return tuple(
+                _crossing(ProfileCurve(self, [column]), sign, quantile) if limit is None else limit
+                for sign, limit in zip((-1.0, 1.0), limits, strict=True)
+            )
 
     def ratio(self, columns: list[int]) -> float:
         """Return the likelihood-ratio statistic of the hypothesis that coefficients are zero."""
+        curve = ProfileCurve(self, columns)
+        null = np.zeros(len(columns))
         with one_blas_thread():
-            return ProfileCurve(self, columns).ratio(np.zeros(len(columns)))
+            ratio = self._steps.ratio(columns, curve.predicted(null))
+            return curve.ratio(null) if ratio is None else ratio
 
-    def _limit(self, curve: ProfileCurve, sign: float, target: float) -> float:
-        limit = self._joint_steps(curve.columns[0], sign, target)
-        return limit if limit is not None else _crossing(curve, sign, target)
-
-    def _joint_steps(self, j: int, sign: float, target: float) -> float | None:
-        error = np.sqrt(self.covariance[j, j])
-        free = np.delete(np.arange(len(self.params)), j)
-        point = self.params + sign * target * self.covariance[:, j] / error
-        for _ in range(JOINT_STEPS):
-            sums = self.evaluate(point)
-            factor = Cholesky(sums.hessian[np.ix_(free, free)])
-            if not (sums.feasible and np.isfinite(sums.value) and (factor.positive or not len(free))):
-                return None
-            gradient, coupling = sums.gradient[free], sums.hessian[free, j]
-            towards, along = (factor.solve(side) if len(free) else side for side in (gradient, coupling))
-            rise = 2.0 * (sums.value - self.sums.value) - float(gradient @ towards)
-            slope = float(sums.gradient[j] - coupling @ towards)
-            if not (rise > 0.0 and sign * slope > 0.0):
-                return None
-            root = sign * np.sqrt(rise)
-            step = (sign * target - root) * root / slope
-            step = float(np.clip(step, -LONGEST_STEP * error, LONGEST_STEP * error))
-            point = point.copy()
-            point[j] += step
-            point[free] -= towards + along * step
-            if abs(step) <= 1e-6 * error and float(gradient @ towards) <= 1e-10:
-                return float(point[j])
-        return None
+    @property
+    def _steps(self) -> JointSteps:
+        careful = {} if self.n_rows <= MANY_ROWS else {"smallest_contraction": 0.0}
+        return JointSteps(self.evaluate, self.params, self.sums.value, self.covariance, **careful)
 
 
 class ProfileCurve:
@@ -116,7 +98,7 @@ class ProfileCurve:
 
     def ratio(self, values: NDArray) -> float:
         """Return the likelihood-ratio statistic at given values; infinite where no minimum is found."""
-        point = self._predicted(values)
+        point = self.predicted(values)
         if not len(self.free):
             sums = self.likelihood.evaluate(point)
             self._last = (point, sums)
@@ -131,7 +113,7 @@ class ProfileCurve:
         """Return the signed root z at a value of a single coefficient."""
         return float(np.sign(value - self.center[0]) * np.sqrt(self.ratio(np.array([value]))))
 
-    def _predicted(self, values: NDArray) -> NDArray:
+    def predicted(self, values: NDArray) -> NDArray:
         """Follow the tangent of the constrained minimum."""
         point, sums = self._last
         moved = point.copy()

@@ -33,7 +33,7 @@ class LogitPoint(Point):
 
     @cached_property
     def dlogpdf(self) -> NDArray:
-        return -np.tanh(0.5 * self.v)
+        return np.expm1(np.minimum(-self.v, 708.0)) * self.cdf
 
     @cached_property
     def d2logpdf(self) -> NDArray:
@@ -41,11 +41,16 @@ class LogitPoint(Point):
 
     @cached_property
     def log_cdf(self) -> NDArray:
-        return -np.logaddexp(0.0, -self.v)
+        return np.minimum(self.v, 0.0) - self._minus_log_larger
 
     @cached_property
     def log_sf(self) -> NDArray:
-        return -np.logaddexp(0.0, self.v)
+        return -np.maximum(self.v, 0.0) - self._minus_log_larger
+
+    @cached_property
+    def _minus_log_larger(self) -> NDArray:
+        """Minus the logarithm of the larger of F and 1 - F."""
+        return np.log1p(np.exp(-np.abs(self.v)))
 
     @property
     def reverse_hazard(self) -> NDArray:

@@ -121,7 +121,7 @@ def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> 
     """Look for separation by linear programming, if the fit shows its symptoms: no convergence, or vanished information."""
     rate = fitted.events / fitted.weight
     suspect = not fitted.converged or uninformed(engine, model.loss, fitted.information, rate, VANISHED)
-    return model.separation() if suspect else None
+    return model.separation() if suspect and model.design.has_rows else None
 
 
 def warn_of_problems(

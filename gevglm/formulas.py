@@ -15,7 +15,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,9 @@ from patsy.parse_formula import parse_formula
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 from gevglm.tables import suggestion
 from gevglm.transforms import WORDS, in_patsy
+
+if TYPE_CHECKING:
+    from gevglm.materializer import Memory
 
 ENGINES = ("formulaic", "patsy")
 _NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w|\s*=[^=])")
@@ -122,6 +125,8 @@ class Recipe:
         Objects of the user's scope that the formula names.
     engine : str
         "formulaic" or "patsy".
+    memory : Memory, optional
+        What was learned from more data than `frame`, for formulaic.
 
     Attributes
     ----------
@@ -131,7 +136,9 @@ class Recipe:
         The levels of each column that is not numeric.
     """
 
-    def __init__(self, formula: str, frame: pd.DataFrame, scope: dict[str, Any], engine: str):
+    def __init__(
+        self, formula: str, frame: pd.DataFrame, scope: dict[str, Any], engine: str, memory: Memory | None = None
+    ):
         if engine not in ENGINES:
             raise unknown_option("formula_engine", engine, ENGINES)
         self.formula = formula
@@ -145,7 +152,7 @@ class Recipe:
             if name in self.dtypes and not pd.api.types.is_numeric_dtype(self.dtypes[name])
         }
         self._refuse_forgetful_calls()
-        self._first: NDArray | None = self._build(frame)
+        self._first: NDArray | None = self.build(frame, memory)
         self.names = [_SCALAR.sub(r"\1", name) for name in self.spec.column_names]
 
     def take_first(self) -> NDArray:
@@ -161,7 +168,7 @@ class Recipe:
             if unseen:
                 listed = ", ".join(sorted(map(repr, unseen))[:5])
                 raise InvalidDataError(f"{name!r} has levels in the new data that the model has not seen: {listed}.")
-        return self._build(_with(data, self.dtypes, lambda column: _as_before(column, self.dtypes[column.name])))
+        return self.build(with_columns(data, self.dtypes, lambda column: _as_before(column, self.dtypes[column.name])))
 
     def check_saved(self) -> None:
         """Refuse to go on without the terms, which patsy loses when a model is saved."""
@@ -171,11 +178,12 @@ class Recipe:
                 "or predict from a design matrix with transform=False, and test columns with wald_test."
             )
 
-    def _build(self, frame: pd.DataFrame) -> NDArray:
-        frame = _with(frame, self.dtypes, lambda column: _plain(column, self.engine))
+    def build(self, frame: pd.DataFrame, memory: Memory | None = None) -> NDArray:
+        """Return the design matrix of data that are like those of the model."""
+        frame = with_columns(frame, self.dtypes, lambda column: plain(column, self.engine))
         try:
             build = _patsy_design if self.engine == "patsy" else _formulaic_design
-            matrix, spec = build(self.spec or _read(self.formula), frame, WORDS | self.scope)
+            matrix, spec = build(self.spec or read(self.formula), frame, WORDS | self.scope, memory)
         except Exception as error:
             raise self._explained(error, frame) from error
         self.spec = self.spec or spec
@@ -224,7 +232,7 @@ class Recipe:
         }
 
 
-def _read(formula: str) -> patsy.ModelDesc:
+def read(formula: str) -> patsy.ModelDesc:
     """Return the terms of a formula, as patsy reads it; names in backticks are quoted, and ``^`` is ``**``."""
     tree = parse_formula(_with_quotes(formula), extra_operators=[Operator("^", 2, 500)])
     nodes = [tree]
@@ -238,13 +246,17 @@ def _with_quotes(expression: str) -> str:
     return re.sub(r"`(.+?)`", lambda match: f"Q({match[1]!r})", expression)
 
 
-def _formulaic_design(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[NDArray, Any]:
+def _formulaic_design(
+    formula: Any, frame: pd.DataFrame, scope: dict[str, Any], memory: Memory | None
+) -> tuple[NDArray, Any]:
     from gevglm.materializer import design
 
-    return design(formula, frame, scope)
+    return design(formula, frame, scope, memory)
 
 
-def _patsy_design(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[NDArray, Any]:
+def _patsy_design(
+    formula: Any, frame: pd.DataFrame, scope: dict[str, Any], memory: Memory | None
+) -> tuple[NDArray, Any]:
     scope = {name: in_patsy(value) for name, value in scope.items()}
     matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([scope]), NA_action=_NoMissingLevels("raise"))
     return matrix, matrix.design_info
@@ -263,13 +275,13 @@ class _NoMissingLevels(patsy.NAAction):
 # -- columns ---------------------------------------------------------------------------------
 
 
-def _with(frame: pd.DataFrame, names: Iterable[str], change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
+def with_columns(frame: pd.DataFrame, names: Iterable[str], change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
     """Return a table with some columns changed; the table itself if none is."""
     changed = {name: new for name in names if name in frame and (new := change(old := frame[name])) is not old}
     return frame.assign(**changed) if changed else frame
 
 
-def _plain(column: pd.Series, engine: str) -> pd.Series:
+def plain(column: pd.Series, engine: str) -> pd.Series:
     """Return a column in a NumPy type; patsy does not know pandas' own types, but for categories."""
     dtype = column.dtype
     if isinstance(dtype, (np.dtype, pd.CategoricalDtype)) or (

@@ -33,16 +33,16 @@ def weighted_gram(X: NDArray, weights: NDArray) -> NDArray:
         np.multiply(X, np.sqrt(weights)[:, None], out=scaled)
         return np.dot(scaled.T, scaled)  # dot sees one matrix twice, computes half of it, and frees the other threads
     np.multiply(X, weights[:, None], out=scaled)
-    return np.dot(X.T, scaled)
+    return X.T @ scaled  # dot would copy the block of a larger matrix
 
 
 def quadratic_forms(X: NDArray, matrix: NDArray) -> NDArray:
     """Return x'Ax for every row x of a block and a symmetric matrix A, through the same scratch copy."""
     scratch = _scratch_like(X)
     if scratch.flags.c_contiguous:
-        np.dot(X, matrix, out=scratch)
+        np.matmul(X, matrix, out=scratch)
     else:
-        np.dot(matrix, X.T, out=scratch.T)
+        np.matmul(matrix, X.T, out=scratch.T)
     np.multiply(scratch, X, out=scratch)
     return np.dot(scratch, np.ones(X.shape[1]))
 

@@ -10,7 +10,7 @@ import ast
 import functools
 import itertools
 from collections import ChainMap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,7 +30,7 @@ from patsy.util import SortAnythingKey
 
 
 def design(
-    formula: patsy.ModelDesc | ModelSpec, frame: pd.DataFrame, scope: dict[str, Any]
+    formula: patsy.ModelDesc | ModelSpec, frame: pd.DataFrame, scope: dict[str, Any], memory: Memory | None = None
 ) -> tuple[NDArray, ModelSpec]:
     """Return the matrix of a formula, or of the specification of an earlier one, and its specification.
 
@@ -42,9 +42,15 @@ def design(
         Complete rows.
     scope : dict
         What the formula may name besides the columns.
+    memory : Memory, optional
+        What was learned from other data, for a formula; by default it is learned from `frame`.
     """
     known = isinstance(formula, ModelSpec)
-    spec = formula if known else ModelSpec(Formula(_terms(formula), _ordering="none"), output="numpy")
+    if known:
+        spec = formula
+    else:
+        learned = {} if memory is None else {"transform_state": memory.states, "encoder_state": memory.encoders}
+        spec = ModelSpec(Formula(terms(formula), _ordering="none"), output="numpy", **learned)
     matrix = Materializer(frame, context={"Q": frame.__getitem__} | scope).get_model_matrix(spec, na_action="ignore")
     spec = matrix.model_spec
     if not known:
@@ -52,7 +58,7 @@ def design(
     return matrix.__wrapped__, spec
 
 
-def _terms(formula: patsy.ModelDesc) -> list[Term]:
+def terms(formula: patsy.ModelDesc) -> list[Term]:
     """Return the terms of a formula in the words of formulaic."""
     return [
         Term([Factor(f.code, eval_method="lookup" if f.code.isidentifier() else "python") for f in term.factors])
@@ -78,32 +84,18 @@ class Materializer(PandasMaterializer):
     @override
     def _evaluate(self, expr: str, metadata: Any, spec: ModelSpec) -> tuple[Any, set[Any]]:
         """Evaluate a factor; functions that remember their first data do so by the text of the call."""
-        tree = ast.parse(expr, mode="eval")
-        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
-        texts = [ast.unparse(call) for call in calls]
-        remembering: dict[str, Any] = {}
-        for call, text in zip(calls, texts, strict=True):
-            function = self.layered_context.get(call.func.id)
-            state = functools.partial(spec.transform_state.setdefault, text, {})
+
+        def with_memory(function: Any, text: str, inner: list[str]) -> Any:
+            state = spec.transform_state.setdefault(text, {})
             if hasattr(function, "__patsy_stateful_transform__"):
-                function = functools.partial(_remember, function.__patsy_stateful_transform__, state())
-            elif getattr(function, "__is_stateful_transform__", False):
-                function = functools.partial(function, _state=state(), _spec=spec, _context=self.layered_context)
-            else:
-                continue
-            call.func.id = f"_remembering_{len(remembering)}"
-            remembering[call.func.id] = function
-        return eval(compile(tree, expr, "eval"), {}, ChainMap(remembering, self.layered_context)), set()
+                return functools.partial(remember, function.__patsy_stateful_transform__, state)
+            return functools.partial(function, _state=state, _spec=spec, _context=self.layered_context)
+
+        return evaluated(expr, self.layered_context, with_memory), set()
 
     @override
     def _is_categorical(self, values: Any) -> bool:
-        values = getattr(values, "__wrapped__", values)
-        if isinstance(values, (_CategoricalBox, dict)):
-            return isinstance(values, _CategoricalBox)
-        dtype = values.dtype if hasattr(values, "dtype") else np.asarray(values).dtype
-        if pd.api.types.is_timedelta64_dtype(dtype):
-            raise ValueError("lengths of time are no numbers; divide them by pd.Timedelta('1 day')")
-        return pd.api.types.is_bool_dtype(dtype) or not pd.api.types.is_numeric_dtype(dtype)
+        return is_categorical(getattr(values, "__wrapped__", values))
 
     @override
     def _get_scoped_terms(
@@ -224,7 +216,7 @@ def _coded(values: pd.Series, levels: list[Any] | None) -> tuple[list[Any], NDAr
     codes, found = pd.factorize(values)
     found = found.tolist()
     if levels is None:
-        levels = _levels(values.dtype, found)
+        levels = ordered_levels(values.dtype, found)
     places = {level: i for i, level in enumerate(levels)}
     unknown = [level for level in found if level not in places]
     if unknown:
@@ -234,14 +226,74 @@ def _coded(values: pd.Series, levels: list[Any] | None) -> tuple[list[Any], NDAr
     return levels, np.array([places[level] for level in found], dtype=np.intp).take(codes)
 
 
-def _levels(dtype: Any, found: list[Any]) -> list[Any]:
+def ordered_levels(dtype: Any, found: list[Any]) -> list[Any]:
+    """Return the levels of a factor in the order of its columns."""
     if isinstance(dtype, pd.CategoricalDtype):
         return dtype.categories.tolist()
     booleans = [False, True] if any(isinstance(level, bool) for level in found) else []
     return sorted({*found, *booleans}, key=SortAnythingKey)
 
 
-def _remember(kind: type, state: dict[str, Any], *args: Any, **options: Any) -> Any:
+@dataclass
+class Memory:
+    """What a formula remembers of its first data.
+
+    Attributes
+    ----------
+    states : dict
+        Of functions, by the text of their call.
+    encoders : dict
+        Kind and levels of factors, by their text.
+    """
+
+    states: dict[str, dict[str, Any]]
+    encoders: dict[str, tuple[Factor.Kind, dict[str, Any]]]
+
+
+def evaluated(expr: str, context: Mapping[str, Any], with_memory: Callable[[Any, str, list[str]], Any]) -> Any:
+    """Evaluate a factor.
+
+    Parameters
+    ----------
+    expr : str
+    context : mapping
+        Columns and functions by name.
+    with_memory : callable
+        What to call instead of a function that remembers its first data, from the function, the text of its call, and the texts of
+        such calls within it.
+    """
+    tree = ast.parse(expr, mode="eval")
+    calls = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and remembers(context.get(node.func.id))
+    ]
+    texts = {id(call): ast.unparse(call) for call in calls}
+    inner = {id(call): [texts[id(n)] for n in ast.walk(call) if n is not call and id(n) in texts] for call in calls}
+    remembering: dict[str, Any] = {}
+    for call in calls:
+        function = with_memory(context.get(call.func.id), texts[id(call)], inner[id(call)])
+        call.func.id = f"_remembering_{len(remembering)}"
+        remembering[call.func.id] = function
+    return eval(compile(tree, expr, "eval"), {}, ChainMap(remembering, context))
+
+
+def remembers(function: Any) -> bool:
+    """Whether a function remembers its first data."""
+    return hasattr(function, "__patsy_stateful_transform__") or getattr(function, "__is_stateful_transform__", False)
+
+
+def is_categorical(values: Any) -> bool:
+    """Whether values make dummies."""
+    if isinstance(values, (_CategoricalBox, dict)):
+        return isinstance(values, _CategoricalBox)
+    dtype = values.dtype if hasattr(values, "dtype") else np.asarray(values).dtype
+    if pd.api.types.is_timedelta64_dtype(dtype):
+        raise ValueError("lengths of time are no numbers; divide them by pd.Timedelta('1 day')")
+    return pd.api.types.is_bool_dtype(dtype) or not pd.api.types.is_numeric_dtype(dtype)
+
+
+def remember(kind: type, state: dict[str, Any], *args: Any, **options: Any) -> Any:
     """Call a function of patsy that remembers its first data, in `state`."""
     memory = kind()
     if state:

@@ -14,7 +14,7 @@ from statsmodels.base.model import LikelihoodModel
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm import design as designs
-from gevglm import formulas, newdata
+from gevglm import formulas, newdata, streamed
 from gevglm.bias import BiasReduction
 from gevglm.checks import check_support, suspected_separation, warn_of_problems, warn_of_support
 from gevglm.covariance import Covariance, Fitted, covariance_of
@@ -38,6 +38,7 @@ from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.risks import RiskModel
 from gevglm.separation import Separation, find_directions
 from gevglm.shaped import fit_with_shape, loss_at
+from gevglm.sources import as_source
 from gevglm.task import Ridge
 from gevglm.words import check_iteration, resolve_bias, resolve_loss, resolve_penalty, resolve_shape
 
@@ -155,7 +156,10 @@ class BinaryGLM(GLM):
         ----------
         formula : str
             As in ``"y ~ x1 + C(group)"``; the left-hand side may be ``"successes + failures"``.
-        data : DataFrame, polars DataFrame, pyarrow Table, dict of columns, or path to a csv or parquet file
+        data : table or source of tables
+            DataFrame, polars DataFrame, pyarrow Table, dict of columns, or path to a csv or parquet file. Read in pieces, and never held in
+            memory: a pattern of file names, a folder, a list of files, a file of more than 200 MB, a function that returns an iterable of
+            DataFrames, a Dask DataFrame.
         link, loss, xi, event, prevalence, sampling, class_weight : optional
             See :class:`BinaryGLM`.
         offset, exposure, freq_weights, var_weights : str or array_like, optional
@@ -175,10 +179,12 @@ class BinaryGLM(GLM):
         """
         xi, shape = resolve_shape(link, xi)
         loss = resolve_loss(link, loss, xi)
-        design = designs.from_formula(
+        scope = formulas.caller_names(formula, eval_env + 1)
+        source = as_source(data)
+        design = (designs.from_formula if source is None else streamed.from_source)(
             formula,
-            data,
-            scope=formulas.caller_names(formula, eval_env + 1),
+            data if source is None else source,
+            scope=scope,
             event=event,
             offset=offset,
             exposure=exposure,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +13,8 @@ from gevglm.engine.base import Block, Reducer
 from gevglm.linalg import weighted_gram
 from gevglm.links.base import Point
 from gevglm.losses import Loss
+
+LARGE = 64**2  # numbers of a partial sum that are too many to be kept for every block
 
 
 @dataclass(slots=True)
@@ -76,7 +79,7 @@ class LossSums(Reducer[NewtonSums]):
                 curvature = np.where(used, curvature * weight, 0.0)
                 value = None if value is None else np.where(used, value * weight, 0.0)
         total = 0.0 if value is None else float(value.sum())
-        return NewtonSums(np.dot(slope, block.X), weighted_gram(block.X, curvature), total, feasible)
+        return NewtonSums(slope @ block.X, weighted_gram(block.X, curvature), total, feasible)
 
     def combine(self, total: NewtonSums, part: NewtonSums) -> NewtonSums:
         total.gradient += part.gradient
@@ -84,6 +87,9 @@ class LossSums(Reducer[NewtonSums]):
         total.value += part.value
         total.feasible &= part.feasible
         return total
+
+    def condensed(self, parts: list[NewtonSums]) -> list[NewtonSums]:
+        return [reduce(self.combine, parts)] if parts and parts[0].hessian.size > LARGE else parts
 
 
 class ArraySum(Reducer[NDArray]):
@@ -107,6 +113,9 @@ class ArraySum(Reducer[NDArray]):
 
     def combine(self, total: NDArray, part: NDArray) -> NDArray:
         return total + part
+
+    def condensed(self, parts: list[NDArray]) -> list[NDArray]:
+        return [reduce(self.combine, parts)] if parts and parts[0].size > LARGE else parts
 
 
 class WeightedGram(ArraySum):

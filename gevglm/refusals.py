@@ -15,7 +15,9 @@ from gevglm.task import Penalty
 
 
 def totals(engine: Engine) -> tuple[float, float]:
-    """Return the sum of the weights and of the weighted outcomes, or say what is wrong with them."""
+    """Return the sum of the weights and of the weighted outcomes, or say what is wrong with them; an engine is asked once."""
+    if "totals" in engine.known:
+        return engine.known["totals"]
 
     def count(block: Block) -> NDArray:
         weight, y = block.weight, block.y
@@ -39,7 +41,8 @@ def totals(engine: Engine) -> tuple[float, float]:
         raise InvalidDataError(
             f"the outcome is {outcome} in every row with weight; a binary regression needs both outcomes."
         )
-    return float(weight), float(events)
+    engine.known["totals"] = float(weight), float(events)
+    return engine.known["totals"]
 
 
 def _outside_unit_interval(y: NDArray) -> int:

@@ -256,7 +256,7 @@ def path_direction(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
 
     def shift(block: Block) -> NDArray:
         point = loss.link.at(block.linear_predictor(params))
-        return np.dot(block.weighted(point.dcdf_dxi), block.X)
+        return block.weighted(point.dcdf_dxi) @ block.X
 
     hessian = engine.reduce(LossSums(loss, params, expected=True)).hessian
     return -np.linalg.solve(hessian, engine.reduce(ArraySum(shift)))
@@ -338,7 +338,7 @@ def _expected_derivative(engine: Engine, loss: Loss, params: NDArray, direction:
 
 
 def _shape_factor(block: Block, point, direction: NDArray) -> NDArray:
-    change = point.dcdf_dxi + point.pdf * np.dot(block.X, direction)
+    change = point.dcdf_dxi + point.pdf * (block.X @ direction)
     return _finite(change / (point.cdf * point.sf))
 
 

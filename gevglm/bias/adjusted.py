@@ -71,7 +71,7 @@ class MeanReduction(Adjusted):
         return Nonrobust().matrix(Fitted(engine, loss, params, inverse, 0.0))
 
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
-        return np.dot(mean_shift(loss, block, point, quadratic_forms(block.X, matrix)), block.X)
+        return mean_shift(loss, block, point, quadratic_forms(block.X, matrix)) @ block.X
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         sums.gradient -= total
@@ -90,12 +90,12 @@ class MedianReduction(Adjusted):
         need_likelihood(self, loss)
 
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
-        projected = np.dot(block.X, matrix)
+        projected = block.X @ matrix
         quadratic = np.einsum("ij,ij->i", projected, block.X)
         # F' times the derivative of ln(mu (1 - mu)) is the reverse hazard minus the hazard
         skewness = (point.reverse_hazard - point.hazard) / 6.0 - 0.5 * point.dlogpdf
         cubic = block.weighted(loss.expected_curvature_at(point) * skewness)
-        mean = np.dot(mean_shift(loss, block, point, quadratic), block.X)
+        mean = mean_shift(loss, block, point, quadratic) @ block.X
         return np.stack([mean, np.dot(cubic, projected**3)])
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
@@ -128,7 +128,7 @@ class Jeffreys(Adjusted):
 
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
         leverage = block.weighted(loss.expected_curvature_at(point) * quadratic_forms(block.X, matrix))
-        return np.dot(leverage * (point.dlog_reverse_hazard + point.dlog_hazard), block.X)
+        return (leverage * (point.dlog_reverse_hazard + point.dlog_hazard)) @ block.X
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         sums.gradient -= self.power * total

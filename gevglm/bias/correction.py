@@ -143,7 +143,7 @@ class KingZeng(BiasReduction):
             point = loss.link.at(block.linear_predictor(params))
             skewness = (1.0 + self.event_weight) * point.cdf - self.event_weight
             excess = 0.5 * quadratic_forms(block.X, inverse) * skewness
-            return np.dot(block.weighted(loss.expected_curvature_at(point) * excess), block.X)
+            return block.weighted(loss.expected_curvature_at(point) * excess) @ block.X
 
         corrected = params - inverse @ engine.reduce(ArraySum(sums))
         return Corrected(**{**vars(plain), "params": corrected}, uncorrected=params)

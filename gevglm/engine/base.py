@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -63,7 +64,7 @@ class Block:
 
     def linear_predictor(self, params: NDArray) -> NDArray:
         """Return X params + offset."""
-        v = np.dot(self.X, params)
+        v = self.X @ params  # dot would copy the block of a larger matrix
         if self.offset is not None:
             v += self.offset
         return v
@@ -84,6 +85,10 @@ class Reducer(ABC, Generic[Partial]):
     def combine(self, total: Partial, part: Partial) -> Partial:
         """Return the sum of two partial sums; `total` may be reused."""
 
+    def condensed(self, parts: list) -> list:
+        """Return fewer partial sums with the same total, where they are as large as the rows they come from."""
+        return parts
+
 
 class Engine(ABC):
     """A place where rows live.
@@ -99,6 +104,11 @@ class Engine(ABC):
     n_rows: int
     n_cols: int
     in_memory: bool = True
+
+    @cached_property
+    def known(self) -> dict[str, Any]:
+        """What was found out about the rows and need not be asked for again."""
+        return {}
 
     @abstractmethod
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
@@ -157,3 +167,6 @@ class _MappedReducer(Reducer):
 
     def combine(self, total, part):
         return self.reducer.combine(total, part)
+
+    def condensed(self, parts):
+        return self.reducer.condensed(parts)

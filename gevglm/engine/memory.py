@@ -58,7 +58,7 @@ class MemoryEngine(Engine):
 
     def thin(self, every: int) -> MemoryEngine:
         thinned = object.__new__(MemoryEngine)
-        thinned.__dict__.update(self.__dict__)
+        thinned.__dict__.update({name: value for name, value in self.__dict__.items() if name != "known"})
         thinned._starts = self._starts[::every]
         thinned.n_rows = sum(min(self.n_rows - start, self._rows) for start in thinned._starts)
         return thinned

@@ -1,4 +1,4 @@
-"""gevglm's models as scikit-learn estimators."""
+"""Binary regression as a scikit-learn estimator."""
 
 from __future__ import annotations
 
@@ -7,16 +7,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gevglm.exceptions import GevglmError, InvalidDataError
+from gevglm.exceptions import InvalidDataError
 from gevglm.model import BinaryGLM
-
-try:
-    from sklearn.base import BaseEstimator, ClassifierMixin
-    from sklearn.utils.multiclass import check_classification_targets, type_of_target
-    from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
-except ImportError as error:
-    raise GevglmError("gevglm.sklearn needs scikit-learn 1.6 or later: pip install 'gevglm[sklearn]'.") from error
+from gevglm.sklearn.inputs import row_weights, two_classes
 
 
 class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
@@ -97,12 +93,9 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
             How many observations each row stands for.
         """
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
-        event = self._event(y)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        if weights is not None and len(np.unique(event[weights > 0])) < 2:
-            raise InvalidDataError(
-                "the rows with a positive sample_weight hold one class only; a classifier needs two."
-            )
+        self.classes_ = two_classes(y)
+        event = (y == self.classes_[1]).astype(float)
+        weights = row_weights(sample_weight, X, y)
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]))
         model = BinaryGLM(
             event,
@@ -152,16 +145,6 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         return np.dot(X, self.coef_[0]) + self.intercept_[0]
-
-    def _event(self, y: NDArray) -> NDArray:
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y")
-        if kind != "binary":
-            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise ValueError(f"the outcome has one class only, {self.classes_[0]!r}; a classifier needs two.")
-        return (y == self.classes_[1]).astype(float)
 
     def _design(self, X: NDArray) -> NDArray:
         return np.column_stack([np.ones(len(X), dtype=X.dtype), X]) if self.fit_intercept else X

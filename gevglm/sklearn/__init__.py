@@ -1,0 +1,13 @@
+"""gevglm's models as scikit-learn estimators."""
+
+from gevglm.exceptions import GevglmError
+
+try:
+    import sklearn as _  # noqa: F401
+except ImportError as error:
+    raise GevglmError("gevglm.sklearn needs scikit-learn 1.6 or later: pip install 'gevglm[sklearn]'.") from error
+
+from gevglm.sklearn.calibrated import CalibratedClassifier
+from gevglm.sklearn.glm import BinaryGLMClassifier
+
+__all__ = ["BinaryGLMClassifier", "CalibratedClassifier"]

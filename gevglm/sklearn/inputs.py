@@ -1,0 +1,47 @@
+"""Rows, labels and weights, checked the same way by every estimator."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _check_sample_weight, validate_data
+
+from gevglm.exceptions import InvalidDataError
+
+
+def two_classes(y: NDArray) -> NDArray:
+    """Return the two labels in sorted order, or say why there are not two."""
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y")
+    if kind != "binary":
+        raise InvalidDataError(
+            f"Only binary classification is supported. The type of the target is {kind}. The labels are "
+            f"{np.unique(y).tolist()[:8]}; for the scores of a weighted learner of several classes there is "
+            "gevglm.calibration.loss_corrected_multiclass."
+        )
+    classes = np.unique(y)
+    if len(classes) < 2:
+        raise InvalidDataError(f"the outcome has one class only, {classes.tolist()[0]!r}; a classifier needs two.")
+    return classes
+
+
+def row_weights(sample_weight: ArrayLike | None, X: ArrayLike, y: NDArray) -> NDArray | None:
+    """Return weights that leave both classes in the data, or None if none were given."""
+    if sample_weight is None:
+        return None
+    weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+    if len(np.unique(y[weights > 0])) < 2:
+        raise InvalidDataError("the rows with a positive sample_weight hold one class only; a classifier needs two.")
+    return weights
+
+
+def checked_rows(owner: BaseEstimator, learner: BaseEstimator, X: ArrayLike, *, reset: bool) -> ArrayLike:
+    """Return X for a learner inside `owner`: tables as they are, the rest as an array; names and number of columns are remembered."""
+    tags = get_tags(learner).input_tags
+    if hasattr(X, "iloc") or not tags.two_d_array:
+        validate_data(owner, X, reset=reset, skip_check_array=True)
+        return X
+    return validate_data(owner, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=tags.sparse)

@@ -1,0 +1,194 @@
+"""Class weights: adapted until the rare class is served (AdaClassWeight), or the ratio of the class sizes (RatioWeight)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
+
+from gevglm.weighting.base import Round, WeightedClassifier, _learner_has, check_number
+from gevglm.weighting.sample import Sample
+
+HOPELESS = (
+    1e4  # times the total weight of the main class, at which a learner that sees weights has given in to the rare one
+)
+
+
+@dataclass(frozen=True)
+class ClassWeights:
+    r"""Class weights, and a distribution over the rows of each class.
+
+    Attributes
+    ----------
+    main, rare : float
+        :math:`w^-` and :math:`w^+`.
+    distribution : ndarray of shape (n,)
+        D, which adds up to one in each class.
+    """
+
+    main: float
+    rare: float
+    distribution: NDArray
+
+
+class ClassWeighted(WeightedClassifier):
+    """Base of the algorithms whose weights depend on the class only."""
+
+    _individual: ClassVar[bool] = False
+
+    def _start(self, sample: Sample) -> ClassWeights:
+        return ClassWeights(1.0, 1.0, sample.weight / sample.by_class(*sample.sizes))
+
+    def _row_weights(self, state: ClassWeights, sample: Sample) -> NDArray:
+        return sample.weight * sample.by_class(state.main, state.rare)
+
+
+class LastLearner(ClassWeighted):
+    """Base of the algorithms that predict with the last learner only."""
+
+    _last_only: ClassVar[bool] = True
+
+    @property
+    def estimator_(self) -> Any:
+        """The fitted learner."""
+        return self.members_[-1].learner
+
+    @available_if(_learner_has("decision_function", "predict_proba"))
+    def decision_function(self, X: ArrayLike) -> NDArray:
+        """Return the score of the weighted learner (if it has none, its raw probability less one half): positive for ``classes_[1]``."""
+        X, learner = self._checked(X), self.estimator_
+        if hasattr(learner, "decision_function"):
+            return np.asarray(learner.decision_function(X))
+        return learner.predict_proba(X)[:, 1] - 0.5
+
+
+class Adaptive(ClassWeighted):
+    """Base of the algorithms that raise class weights round by round until a rule stops them."""
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        rounds: int = 50,
+        tradeoff: float = 1.0,
+        threshold: float = 0.001,
+        rare: Any = None,
+        corrected: bool = True,
+    ):
+        self.estimator = estimator
+        self.rounds = rounds
+        self.tradeoff = tradeoff
+        self.threshold = threshold
+        self.rare = rare
+        self.corrected = corrected
+
+    def _check_options(self) -> None:
+        super()._check_options()
+        check_number("tradeoff", self.tradeoff, 0.0)
+        check_number("threshold", self.threshold, 0.0, 1.0)
+
+    def _judge(self, state: ClassWeights, sample: Sample, hit: NDArray) -> Round:
+        errors = sample.sums(state.distribution * ~hit)
+        vote, distribution, facts = self._boost(state.distribution, sample, hit, errors[1])
+        after = ClassWeights(
+            state.main * np.exp(self.tradeoff * errors[0]), state.rare * np.exp(errors[1]), distribution
+        )
+        stop, warning = self._verdict(state, sample, *errors)
+        return Round(vote, {"error_rare": errors[1], "error_main": errors[0]} | facts, after, stop, warning)
+
+    def _boost(
+        self, distribution: NDArray, sample: Sample, hit: NDArray, error: float
+    ) -> tuple[float, NDArray, dict[str, float]]:
+        """Return the vote of a learner, the next distribution, and more columns of the history."""
+        return 1.0, distribution, {}
+
+    def _verdict(self, state: ClassWeights, sample: Sample, main: float, rare: float) -> tuple[str | None, str | None]:
+        """Return the reason to stop, if any, and a warning, if one is due."""
+        if rare < self.threshold:
+            return "threshold", None
+        if rare < self.tradeoff * main:
+            return "tradeoff", None
+        times = state.rare * sample.sizes[1] / (state.main * sample.sizes[0])
+        if rare >= 1.0 - 1e-12 and times > HOPELESS:
+            return "hopeless", (
+                f"all cases of the rare class ({sample.labels[1]}) are still misclassified, although they weigh {times:.3g} times as much as "
+                "the main class; stopped. The base learner seems not to use its weights: choose another one."
+            )
+        return None, None
+
+
+class AdaClassWeight(LastLearner, Adaptive):
+    r"""Class weights that grow with the errors of the classes until the rare class is served; the last learner predicts.
+
+    From :math:`w^+ = w^- = 1`, each round trains the base learner under the class weights and multiplies them by the exponential of
+    the error rates :math:`\epsilon^\pm` of the classes:
+
+    .. math:: w_{t+1}^+ = w_t^+ \exp(\epsilon_t^+), \quad w_{t+1}^- = w_t^- \exp(c\,\epsilon_t^-)
+
+    It stops when :math:`\epsilon_t^+ < c\,\epsilon_t^-`, when :math:`\epsilon_t^+` falls below a threshold, or after T rounds. The weights
+    come to rest where :math:`\epsilon^+ = c\,\epsilon^-`; the paper has c = 1, which is where both classes have the same error rate.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        Base learner: any classifier that takes ``sample_weight`` or ``class_weight``; logistic regression without penalty by default.
+    rounds : int
+        T, the most rounds.
+    tradeoff : float
+        c: the error rate of the rare class to be reached, in units of that of the main class. 1 is the paper's rule; less gives a higher
+        true and false positive rate, more a lower one; with 0 only threshold and rounds stop.
+    threshold : float
+        Error rate of the rare class below which to stop.
+    rare : label, optional
+        The rare class; by default the less frequent label, the second in sorted order if there are as many of both.
+    corrected : bool
+        Whether :meth:`predict_proba` undoes the class weights.
+
+    References
+    ----------
+    He and Cheng (2021), Weighting methods for rare event identification from imbalanced datasets, Frontiers in Big Data 4, section 3.2.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(1000, 2))
+    >>> y = rng.random(1000) < 1 / (1 + np.exp(4 - 2 * X[:, 0]))
+    >>> model = AdaClassWeight().fit(X, y)
+    >>> len(model.history_), model.stop_reason_, float(round((model.predict(X) & y).sum() / y.sum(), 2))
+    (16, 'tradeoff', 0.83)
+    """
+
+
+class RatioWeight(LastLearner):
+    r"""Class weights fixed beforehand: by default the inverse ratio of the class sizes, :math:`w^+/w^- = N^-/N^+`.
+
+    Parameters
+    ----------
+    estimator, rare, corrected
+        See :class:`AdaClassWeight`.
+    ratio : float, optional
+        :math:`w^+/w^-`, if another one; 1 is the unweighted learner.
+    """
+
+    def __init__(self, estimator: Any = None, ratio: float | None = None, rare: Any = None, corrected: bool = True):
+        self.estimator = estimator
+        self.ratio = ratio
+        self.rare = rare
+        self.corrected = corrected
+
+    def _check_options(self) -> None:
+        if self.ratio is not None:
+            check_number("ratio", self.ratio, 0.0, open_low=True)
+
+    def _rounds(self) -> int:
+        return 1
+
+    def _start(self, sample: Sample) -> ClassWeights:
+        ratio = sample.sizes[0] / sample.sizes[1] if self.ratio is None else float(self.ratio)
+        return ClassWeights(1.0, ratio, super()._start(sample).distribution)
+
+    def _judge(self, state: ClassWeights, sample: Sample, hit: NDArray) -> Round:
+        errors = sample.sums(state.distribution * ~hit)
+        return Round(1.0, {"error_rare": errors[1], "error_main": errors[0]}, state)

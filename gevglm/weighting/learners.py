@@ -1,0 +1,79 @@
+"""Base learners: how one takes weights, and training it under them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numpy.typing import ArrayLike, NDArray
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.utils.validation import has_fit_parameter
+
+from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
+from gevglm.sklearn.glm import BinaryGLMClassifier
+from gevglm.weighting.sample import Sample
+
+
+def base_learner(estimator: Any) -> Any:
+    """Return the base learner: the one given, or our logistic regression."""
+    return BinaryGLMClassifier(link="logit") if estimator is None else estimator
+
+
+def check_learner(learner: Any, *, individual: bool) -> None:
+    """Refuse a learner that takes no weights of the kind needed, or has class weights of its own.
+
+    Parameters
+    ----------
+    learner : estimator
+    individual : bool
+        Whether each row has its own weight, so that class weights will not do.
+    """
+    name = type(learner).__name__
+    for parameter in class_weight_parameters(learner):
+        own = learner.get_params()[parameter]
+        if own is not None:
+            raise IncompatibleOptionsError(
+                f"the base learner {name} already has {parameter}={own!r}, which would be multiplied with the weights found here; "
+                f"set {parameter}=None."
+            )
+    if weight_keyword(learner) is not None:
+        return
+    if individual:
+        raise InvalidOptionError(
+            f"the base learner {name} takes no sample_weight in fit, but here each row has a weight of its own; "
+            "use AdaClassWeight, DiffBoost or RatioWeight with a learner that has class_weight only, or another learner."
+        )
+    if not class_weight_parameters(learner):
+        raise InvalidOptionError(
+            f"the base learner {name} takes neither sample_weight in fit nor class_weight; use a learner that can be weighted, "
+            "such as gevglm.sklearn.BinaryGLMClassifier, a random forest or a support vector machine."
+        )
+
+
+def weight_keyword(learner: Any) -> str | None:
+    """Return the keyword of ``fit`` that takes weights of rows; of a pipeline, that of its last step."""
+    if has_fit_parameter(learner, "sample_weight"):
+        return "sample_weight"
+    steps = getattr(learner, "steps", None)
+    if steps and has_fit_parameter(steps[-1][1], "sample_weight"):
+        return "sample_weight" if get_config()["enable_metadata_routing"] else f"{steps[-1][0]}__sample_weight"
+    return None
+
+
+def class_weight_parameters(learner: Any) -> list[str]:
+    """Return the names of the class_weight parameters of a learner and of what it contains."""
+    return [name for name in learner.get_params() if name.split("__")[-1] == "class_weight"]
+
+
+def trained(learner: Any, X: ArrayLike, y: NDArray, sample: Sample, weights: NDArray, fit_params: dict) -> Any:
+    """Return a copy of the learner, fitted under weights of the rows."""
+    learner = clone(learner)
+    keyword = weight_keyword(learner)
+    if keyword is not None:
+        return learner.fit(X, y, **{keyword: weights}, **fit_params)
+    if sample.weighted:
+        raise InvalidOptionError(
+            f"sample_weight was given, but the base learner {type(learner).__name__} takes class weights only; leave it out."
+        )
+    by_label = dict(zip(sample.labels, sample.class_weights(weights), strict=True))
+    return learner.set_params(**dict.fromkeys(class_weight_parameters(learner), by_label)).fit(X, y, **fit_params)

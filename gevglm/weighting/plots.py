@@ -1,0 +1,56 @@
+"""Pictures of a search for weights: the history in, Axes out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from gevglm.plots import COLORS, new_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LINES = {
+    "training_error_rare": ("training error, rare class", COLORS[1], "-"),
+    "training_error_main": ("training error, main class", COLORS[0], "-"),
+    "bound": ("bound of the rare (DiffBoost) or total error", COLORS[1], "--"),
+}
+
+
+def plot_history(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
+    """Draw training errors and their bound over the rounds, and the ratio of the class weights on an axis of its own.
+
+    Parameters
+    ----------
+    history : DataFrame
+        ``history_`` of an estimator of :mod:`gevglm.weighting`.
+    ax : Axes, optional
+
+    Returns
+    -------
+    Axes
+    """
+    ax = ax or new_axes()
+    marker = "o" if len(history) < 3 else ""
+    for name, (label, color, style) in LINES.items():
+        if name in history:
+            ax.plot(history.index, history[name], style, color=color, label=label, marker=marker)
+    ax.set(xlabel="round", ylabel="error", ylim=(0.0, None))
+    ax.xaxis.get_major_locator().set_params(integer=True)
+    ratio = ax.twinx()
+    values = history["weight_rare"] / history["weight_main"]
+    ratio.plot(history.index, values, ":", color="0.35", label="weight ratio (right)", marker=marker)
+    ratio.set_ylabel("weight of the rare over the main class")
+    ratio.spines["top"].set_visible(False)
+    ax.spines["top"].set_visible(False)
+    handles = [*ax.get_lines(), *ratio.get_lines()]
+    ax.legend(
+        handles,
+        [line.get_label() for line in handles],
+        loc="lower center",
+        bbox_to_anchor=(0.5, 1.0),
+        ncols=2,
+        frameon=False,
+    )
+    return ax

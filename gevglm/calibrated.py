@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,8 +14,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm import calibration as checks
+from gevglm.calibration.condensed import Collection, Predicted
+from gevglm.engine import Block, Reducer
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, unknown_option
-from gevglm.outcome import resolve
+from gevglm.fitstats import observations
+from gevglm.links.base import BinaryLink
+from gevglm.outcome import Coding, resolve
+from gevglm.scoring import Scorer, columns_to_predict
+from gevglm.sources import Source, as_source
 from gevglm.tables import as_frame, column
 
 if TYPE_CHECKING:
@@ -54,7 +62,8 @@ class CalibrationChecks:
         Parameters
         ----------
         data : table or array_like, optional
-            New data; the rows of the fit by default.
+            New data; the rows of the fit by default. Of more than 5,000,000 rows that are read in pieces, predictions
+            are put together whose log odds differ by less than 1e-4.
         resampling : {None, "bootstrap", "cv"}
             "bootstrap" corrects every index for optimism by refitting the whole procedure (choice of xi and alpha, bias reduction) to
             resamples of the rows; "cv" assesses predictions by fits that have not seen the rows. Their probabilities are kept 1e-10 away
@@ -77,6 +86,12 @@ class CalibrationChecks:
         """
         if resampling not in RESAMPLING:
             raise unknown_option("resampling", resampling, [str(word) for word in RESAMPLING])
+        source = None if data is None else as_source(data)
+        if source is not None or (data is None and not self.has_data):
+            if resampling is not None or endog is not None:
+                raise InvalidOptionError("data in pieces hold their outcomes, and are not resampled.")
+            y, p, weights = self._predictions(source)
+            return checks.assess(y, p, weights, in_sample=data is None, rng=rng, **options)
         if data is not None:
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
@@ -126,6 +141,20 @@ class CalibrationChecks:
         unfitted = Recalibrated(self, calibrator)
         return replace(unfitted, calibrator=calibrator.fit(unfitted.scores(data), y, weights))
 
+    def _predictions(self, source: Source | None) -> Predicted:
+        """Return outcomes and predictions of data in pieces; those of the fit without a source."""
+        if source is None:
+            predictions = _BlockPredictions(self.model.population_link, self._params)
+            return self.model.engine().reduce(predictions).predicted()
+        design, collection = self.model.design, Collection()
+        columns = list(dict.fromkeys([*columns_to_predict(self, source), design.outcome]))
+        source.check(columns)
+        function = partial(_predictions_of_table, Scorer(self), design.outcome, design.event)
+        with closing(source.map(function, columns)) as answers:
+            for _, part in answers:
+                collection.add(part)
+        return collection.predicted()
+
     def _outcomes(self, data: Any, endog: Any) -> NDArray:
         design = self.model.design
         if endog is None:
@@ -133,6 +162,31 @@ class CalibrationChecks:
                 raise InvalidDataError("give the outcomes of the new data as endog=.")
             endog = column(as_frame(data), design.outcome, "outcome").to_numpy()
         return resolve(np.asarray(endog), design.event, design.outcome, None, None).y
+
+
+class _BlockPredictions(Reducer[Collection]):
+    """The predictions of all rows, in pieces."""
+
+    def __init__(self, link: BinaryLink, params: NDArray):
+        self.link = link
+        self.params = params
+
+    def zero(self) -> Collection:
+        return Collection()
+
+    def map(self, block: Block) -> Predicted:
+        return Predicted(block.y, self.link.inverse(block.linear_predictor(self.params)), observations(block))
+
+    def combine(self, total: Collection, part: Predicted) -> Collection:
+        return total.add(part)
+
+
+def _predictions_of_table(scorer: Scorer, outcome: str, event: Any, table: pd.DataFrame, number: Any) -> Predicted:
+    p, _ = scorer(table, number)
+    values = table[outcome]
+    used = values.notna().to_numpy() & np.isfinite(p)
+    coding = Coding(event, numbers=event in (1, True) and values.dtype.kind in "biuf")
+    return Predicted(coding.apply(values[used], None, outcome).y, p[used], np.ones(int(used.sum())))
 
 
 @dataclass(frozen=True)

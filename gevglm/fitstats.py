@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -10,13 +11,15 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gevglm.calibration.metrics import auc
-from gevglm.engine import Block, Engine
+from gevglm.engine import Block, Engine, MappedEngine
 from gevglm.estimation import estimate
 from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, unknown_option
 from gevglm.families import saturated_loss
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Log, Loss
+from gevglm.ranking import streamed_auc
 from gevglm.reducers import ArraySum
+from gevglm.refusals import totals
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
@@ -55,9 +58,18 @@ class FitStatistics:
     @cached_property
     def _scalars(self) -> dict[str, float]:
         """Every scalar that the summary shows, so that it outlives the data."""
-        model = self.model
-        linear, weights = model.predict(self._params, which="linear"), model.freq_weights * model.n_trials
-        return scalars(model.engine(), self.loss, self._params) | {"auc": auc(model.endog, linear, weights)}
+        return scalars(self.model.engine(), self.loss, self._params) | {"auc": self._auc()}
+
+    def _auc(self) -> float:
+        model, params = self.model, self._params
+        if self.has_data:
+            return auc(model.endog, model.predict(params, which="linear"), model.freq_weights * model.n_trials)
+
+        def scores(block: Block) -> tuple[NDArray, NDArray, NDArray]:
+            size = observations(block)
+            return block.linear_predictor(params), size * block.y, size * (1.0 - block.y)
+
+        return streamed_auc(model.engine(), scores, model.n_events < 0.5 * model.n_total)
 
     # -- likelihood, where there is one ----------------------------------------------------
 
@@ -71,11 +83,9 @@ class FitStatistics:
 
     @cached_property
     def _log_coefficients(self) -> float:
-        design = self.model.design
-        if design.trials is None:
+        if self.model.design.trials is None:
             return 0.0
-        n, successes = design.trials, design.trials * design.y
-        return float((gammaln(n + 1) - gammaln(successes + 1) - gammaln(n - successes + 1)) @ self.model.iweights)
+        return float(self.model.engine().reduce(ArraySum(_log_coefficients)))
 
     def llf_scaled(self, scale=None) -> float:
         """Return the log-likelihood; the scale of a binary outcome is 1."""
@@ -145,19 +155,27 @@ class FitStatistics:
     @cached_property
     def null(self) -> NDArray:
         """Fitted values of the model with a constant only."""
-        design, y = self.model.design, self.model.endog
-        weights = self.model.iweights * self.model.n_trials
-        if design.offset is None:
-            return np.full(len(y), float(weights @ y / weights.sum()))
-        constant = estimate(self.model.engine(np.ones((len(y), 1))), self.loss, constant=0).params[0]
-        return self.link.inverse(constant + design.offset)
+        return self.link.inverse(self._null_constant + np.broadcast_to(self.model._offset_exposure, (self.model.nobs,)))
 
     @cached_property
+    def _null_constant(self) -> float:
+        engine = self._null_engine()
+        if self.model.design.offset is None:
+            weight, events = totals(engine)
+            return float(self.link(events / weight))
+        return float(estimate(engine, self.loss, constant=0).params[0])
+
+    def _null_engine(self) -> Engine:
+        return MappedEngine(self.model.engine(), _ones, 1)
+
+    @cached_property
+    def _null_scalars(self) -> dict[str, float]:
+        return scalars(self._null_engine(), self.loss, np.array([self._null_constant]))
+
+    @property
     def null_deviance(self) -> float:
         """Deviance of the model with a constant only."""
-        y = self.model.endog
-        excess = self.loss.value(y, self.link(self.null)) - saturated_loss(self.loss, y)
-        return float(2.0 * (self.model.iweights * self.model.n_trials) @ excess)
+        return self._null_scalars["deviance"]
 
     @cached_property
     def llnull(self) -> float:
@@ -167,8 +185,7 @@ class FitStatistics:
 
     @property
     def _bernoulli_llnull(self) -> float:
-        surprise = Log(self.link).value(self.model.endog, self.link(self.null))
-        return float(-(self.model.iweights * self.model.n_trials) @ surprise)
+        return self._null_scalars["bernoulli_llf"]
 
     def pseudo_rsquared(self, kind: str = "cs") -> float:
         """Pseudo R-squared of Cox and Snell ("cs") or McFadden ("mcf"), by the Bernoulli likelihood of the predictions."""
@@ -184,6 +201,31 @@ class FitStatistics:
     def _need_likelihood(self, what: str, instead: str) -> None:
         if not self.loss.is_likelihood:
             raise NotDefinedForLoss(f"{what} is not defined for the canonical loss, which is no likelihood; {instead}.")
+
+
+def observations(block: Block) -> NDArray:
+    """Return the observations behind each row, by frequency weight and trials."""
+    size = np.ones_like(block.y)
+    for factor in (block.freq, block.trials):
+        size = size if factor is None else size * factor
+    return size
+
+
+def _ones(block: Block) -> Block:
+    return replace(block, X=np.ones((len(block.y), 1)))
+
+
+def _log_coefficients(block: Block) -> NDArray:
+    n, successes = block.trials, block.trials * block.y
+    logs = gammaln(n + 1) - gammaln(successes + 1) - gammaln(n - successes + 1)
+    return sum_of(logs, block.freq, block.var)
+
+
+def sum_of(values: NDArray, *factors: NDArray | None) -> NDArray:
+    """Return the sum of values times factors."""
+    for factor in factors:
+        values = values if factor is None else values * factor
+    return values.sum()
 
 
 def scalars(engine: Engine, loss: Loss, params: NDArray) -> dict[str, float]:
@@ -206,10 +248,7 @@ def scalars(engine: Engine, loss: Loss, params: NDArray) -> dict[str, float]:
 
     def sums(block: Block) -> NDArray:
         point = link.at(block.linear_predictor(params))
-        y = block.y
-        size = np.ones_like(y)
-        for factor in (block.freq, block.trials):
-            size = size if factor is None else size * factor
+        y, size = block.y, observations(block)
         weight = np.ones_like(y) if block.weight is None else block.weight
         surprise = log.value_at(y, point)
         squared = y * point.sf**2 + (1.0 - y) * point.cdf**2

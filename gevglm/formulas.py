@@ -151,6 +151,8 @@ class Recipe:
             for name in factor_names(formula)
             if name in self.dtypes and not pd.api.types.is_numeric_dtype(self.dtypes[name])
         }
+        if memory is not None:
+            self.levels = memory.levels_of(set(factor_names(formula)) & set(self.levels))
         self._refuse_forgetful_calls()
         self._first: NDArray | None = self.build(frame, memory)
         self.names = [_SCALAR.sub(r"\1", name) for name in self.spec.column_names]
@@ -221,15 +223,27 @@ class Recipe:
     def __getstate__(self) -> dict:
         state = self.__dict__.copy()
         state["spec"] = None if self.engine == "patsy" else self.spec
-        state["scope"] = {k: (None, v.__name__) if isinstance(v, ModuleType) else (v,) for k, v in self.scope.items()}
+        state["scope"] = packed(self.scope)
         return state
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
-        self.scope = {
-            name: sys.modules.get(entry[1]) or __import__(entry[1]) if len(entry) == 2 else entry[0]
-            for name, entry in state["scope"].items()
-        }
+        self.scope = unpacked(state["scope"])
+
+
+def packed(scope: dict[str, Any]) -> dict[str, tuple]:
+    """Return a scope that can be pickled: modules by name."""
+    return {
+        name: (None, value.__name__) if isinstance(value, ModuleType) else (value,) for name, value in scope.items()
+    }
+
+
+def unpacked(scope: dict[str, tuple]) -> dict[str, Any]:
+    """Return the scope again."""
+    return {
+        name: sys.modules.get(entry[1]) or __import__(entry[1]) if len(entry) == 2 else entry[0]
+        for name, entry in scope.items()
+    }
 
 
 def read(formula: str) -> patsy.ModelDesc:

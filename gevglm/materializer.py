@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import re
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -248,6 +249,16 @@ class Memory:
 
     states: dict[str, dict[str, Any]]
     encoders: dict[str, tuple[Factor.Kind, dict[str, Any]]]
+
+    def levels_of(self, columns: set[str]) -> dict[str, set[Any]]:
+        """Return the levels of columns that are factors by themselves or in ``C()``."""
+        return {
+            name: set(encoder["categories"])
+            for name in columns
+            for expr, (kind, encoder) in self.encoders.items()
+            if kind is Factor.Kind.CATEGORICAL
+            and (expr == name or re.match(rf"C\(\s*(Q\(.)?{re.escape(name)}\b", expr))
+        }
 
 
 def evaluated(expr: str, context: Mapping[str, Any], with_memory: Callable[[Any, str, list[str]], Any]) -> Any:

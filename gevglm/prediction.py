@@ -13,15 +13,21 @@ from scipy.special import expit, logit
 from statsmodels.base._prediction_inference import PredictionResultsMonotonic
 from statsmodels.genmod.generalized_linear_model import GLMResults
 
-from gevglm.exceptions import InvalidDataError, SupportWarning, warn
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option, warn
 from gevglm.links.base import BinaryLink
 from gevglm.newdata import read_matrix, read_table
 from gevglm.prevalence import AS_FITTED
-from gevglm.tables import vector
+from gevglm.scoring import predict_in_pieces
+from gevglm.sources import Source, as_source
+from gevglm.sources.frames import FramesSource
+from gevglm.tables import as_frame, vector
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
     from gevglm.results import BinaryGLMResults
+
+
+PREDICTIONS = ("mean", "linear", "var_unscaled", "fitted")
 
 
 class Predictions:
@@ -30,24 +36,34 @@ class Predictions:
     model: BinaryGLM
     link: BinaryLink
 
-    def predict(self, exog=None, transform=True, *, exposure=None, offset=None, which="mean"):
+    def predict(self, exog=None, transform=True, *, exposure=None, offset=None, which="mean", to=None):
         """Predict for the rows of the model or for new data.
 
         Parameters
         ----------
         exog : table or array_like, optional
             New data: a table for models from formulas (with the columns of offset and exposure, if the model names them), else a design matrix.
+            Data that come in pieces (see :func:`gevglm.fit`) are read piece by piece.
         transform : bool
             Whether to apply the formula to `exog`.
         exposure, offset : str or array_like, optional
         which : {"mean", "linear", "var_unscaled", "fitted"}
             "mean" is the probability in the population, also if rows were sampled (``prevalence=``) or weighted (``class_weight=``) by their
             outcome; "fitted" is then the probability in the sample, or under the weights.
+        to : path, optional
+            A parquet file to write the columns of `exog` and the predictions (as ``prediction``) to, in pieces.
 
         Returns
         -------
-        ndarray or Series
+        ndarray or Series, or the path written to
         """
+        if which not in PREDICTIONS:
+            raise unknown_option("which", which, PREDICTIONS)
+        source = self._source_to_predict(exog, to)
+        if source is not None:
+            if offset is not None or exposure is not None:
+                raise InvalidOptionError("offset and exposure of data in pieces are the columns that the model names.")
+            return predict_in_pieces(self, source, which, to)
         exog, offset, exposure, index = self._rows_to_predict(exog, transform, offset, exposure)
         values = self.model.predict(self._params, exog, exposure=exposure, offset=offset, which=which)
         return values if index is None else pd.Series(values, index=index)
@@ -138,6 +154,17 @@ class Predictions:
         self.cov_params_default = self._joint
         self.normalized_cov_params = self._joint
         return np.column_stack([exog, column])
+
+    def _source_to_predict(self, exog: Any, to: Any) -> Source | None:
+        """Return new data that come in pieces, or are to be written to a file."""
+        by_formula = exog is not None and self.model.design.recipe is not None
+        source = as_source(exog) if by_formula else None
+        if source is None and to is not None:
+            if not by_formula:
+                raise InvalidOptionError("to= goes with new data, for a model from a formula.")
+            table = as_frame(exog)
+            return FramesSource(lambda: [table])
+        return source
 
     def _rows_to_predict(self, exog: Any, transform: bool, offset: Any, exposure: Any):
         """Return design matrix, offset, exposure and row labels; None for what is that of the model."""

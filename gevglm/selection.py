@@ -108,6 +108,12 @@ class Selection:
             refuse_missing_levels(frame, used)
         return Selected(frame, values, columns, rows, int(selected.sum()), int((selected & ~complete).sum()))
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "scope": formulas.packed(self.scope)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update({**state, "scope": formulas.unpacked(state["scope"])})
+
 
 def refuse_missing_levels(frame: pd.DataFrame, used: list[str]) -> None:
     """Refuse missing values of factors, which no design has columns for."""

@@ -1,0 +1,58 @@
+"""Axes to draw on, and what all pictures share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gevglm.exceptions import GevglmError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
+
+
+def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
+    """Return the Axes of a new figure, or say how to get matplotlib."""
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise GevglmError("pictures need matplotlib: pip install 'gevglm[plot]'.") from None
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
+
+
+def color(i: int) -> str:
+    """Return the color of the i-th thing drawn."""
+    return COLORS[i % len(COLORS)]
+
+
+def finish(ax: Axes, xlabel: str = "", ylabel: str = "", legend: str | None = None) -> Axes:
+    """Label the axes, take away what frames them, and show the legend if a place for it is given."""
+    ax.set_xlabel(xlabel)
+    ax.set_ylabel(ylabel)
+    ax.spines[["top", "right"]].set_visible(False)
+    if legend is not None:
+        ax.legend(frameon=False, fontsize="small", loc=legend)
+    return ax
+
+
+def plain_log_ticks(axis: Any, low: float, high: float) -> None:
+    """Label the probabilities of a logarithmic axis as people write them, 0.001 and not 10^-3."""
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
+
+    decades = 10.0 ** np.arange(np.floor(np.log10(low)), 1)
+    places = np.concatenate([decades, 3.0 * decades]) if high / low < 300.0 else decades
+    places = np.unique(places[(places >= low * 0.999) & (places <= high * 1.001)])
+    axis.set_major_locator(FixedLocator(places))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def plain_number(value: float) -> str:
+    """Return a probability in plain digits, down to a millionth."""
+    return f"{value:.6f}".rstrip("0") if 1e-6 <= value < 1.0 else f"{value:g}"

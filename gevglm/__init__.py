@@ -6,7 +6,8 @@ from gevglm.api import fit
 from gevglm.comparison import compare, fit_links
 from gevglm.model import BinaryGLM
 from gevglm.path import penalty_path
-from gevglm.results import BinaryGLMResults, load
+from gevglm.results import BinaryGLMResults
+from gevglm.saving import load
 from gevglm.separation import Separation, detect_separation
 
 __all__ = [

@@ -32,17 +32,17 @@ from gevglm.exceptions import (
 from gevglm.families import family_of
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
+from gevglm.prediction import PREDICTIONS
 from gevglm.prevalence import RANDOM, OutcomeSampling, Sampling, sampling_of
 from gevglm.reducers import LossSums
-from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
+from gevglm.results import BinaryGLMResults
 from gevglm.risks import RiskModel
 from gevglm.separation import Separation, find_directions
 from gevglm.shaped import fit_with_shape, loss_at
 from gevglm.sources import as_source
+from gevglm.statsmodels_wrapper import BinaryGLMResultsWrapper
 from gevglm.task import Ridge
 from gevglm.words import check_iteration, resolve_bias, resolve_loss, resolve_penalty, resolve_shape
-
-PREDICTIONS = ("mean", "linear", "var_unscaled", "fitted")
 
 
 class BinaryGLM(GLM):

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
-import statsmodels.base.wrapper as wrap
 from numpy.typing import NDArray
 from statsmodels.base.model import LikelihoodModelResults
-from statsmodels.genmod.generalized_linear_model import GLMResults, GLMResultsWrapper
+from statsmodels.genmod.generalized_linear_model import GLMResults
 
 from gevglm.bias import BiasReduction
 from gevglm.calibrated import CalibrationChecks
@@ -21,14 +18,17 @@ from gevglm.covariance import Covariance, covariance_of
 from gevglm.effects import Margins
 from gevglm.engine import Engine
 from gevglm.estimation import Estimate
-from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.exceptions import InvalidOptionError
 from gevglm.fitstats import FitStatistics
 from gevglm.formulas import using_engine
 from gevglm.inference import LikelihoodInference
 from gevglm.influence import BinaryInfluence
+from gevglm.measures import RiskEffects
+from gevglm.pictures import Pictures
 from gevglm.population import PopulationRisks
 from gevglm.prediction import Predictions
 from gevglm.risks import RiskModel
+from gevglm.saving import load, save
 from gevglm.scoretest import score_test
 from gevglm.separation import Separation
 from gevglm.shaped import ShapeInference, refit
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class BinaryGLMResults(
-    PopulationRisks, CalibrationChecks, LikelihoodInference, ShapeInference, FitStatistics, Predictions, GLMResults
+    Pictures, RiskEffects, PopulationRisks, CalibrationChecks, LikelihoodInference, ShapeInference, FitStatistics, Predictions, GLMResults
 ):
     """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.
 
@@ -270,52 +270,9 @@ class BinaryGLMResults(
         remove_data : bool
             Keep nothing of the length of the data (also in the object at hand).
         """
-        _save(self, self, fname, remove_data)
+        save(self, self, fname, remove_data)
 
     @classmethod
     def load(cls, fname: str | Path):
         """Load saved results; as with every pickle, only from sources you trust."""
         return load(fname)
-
-
-class BinaryGLMResultsWrapper(GLMResultsWrapper):
-    """Results with the labels of the data attached."""
-
-    _wrap_methods = {name: how for name, how in GLMResultsWrapper._wrap_methods.items() if name != "conf_int"}
-
-    def conf_int(self, alpha: float = 0.05, cols: Any = None, method: str = "wald"):
-        """Confidence intervals of the coefficients; see :meth:`BinaryGLMResults.conf_int`."""
-        limits = self._results.conf_int(alpha=alpha, cols=cols, method=method)
-        if not isinstance(self.params, pd.Series):
-            return limits
-        return pd.DataFrame(limits, index=self.params.index if cols is None else self.params.index[list(cols)])
-
-    def save(self, fname: str | Path, remove_data: bool = True) -> None:
-        """Save the results, by default without the data; see :meth:`BinaryGLMResults.save`."""
-        _save(self, self._results, fname, remove_data)
-
-
-wrap.populate_wrapper(BinaryGLMResultsWrapper, BinaryGLMResults)
-
-
-def load(fname: str | Path) -> BinaryGLMResultsWrapper:
-    """Load results saved by :meth:`BinaryGLMResults.save`.
-
-    Unpickling runs code from the file: load only what you, or somebody you trust, saved.
-
-    Parameters
-    ----------
-    fname : path
-    """
-    with nullcontext(fname) if hasattr(fname, "read") else open(fname, "rb") as file:
-        results = pickle.load(file)
-    if not isinstance(results, (BinaryGLMResultsWrapper, BinaryGLMResults)):
-        raise InvalidDataError(f"{str(fname)!r} does not hold results of gevglm but a {type(results).__name__}.")
-    return results
-
-
-def _save(shell: Any, results: BinaryGLMResults, fname: Any, remove_data: bool) -> None:
-    if remove_data:
-        results.remove_data()
-    with nullcontext(fname) if hasattr(fname, "write") else open(fname, "wb") as file:
-        pickle.dump(shell, file)

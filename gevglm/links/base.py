@@ -157,12 +157,15 @@ class BinaryLink(CDFLink):
         reference point: the canonical loss is then known up to a constant.
     canonical_is_log : bool
         Whether the canonical loss of the link is its log loss; true of the logit alone.
+    exponentiated : str or None
+        What the exponential of a coefficient is, if it has a name: ``odds_ratio``, ``hazard_ratio``.
     """
 
     support: tuple[float, float] = (-np.inf, np.inf)
     log_concave: bool = True
     relative_integrals: tuple[bool, bool] = (False, False)
     canonical_is_log: bool = False
+    exponentiated: str | None = None
 
     def __init__(self) -> None:  # statsmodels' CDFLink would store a scipy distribution
         pass

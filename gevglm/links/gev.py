@@ -242,6 +242,10 @@ class GEVc(BinaryLink):
     def parameters(self) -> dict[str, float]:
         return {"xi": self.xi}
 
+    @property
+    def exponentiated(self) -> str | None:
+        return "hazard_ratio" if self.xi == 0.0 else None
+
     def with_shape(self, xi: float) -> GEVc:
         return GEVc(xi)
 

@@ -73,6 +73,7 @@ class Logit(BinaryLink):
     r"""Logit link, :math:`F(v) = 1/(1 + e^{-v})`; its log and canonical losses coincide."""
 
     canonical_is_log = True
+    exponentiated = "odds_ratio"
 
     def at(self, v: NDArray) -> LogitPoint:
         return LogitPoint(v)

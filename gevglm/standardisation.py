@@ -1,0 +1,228 @@
+r"""Risks standardised over the sample (g-computation) and their contrasts.
+
+With everybody's variable set to a, and everything else as it is, the risk is
+
+.. math:: R_a = \frac{\sum_i w_i F(x_i(a)'b)}{\sum_i w_i}, \qquad G_a = \frac{\partial R_a}{\partial b} = \frac{\sum_i w_i F'(x_i(a)'b)\, x_i(a)}{\sum_i w_i},
+
+and the covariance of several of them :math:`G V G'` with V that of the coefficients, whichever was chosen for the fit. Contrasts are
+differences, ratios or odds ratios of such risks; the intervals of ratios are symmetric for their logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from gevglm.exceptions import unknown_option
+
+ROWS = 65_536  # averaged at a time
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """How two risks are compared: on which scale, and how the result is called.
+
+    Attributes
+    ----------
+    word : str
+    pattern : str
+        How a contrast is written, from the labels of two arms.
+    scale : callable
+        A contrast is the difference of `scale` of two risks,
+    slope : callable
+        its derivative,
+    back : callable
+        and what takes the difference to where it is reported; also its own derivative, for standard errors, unless it is None.
+    """
+
+    word: str
+    pattern: str
+    scale: Callable[[NDArray], NDArray]
+    slope: Callable[[NDArray], NDArray]
+    back: Callable[[NDArray], NDArray] | None
+
+    def label(self, other: str, reference: str) -> str:
+        """Return how a contrast of two arms is written."""
+        inside = "odds" in self.pattern
+        arms = (arm if inside or " " not in arm else f"({arm})" for arm in (other, reference))
+        return self.pattern.format(*arms)
+
+
+CONTRASTS = {
+    contrast.word: contrast
+    for contrast in (
+        Contrast("difference", "{} - {}", lambda r: r, np.ones_like, None),
+        Contrast("ratio", "{} / {}", np.log, lambda r: 1.0 / r, np.exp),
+        Contrast(
+            "odds", "odds({}) / odds({})", lambda r: np.log(r / (1.0 - r)), lambda r: 1.0 / (r * (1.0 - r)), np.exp
+        ),
+    )
+}
+
+
+def contrast_of(word: str) -> Contrast:
+    """Return a contrast by its word."""
+    if word not in CONTRASTS:
+        raise unknown_option("contrast", word, tuple(CONTRASTS))
+    return CONTRASTS[word]
+
+
+@dataclass(frozen=True)
+class RiskContrast:
+    """Standardised risks and their contrasts.
+
+    Attributes
+    ----------
+    variable : str
+    contrast : str
+    risks : DataFrame
+        The risk in every arm: columns ``estimate``, ``se``, ``ci_lower`` and ``ci_upper``.
+    table : DataFrame
+        Their contrasts against the first arm: the same columns.
+    pvalues : Series
+        Two-sided, that there is no effect; missing for bootstrap intervals.
+    cov : ndarray
+        Covariance of the risks, in the order of `risks`.
+    note : str
+        Over whom it was averaged, and where the standard errors come from.
+    """
+
+    variable: str
+    contrast: str
+    risks: pd.DataFrame
+    table: pd.DataFrame
+    pvalues: pd.Series
+    cov: NDArray
+    note: str
+
+    def summary_frame(self) -> pd.DataFrame:
+        """Return the contrasts: columns estimate, se, ci_lower and ci_upper."""
+        return self.table
+
+    @property
+    def number_needed(self) -> pd.DataFrame:
+        """The number needed to treat (or to harm): one over the risk difference, with its limits.
+
+        Where the interval of the difference covers zero, the limits go through infinity (Altman 1998): the interval is everything beyond both
+        ``ci_lower`` and ``ci_upper``.
+        """
+        if self.contrast != "difference":
+            raise unknown_option("contrast", self.contrast, ("difference",))
+        with np.errstate(divide="ignore"):
+            inverse = 1.0 / self.table[["estimate", "ci_upper", "ci_lower"]]
+        return inverse.set_axis(["estimate", "ci_lower", "ci_upper"], axis=1)
+
+    def __str__(self) -> str:
+        def text(table: pd.DataFrame) -> str:
+            return table.to_string(float_format=lambda x: f"{x:.5g}")
+
+        title = {"difference": "Risk difference", "ratio": "Risk ratio", "odds": "Odds ratio"}[self.contrast]
+        return f"{title} of {self.variable} ({self.note})\n{text(self.table)}\n\nRisks\n{text(self.risks)}"
+
+
+@dataclass(frozen=True)
+class Averages:
+    """Risks of arms (and groups of rows), their gradients, and the rows' own part in them.
+
+    Attributes
+    ----------
+    risks : ndarray of shape (m,)
+    gradient : ndarray of shape (m, k)
+    """
+
+    risks: NDArray
+    gradient: NDArray
+
+
+def averages(
+    designs: Sequence[NDArray],
+    offset: NDArray | float,
+    weights: NDArray,
+    risk_and_slope: Callable[[NDArray, NDArray], tuple[NDArray, NDArray]],
+) -> Averages:
+    """Return the weighted average risk of each design, and its gradient by the coefficients.
+
+    Parameters
+    ----------
+    designs : sequence of ndarray of shape (n, k)
+    offset : ndarray of shape (n,) or float
+    weights : ndarray of shape (g, n)
+        The weights of the rows in each group.
+    risk_and_slope : callable
+        From design rows and offset to the risks and their gradients.
+
+    Returns
+    -------
+    Averages
+        Group by group, the designs in their order.
+    """
+    share = weights / weights.sum(axis=1, keepdims=True)
+    offset = np.broadcast_to(offset, weights.shape[1:])
+    risks, gradients = [], []
+    for X in designs:
+        risk, gradient = 0.0, 0.0
+        for start in range(0, len(X), ROWS):
+            rows = slice(start, start + ROWS)
+            p, slope = risk_and_slope(X[rows], offset[rows])
+            risk, gradient = risk + share[:, rows] @ p, gradient + share[:, rows] @ slope
+        risks.append(risk)
+        gradients.append(gradient)
+    # arms within groups
+    return Averages(np.stack(risks, axis=1).ravel(), np.stack(gradients, axis=1).reshape(-1, gradients[0].shape[-1]))
+
+
+def risk_table(risks: NDArray, cov: NDArray, index: pd.Index, alpha: float) -> pd.DataFrame:
+    """Return risks with limits that are symmetric for their log odds."""
+    error = np.sqrt(np.diagonal(cov))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = norm.isf(alpha / 2.0) * error / (risks * (1.0 - risks))
+        odds = np.log(risks / (1.0 - risks))
+        lower, upper = 1.0 / (1.0 + np.exp(reach - odds)), 1.0 / (1.0 + np.exp(-reach - odds))
+    return pd.DataFrame({"estimate": risks, "se": error, "ci_lower": lower, "ci_upper": upper}, index=index)
+
+
+def contrast_table(
+    contrast: Contrast, risks: NDArray, cov: NDArray, pairs: Sequence[tuple[int, int]], index: pd.Index, alpha: float
+) -> tuple[pd.DataFrame, pd.Series]:
+    """Return contrasts of pairs of risks with their limits, and p-values.
+
+    Parameters
+    ----------
+    contrast : Contrast
+    risks : ndarray of shape (m,)
+    cov : ndarray of shape (m, m)
+    pairs : sequence of tuple of int
+        Positions of the reference and of the risk compared with it.
+    index : Index
+        Labels of the pairs.
+    alpha : float
+        One minus the coverage.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        matrix = np.zeros((len(pairs), len(risks)))
+        for row, (reference, other) in enumerate(pairs):
+            matrix[row, reference], matrix[row, other] = -1.0, 1.0
+        estimate = matrix @ contrast.scale(risks)
+        jacobian = matrix * contrast.slope(risks)
+        error = np.sqrt(np.einsum("ij,jk,ik->i", jacobian, cov, jacobian))
+        reach = norm.isf(alpha / 2.0) * error
+        pvalues = 2.0 * norm.sf(np.abs(estimate / error))
+        columns = {"estimate": estimate, "se": error, "ci_lower": estimate - reach, "ci_upper": estimate + reach}
+        if contrast.back is not None:
+            columns = {name: contrast.back(values) for name, values in columns.items()}
+            columns["se"] = columns["estimate"] * error
+    return pd.DataFrame(columns, index=index), pd.Series(pvalues, index=index, name="pvalue")
+
+
+def bootstrap_limits(contrast: Contrast, draws: NDArray, pairs: Sequence[tuple[int, int]], alpha: float) -> NDArray:
+    """Return standard errors and percentile limits of contrasts from risks drawn by the bootstrap, one row a draw."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = contrast.scale(draws)
+        values = np.stack([scaled[:, other] - scaled[:, reference] for reference, other in pairs], axis=1)
+        values = values if contrast.back is None else contrast.back(values)
+    return np.vstack([values.std(axis=0, ddof=1), np.quantile(values, [alpha / 2.0, 1.0 - alpha / 2.0], axis=0)])

@@ -188,6 +188,10 @@ class StreamedDesign:
             self.y._refuse()
         if self.source is None:
             raise InvalidDataError("the data are gone: the results were saved without them.")
+        return self._engine
+
+    @cached_property
+    def _engine(self) -> StreamedEngine:
         return StreamedEngine(self.source, self.reader, self.kept)
 
     def labelled(self) -> tuple[pd.Series, pd.DataFrame]:
@@ -239,6 +243,10 @@ class StreamedDesign:
     def drop_rows(self) -> None:
         """Forget where the data are."""
         self.source = None
+        self.__dict__.pop("_engine", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_engine"}
 
     def _vector(self, there: bool) -> NotHeld | None:
         return NotHeld(self.n_rows) if there else None

@@ -74,7 +74,7 @@ def _typical(design: Design, name: str, weights: NDArray | None) -> Any:
     """Return the mean of a variable, or its most frequent level."""
     if not design.has_rows:
         raise InvalidDataError(
-            f"the data are not in memory, so that there is no mean of {name!r}; give its value in at=."
+            f"the data are gone, or read in pieces, so that there is no mean of {name!r}; give its value in at=."
         )
     size = np.ones(len(design.y)) if design.freq is None else design.freq
     size = size if weights is None else size * weights

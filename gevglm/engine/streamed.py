@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from copy import copy
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gevglm.engine.base import Engine, Partial, Reducer
+from gevglm.engine.base import Block, Engine, Partial, Reducer
 from gevglm.linalg import one_blas_thread
 
 if TYPE_CHECKING:
@@ -48,27 +49,54 @@ class StreamedEngine(Engine):
         self._starts = dict(zip(kept, accumulate(kept.values(), initial=0), strict=False))
         self._every = 1
 
+    @cached_property
+    def _blocks(self) -> Source | None:
+        """The blocks, where the source keeps them."""
+        n_bytes = 8 * self.n_rows * (self.n_cols + 5)
+        make = partial(_all_blocks, self.reader, self._starts, self._kept)
+        return self.source.held(make, self.reader.all_columns, n_bytes)
+
     def thin(self, every: int) -> StreamedEngine:
-        thinned = copy(self)
-        thinned.__dict__.pop("known", None)
+        thinned = self._copy()
         thinned._every = self._every * every
         thinned.n_rows = sum(rows for (piece, _), rows in self._kept.items() if piece % thinned._every == 0)
         return thinned
 
     def carrying(self, grouping: Any) -> StreamedEngine:
-        carrier = copy(self)
+        carrier = self._copy()
         carrier.reader = replace(self.reader, grouping=grouping if grouping.columns else None)
+        carrier._blocks = None
         return carrier
 
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
         total = reducer.zero()
-        task = partial(_parts, self.reader, reducer, self._starts, self._kept)
-        parts_of_batches = self.source.map(task, self.reader.all_columns, self._every)
+        if self._blocks is not None:
+            parts_of_batches = self._blocks.map(partial(_parts_of_blocks, reducer), (), self._every)
+        else:
+            task = partial(_parts, self.reader, reducer, self._starts, self._kept)
+            parts_of_batches = self.source.map(task, self.reader.all_columns, self._every)
         with one_blas_thread(), closing(parts_of_batches):
             for _, parts in parts_of_batches:
                 for part in parts:
                     total = reducer.combine(total, part)
         return total
+
+    def _copy(self) -> StreamedEngine:
+        other = copy(self)
+        other.__dict__.pop("known", None)
+        return other
+
+
+def _blocks_of(
+    reader: Reader, starts: dict[Number, int], kept: dict[Number, int], table: pd.DataFrame, number: Number
+) -> Iterator[Block]:
+    return reader.blocks(table, starts.get(number, 0), kept.get(number, 0))
+
+
+def _all_blocks(
+    reader: Reader, starts: dict[Number, int], kept: dict[Number, int], table: pd.DataFrame, number: Number
+) -> list[Block]:
+    return list(_blocks_of(reader, starts, kept, table, number))
 
 
 def _parts(
@@ -80,5 +108,8 @@ def _parts(
     number: Number,
 ) -> list[Partial]:
     """Return the partial sums of the blocks of a batch of rows."""
-    blocks = reader.blocks(table, starts.get(number, 0), kept.get(number, 0))
+    return reducer.condensed([reducer.map(block) for block in _blocks_of(reader, starts, kept, table, number)])
+
+
+def _parts_of_blocks(reducer: Reducer[Partial], blocks: list[Block], number: Number) -> list[Partial]:
     return reducer.condensed([reducer.map(block) for block in blocks])

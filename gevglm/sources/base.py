@@ -51,6 +51,12 @@ class Source(ABC):
             Look at every so many-th piece only.
         """
 
+    def held(
+        self, function: Callable[[pd.DataFrame, Number], Answer], columns: Sequence[str], n_bytes: int
+    ) -> Source | None:
+        """Return a source of what a function makes of the tables, computed once, if that is kept somewhere and there is room for it."""
+        return None
+
     def check(self, columns: Sequence[str]) -> None:
         """Refuse columns that are not there, or not the same everywhere."""
         for name in columns:

@@ -234,6 +234,7 @@ def test_sampled_covariates_need_the_rows_of_the_fit(fitted, study):
 
 
 @pytest.mark.study
+@pytest.mark.filterwarnings("ignore::gevglm.exceptions.GevglmWarning")
 def test_coverage_of_the_risk_difference():
     """Canonical GEV with HC0, 1,000 samples of 1,000: coverage of 95 % intervals within 93 and 97 %."""
     rng = np.random.default_rng(7)

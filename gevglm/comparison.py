@@ -19,6 +19,7 @@ from gevglm.estimation import estimate
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError
 from gevglm.links import Logit
 from gevglm.losses import Log
+from gevglm.publication import PublicationTable, publication_table
 from gevglm.search import make_folds, rows_where
 
 if TYPE_CHECKING:
@@ -65,6 +66,25 @@ class Comparison:
             f"cv: {self.folds}-fold cross-validation at the xi of the whole data; vuong: against {self.table.index[0]}."
         )
         return "\n".join([self.table.to_string(float_format=lambda x: f"{x:.5g}", na_rep=""), note, *notes])
+
+    def summary(self, *, stars: bool = False, interval: bool = False, decimals: int = 3) -> PublicationTable:
+        """Return a table for publication: coefficients above their errors, and what describes each fit.
+
+        Parameters
+        ----------
+        stars : bool
+            Mark p-values below 0.05, 0.01 and 0.001.
+        interval : bool
+            Show 95 % limits instead of standard errors.
+        decimals : int
+
+        Returns
+        -------
+        PublicationTable
+            With ``str()``, ``to_html()``, ``to_latex()``, ``to_markdown()`` and ``frame``.
+        """
+        slopes = {name: {"Calibration slope (cv)": float(self.table.loc[name, "cv_slope"])} for name in self.results}
+        return publication_table(self.results, slopes, stars=stars, interval=interval, decimals=decimals)
 
     def plot(self, ax=None):
         """Draw the fitted probabilities against those of the first model; see :func:`gevglm.plots.plot_links`."""

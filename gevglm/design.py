@@ -140,6 +140,10 @@ class Design:
             return self
         return replace(self, var=added if self.var is None else added * self.var)
 
+    def unweighted(self) -> Design:
+        """Return the design without variance weights."""
+        return replace(self, var=None)
+
     def grouping(self, groups: Any) -> Grouping:
         """Return the clusters of the rows, from arrays or from one or two column names."""
         return Grouping.of(self.rows_of(groups, "groups"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -215,7 +214,7 @@ class BinaryGLM(GLM):
     def at_sampling(self, sampling: OutcomeSampling) -> BinaryGLM:
         """Return the same model of the population, with another prevalence."""
         population = type(self.loss)(self.link.population)
-        return self._changed(*sampling.applied_to(replace(self.design, var=None), population), sampling)
+        return self._changed(*sampling.applied_to(self.design.unweighted(), population), sampling)
 
     def _changed(self, design: Design, loss: Loss, sampling: Sampling) -> BinaryGLM:
         model = type(self).__new__(type(self))

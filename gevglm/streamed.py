@@ -210,6 +210,11 @@ class StreamedDesign:
             return self
         return replace(self, reader=replace(self.reader, weights=weights))
 
+    def unweighted(self) -> StreamedDesign:
+        """Return the design without variance weights."""
+        selection = replace(self.reader.selection, var_weights=None)
+        return replace(self, reader=replace(self.reader, selection=selection, weights=None))
+
     def grouping(self, groups: Any) -> Grouping:
         """Return the clusters of the rows, from one or two column names; a pass over the data finds them."""
         names = [groups] if isinstance(groups, str) else list(groups)

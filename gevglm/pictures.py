@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PER = ("unit", "sd")
 INFLUENCE = ("cooks", "dfbetas")
-ROWS_DRAWN = 400  # the most influential ones
+ROWS_DRAWN = 200  # the most influential ones
 
 
 class Pictures:
@@ -137,7 +137,7 @@ class Pictures:
         return plot_decision(decision_curve(*judged_rows(self, data, endog), thresholds=thresholds), ax=ax)
 
     def plot_influence(self, kind: str = "cooks", *, ax: Axes | None = None) -> Axes:
-        """Draw how single rows influence the fit; of many rows, the 400 most influential.
+        """Draw how single rows influence the fit; of many rows, the 200 most influential.
 
         Parameters
         ----------

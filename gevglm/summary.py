@@ -44,7 +44,7 @@ def summary_of(
         ("Event:", [str(results.event)]),
         ("Link:", [repr(results.link.population).replace("()", "")]),
         ("Loss:", [results.loss.name]),
-        ("Method:", [_method(results)]),
+        ("Method:", [method_of(results)]),
         ("Covariance Type:", [results.cov_type]),
         ("Converged:", [f"{'yes' if results.converged else 'NO'}, {results.n_iter} iterations"]),
         ("Decrement:", [f"{results.decrement:.1e}"]),
@@ -57,7 +57,7 @@ def summary_of(
     right = [
         ("No. Observations:", [f"{total:g}"]),
         ("Events:", [f"{events:g} ({100 * events / total:.3g} %)"]),
-        ("Events / parameter:", [f"{_per_parameter(results):.3g}"]),
+        ("Events / parameter:", [f"{events_per_parameter(results):.3g}"]),
         fit,
         ("Log loss:", [f"{results.log_loss:.5g}"]),
         ("Brier score:", [f"{results.brier:.5g}"]),
@@ -70,13 +70,14 @@ def summary_of(
     summary.add_table_2cols(
         results, gleft=left, gright=right, yname=yname, xname=xname, title=title or "Binary Regression Results"
     )
-    method = method or _default_method(results)
+    method = method or default_method(results)
     summary.tables.append(_coefficients(results, yname, xname, alpha, method))
-    summary.add_extra_txt(["Notes:"] + [f"[{i}] {note}" for i, note in enumerate(_notes(results, method), 1)])
+    summary.add_extra_txt(["Notes:"] + [f"[{i}] {note}" for i, note in enumerate(notes_of(results, method), 1)])
     return summary
 
 
-def _default_method(results: BinaryGLMResults) -> str:
+def default_method(results: BinaryGLMResults) -> str:
+    """Return how the table of coefficients is made if nobody says: see :func:`summary_of`."""
     profiled = results.bias is not None and results.cov_type == "nonrobust" and results.nobs <= PROFILE_ROWS
     return "profile" if profiled and results.converged and results.has_data and results.has_likelihood else "wald"
 
@@ -97,12 +98,14 @@ def _events(results: BinaryGLMResults) -> tuple[float, float]:
     return results.n_events, total
 
 
-def _per_parameter(results: BinaryGLMResults) -> float:
+def events_per_parameter(results: BinaryGLMResults) -> float:
+    """Return the observations of the rarer outcome for each coefficient."""
     events, total = _events(results)
     return min(events, total - events) / results.k_params
 
 
-def _method(results: BinaryGLMResults) -> str:
+def method_of(results: BinaryGLMResults) -> str:
+    """Return how the coefficients were estimated, in words."""
     if results.bias is not None:
         return results.bias.title
     return (
@@ -112,7 +115,8 @@ def _method(results: BinaryGLMResults) -> str:
     )
 
 
-def _notes(results: BinaryGLMResults, method: str) -> list[str]:
+def notes_of(results: BinaryGLMResults, method: str) -> list[str]:
+    """Return what the reader of a summary has to know, in sentences."""
     notes = [results.cov_kwds["description"], *results.model.sampling.notes()]
     if results._shape is not None:
         lower, upper = results.xi_conf_int(method="profile" if results.has_data else "wald")
@@ -145,9 +149,9 @@ def _notes(results: BinaryGLMResults, method: str) -> list[str]:
             f"{results.n_outside_support} observations lie outside the support of the link, where the fitted probability is 0 or 1; "
             f"the outcome contradicts it in {results.n_contradicted} of them."
         )
-    if results.bias is None and _per_parameter(results) < FEW_EVENTS_PER_PARAMETER:
+    if results.bias is None and events_per_parameter(results) < FEW_EVENTS_PER_PARAMETER:
         notes.append(
-            f"Only {_per_parameter(results):.3g} observations of the rarer outcome per parameter: estimates are biased away from zero."
+            f"Only {events_per_parameter(results):.3g} observations of the rarer outcome per parameter: estimates are biased away from zero."
         )
     if results.model.design.n_missing:
         notes.append(f"{results.model.design.n_missing} rows with missing values were dropped.")

@@ -1,0 +1,144 @@
+"""What each variable goes with, on the scale of the risk."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import chi2
+
+from gevglm.exceptions import GevglmError
+from gevglm.report.numbers import MINUS
+from gevglm.standardisation import RiskContrast, contrast_of, contrast_table
+from gevglm.typical import variables
+
+if TYPE_CHECKING:
+    from gevglm.results import BinaryGLMResults
+
+MOST_VARIABLES = 30
+
+
+@dataclass(frozen=True)
+class Effect:
+    """The standardised risks of a variable, compared.
+
+    Attributes
+    ----------
+    variable : str
+    kind : {"binary", "levels", "quartiles", "sd"}
+        What is compared: two values, all levels with the first, the third quartile with the first, a standard deviation.
+    levels : list of str
+        The values compared, the first being the reference.
+    risks : DataFrame
+    differences, ratios : DataFrame
+        One row for each value but the first: ``estimate``, ``se``, ``ci_lower``, ``ci_upper``.
+    pvalues : Series
+        That a difference is zero.
+    joint : float
+        P-value of the hypothesis that all differences are zero.
+    """
+
+    variable: str
+    kind: str
+    levels: list[str]
+    risks: pd.DataFrame
+    differences: pd.DataFrame
+    ratios: pd.DataFrame
+    pvalues: pd.Series
+    joint: float
+
+
+@dataclass(frozen=True)
+class Effects:
+    """The effects of all variables.
+
+    Attributes
+    ----------
+    known : list of Effect
+    missing : dict of str to str
+        Why a variable has none.
+    """
+
+    known: list[Effect]
+    missing: dict[str, str]
+
+    def by_evidence(self) -> list[Effect]:
+        """Return the effects, the clearest first."""
+        return sorted(self.known, key=lambda effect: (np.nan_to_num(effect.joint, nan=1.0), -_size(effect)))
+
+
+def effects_of(results: BinaryGLMResults, alpha: float) -> Effects:
+    """Return the effects of all variables of a model whose rows are in memory."""
+    known, missing = [], {}
+    design = results.model.design
+    constant = None if results.model.data.const_idx is None else design.names[results.model.data.const_idx]
+    shifts = (design.offset_name, design.exposure_name)
+    names = [name for name in variables(design) if name not in shifts]
+    names = [name for name in names if design.recipe is not None or name != constant]
+    for name in names[:MOST_VARIABLES]:
+        try:
+            known.append(_effect(results, name, alpha))
+        except GevglmError as error:
+            missing[name] = str(error)
+    for name in names[MOST_VARIABLES:]:
+        missing[name] = f"only the first {MOST_VARIABLES} variables are shown"
+    return Effects(known, missing)
+
+
+def _effect(results: BinaryGLMResults, name: str, alpha: float) -> Effect:
+    found, kind = _compared(results, name, alpha)
+    levels = [_with_minus(str(label).removeprefix(f"{name} = ")) for label in found.risks.index]
+    pairs = [(0, j) for j in range(1, len(levels))]
+    risks = found.risks["estimate"].to_numpy()
+    index = pd.Index(levels[1:])
+    ratios, _ = contrast_table(contrast_of("ratio"), risks, found.cov, pairs, index, alpha)
+    if kind == "levels" and len(levels) == 2:
+        kind = "binary"
+    return Effect(
+        name,
+        kind,
+        levels,
+        found.risks.set_axis(levels),
+        found.summary_frame().set_axis(index),
+        ratios,
+        found.pvalues.set_axis(index),
+        _joint(risks, found.cov),
+    )
+
+
+def _compared(results: BinaryGLMResults, name: str, alpha: float) -> tuple[RiskContrast, str]:
+    """Compare the levels of a variable, or the quartiles of a continuous one (a standard deviation, where they are equal)."""
+    found = results.risk(name, alpha=alpha)
+    if not _moves(found):
+        return found, "levels"
+    found = results.risk(name, at="iqr", alpha=alpha)
+    if found.risks.index[0] != found.risks.index[1]:
+        return found, "quartiles"
+    return results.risk(name, at="sd", alpha=alpha), "sd"
+
+
+def _with_minus(level: str) -> str:
+    """Return a level with a proper minus, if it is a number."""
+    return MINUS + level[1:] if re.fullmatch(r"-[\d.]+(e[-+]?\d+)?", level) else level
+
+
+def _moves(found: RiskContrast) -> bool:
+    """Tell whether rows were moved by a unit, which is the default for continuous variables."""
+    return str(found.risks.index[0]).endswith(" = x - 1/2")
+
+
+def _joint(risks: Any, cov: Any) -> float:
+    """Return the p-value of Wald's test that all risks are equal."""
+    contrast = np.hstack([-np.ones((len(risks) - 1, 1)), np.eye(len(risks) - 1)])
+    difference, spread = contrast @ risks, contrast @ cov @ contrast.T
+    if not np.isfinite(spread).all() or not np.isfinite(difference).all():
+        return np.nan
+    statistic = float(difference @ np.linalg.pinv(spread, hermitian=True) @ difference)
+    return float(chi2.sf(statistic, np.linalg.matrix_rank(spread, hermitian=True)))
+
+
+def _size(effect: Effect) -> float:
+    return float(effect.differences["estimate"].abs().max())

@@ -1,0 +1,184 @@
+"""What was found, in sentences made from the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gevglm.calibration.quantities import Measured
+from gevglm.report.effects import Effect, Effects
+from gevglm.report.html import Html, joined, tag
+from gevglm.report.numbers import count, percent, plain, pvalue, rounded, with_limits
+
+if TYPE_CHECKING:
+    from gevglm.calibration.validation import Assessment
+    from gevglm.results import BinaryGLMResults
+
+MANY = 10  # variables from which chance findings are mentioned
+SHOWN = 12  # sentences about variables
+
+
+def overview(results: BinaryGLMResults) -> Html:
+    """Say how many events there are, and what the model is about."""
+    events, total = results.n_events, results.n_trials_total
+    design = results.model.design
+    outcome = tag("b", f"{design.outcome} = {results.event}") if _named_event(results) else tag("b", design.outcome)
+    parts = [
+        f"{count(events)} of {count(total)} observations ({percent(events / total)}) have the event, ",
+        outcome,
+        ".",
+    ]
+    if results.prevalence is not None:
+        parts.append(
+            f" The sample was drawn by the outcome; all risks below are for a population in which {percent(results.prevalence)} have the event."
+        )
+    return joined(parts)
+
+
+def _named_event(results: BinaryGLMResults) -> bool:
+    return results.model.design.trials is None and results.event is not None
+
+
+def about_effects(effects: Effects, alpha: float) -> list[Html]:
+    """Say what each variable goes with, the clearest first."""
+    ordered = effects.by_evidence()
+    told = [_sentence(effect, alpha) for effect in ordered[:SHOWN]]
+    if len(ordered) > SHOWN:
+        told.append(
+            joined([f"{len(ordered) - SHOWN} more variables, with weaker evidence, are in the table of effects."])
+        )
+    return told
+
+
+def caution(effects: Effects, alpha: float) -> str:
+    """Say how the sentences about effects are to be read."""
+    text = (
+        "Each sentence compares the average predicted risk of the same people (rows) with one variable set to two values and everything else left as it "
+        "is. It describes association given the other variables of the model; it is an effect only if they account for all that matters."
+    )
+    n = len(effects.known)
+    if n >= MANY:
+        text += f" With {n} variables, about {n * alpha:.1g} of the {100 * (1 - alpha):g} % intervals can be expected to exclude 'no difference' by chance alone."
+    return text
+
+
+def _sentence(effect: Effect, alpha: float) -> Html:
+    if effect.kind == "levels":
+        return _levels_sentence(effect)
+    return _pair_sentence(effect, alpha)
+
+
+def _pair_sentence(effect: Effect, alpha: float) -> Html:
+    low, high = effect.risks["estimate"]
+    difference, ratio = effect.differences.iloc[0], effect.ratios.iloc[0]
+    numbers = rounded([100.0 * abs(difference["estimate"]), *_ordered(difference)])
+    coverage = f"{100 * (1 - alpha):g} % interval"
+    name = tag("b", effect.variable)
+    where = _where(effect)
+    if not np.isfinite(difference["se"]):
+        return joined(
+            [
+                name,
+                f": the predicted risk is {percent(high)} {where[1]} and {percent(low)} {where[0]}; its uncertainty is not known.",
+            ]
+        )
+    if difference["ci_lower"] <= 0.0 <= difference["ci_upper"]:
+        return joined(
+            [
+                name,
+                f": no clear direction. The predicted risk is {percent(high)} {where[1]} and {percent(low)} {where[0]}; the difference, "
+                f"{with_limits(*_triple(difference), scale=100.0, unit=' percentage points')}, is compatible with less risk and with more.",
+            ]
+        )
+    word = "higher" if difference["estimate"] > 0 else "lower"
+    times = f", or {with_limits(*_triple(ratio))} times as high" if np.isfinite(ratio["se"]) else ""
+    return joined(
+        [
+            name,
+            ": ",
+            tag("b", f"{word} risk"),
+            f" {where[1]}, {percent(high)}, than {where[0]}, {percent(low)}: {numbers[0]} percentage points {word} "
+            f"({coverage} {numbers[1]} to {numbers[2]}){times}.",
+        ]
+    )
+
+
+def _ordered(difference) -> tuple[float, float]:
+    ends = 100.0 * np.sign(difference["estimate"]) * np.array([difference["ci_lower"], difference["ci_upper"]])
+    return float(ends.min()), float(ends.max())
+
+
+def _triple(row) -> tuple[float, float, float]:
+    return float(row["estimate"]), float(row["ci_lower"]), float(row["ci_upper"])
+
+
+def _where(effect: Effect) -> tuple[str, str]:
+    first, second = effect.levels
+    if effect.kind == "sd":
+        return "half a standard deviation below where rows are", "half a standard deviation above where rows are"
+    if effect.kind == "quartiles":
+        return f"at {first} (first quartile)", f"at {second} (third quartile)"
+    return f"with {effect.variable} = {first}", f"with {effect.variable} = {second}"
+
+
+def _levels_sentence(effect: Effect) -> Html:
+    risks = effect.risks["estimate"]
+    top, bottom = risks.idxmax(), risks.idxmin()
+    clear = effect.joint < 0.05
+    verdict = "risks differ between its" if clear else "no clear difference between its"
+    limits = {level: with_limits(*_triple(effect.risks.loc[level]), scale=100.0, unit=" %") for level in (top, bottom)}
+    return joined(
+        [
+            tag("b", effect.variable),
+            f": {verdict} {len(effect.levels)} levels (p {_equals(effect.joint)}). The predicted risk is highest with {top}, {limits[top]}, and lowest with "
+            f"{bottom}, {limits[bottom]}.",
+        ]
+    )
+
+
+def _equals(p: float) -> str:
+    text = pvalue(p)
+    return text if text.startswith("<") else f"= {text}"
+
+
+def about_predictions(assessed: Assessment, how: str) -> list[Html]:
+    """Say how well the model tells events from others, and whether its risks can be taken at face value."""
+    area = assessed.indices["AUC"]
+    told = [
+        joined(
+            [
+                tag("b", "Telling events from others"),
+                f": a randomly chosen event has a higher predicted risk than a randomly chosen non-event in {percent(float(area))} of pairs (AUC ",
+                _measured(area),
+                f"; {how}).",
+            ]
+        )
+    ]
+    slope = assessed.indices.get("calibration slope")
+    expected = assessed.n * assessed.mean_prediction
+    text = f": {count(round(assessed.n_events, 1))} events happened where the predicted risks add up to {count(round(expected, 1))}"
+    told.append(joined([tag("b", "Calibration"), text, "" if slope is None else _spread(slope), "."]))
+    return told
+
+
+def _measured(number: float) -> str:
+    return (
+        with_limits(float(number), number.lower, number.upper) if isinstance(number, Measured) else plain(float(number))
+    )
+
+
+def _spread(slope: float) -> str:
+    verdict = "the spread of the risks fits"
+    if isinstance(slope, Measured) and np.isfinite([slope.lower, slope.upper]).all():
+        if slope.upper < 1.0:
+            verdict = "the risks are too extreme: high ones are too high, and low ones too low"
+        elif slope.lower > 1.0:
+            verdict = "the risks are not extreme enough: high ones are too low, and low ones too high"
+    return f"; {verdict} (calibration slope {_measured(slope)}, 1 being ideal)"
+
+
+def no_findings(reasons: Sequence[str]) -> Html:
+    """Say why there is nothing to tell."""
+    return tag("p", "No findings are stated: ", "; ".join(reasons), ".", class_="alert")

@@ -1,0 +1,61 @@
+"""HTML from Python: everything that is not HTML already is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Any
+
+ALONE = ("br", "hr", "meta")  # elements without an end
+
+
+class Html(str):
+    """Text that is HTML, and is not escaped again."""
+
+    __slots__ = ()
+
+
+def tag(name: str, *children: Any, **attributes: Any) -> Html:
+    """Return an element; children that are not HTML are escaped, and a trailing underscore of an attribute is left out.
+
+    Examples
+    --------
+    >>> tag("p", "a < b", class_="note")
+    '<p class="note">a &lt; b</p>'
+    """
+    words = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(str(value))}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in ALONE:
+        return Html(f"<{name}{words}>")
+    return Html(f"<{name}{words}>{joined(children)}</{name}>")
+
+
+def joined(children: Iterable[Any]) -> Html:
+    """Return children one after the other."""
+    return Html("".join(child if isinstance(child, Html) else escape(str(child)) for child in children))
+
+
+def table(header: Sequence[Any], rows: Iterable[Sequence[Any]], *, words: int = 1, caption: Any = None) -> Html:
+    """Return a table that scrolls sideways where the screen is narrow; the first `words` columns hold text, the rest numbers."""
+
+    def cells(kind: str, row: Sequence[Any]) -> Html:
+        return tag(
+            "tr",
+            *(
+                tag("th" if kind == "th" or i == 0 else "td", cell, class_=None if i < words else "number")
+                for i, cell in enumerate(row)
+            ),
+        )
+
+    head = tag("thead", cells("th", header)) if header else Html("")
+    body = tag("tbody", *(cells("td", row) for row in rows))
+    above = [tag("p", caption, class_="note caption")] if caption is not None else []
+    return joined([*above, tag("div", tag("table", head, body), class_="wide")])
+
+
+def items(sentences: Iterable[Any], **attributes: Any) -> Html:
+    """Return a list of sentences."""
+    return tag("ul", *(tag("li", sentence) for sentence in sentences), **attributes)

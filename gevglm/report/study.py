@@ -1,0 +1,129 @@
+"""What was fitted on what."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.pictures import judged_rows
+from gevglm.report.html import Html, table, tag
+from gevglm.report.numbers import count, percent, plain
+from gevglm.summary import events_per_parameter, method_of
+from gevglm.typical import variables
+
+if TYPE_CHECKING:
+    from gevglm.results import BinaryGLMResults
+
+MOST_LEVELS = 12
+MOST_VARIABLES = 30
+
+
+def facts(results: BinaryGLMResults) -> Html:
+    """Return the facts of the fit, two columns of words."""
+    design = results.model.design
+    events, total = results.n_events, results.n_trials_total
+    rows = [
+        ("Outcome", f"{design.outcome} (the event: {results.event})" if design.trials is None else design.outcome),
+        ("Observations", _observations(results)),
+        (
+            "Events",
+            f"{count(events)} ({percent(events / total, 3)}), {plain(events_per_parameter(results))} of the rarer outcome per coefficient",
+        ),
+        (
+            "Model",
+            results.model.formula if design.recipe is not None else f"{len(design.names)} columns of a design matrix",
+        ),
+        ("Link", repr(results.link.population).replace("()", "")),
+        ("Loss", results.loss.name),
+        ("Estimation", _estimation(results)),
+        ("Standard errors", results.cov_type),
+        *((name.rstrip(":"), words[0]) for name, words in results.model.sampling.facts()),
+        ("Converged", f"{'yes' if results.converged else 'NO'}, after {results.n_iter} iterations"),
+    ]
+    rows += _shifts(results)
+    return tag("div", table((), rows, words=2), class_="facts")
+
+
+def _observations(results: BinaryGLMResults) -> str:
+    design = results.model.design
+    text = count(results.n_trials_total)
+    if results.n_trials_total != results.nobs:
+        text += f" in {count(results.nobs)} rows"
+    return text + (f"; {count(design.n_missing)} incomplete rows were left out" if design.n_missing else "")
+
+
+def _estimation(results: BinaryGLMResults) -> str:
+    text = method_of(results)
+    if results._shape is not None:
+        text += ", xi by maximum likelihood"
+    if results.search is not None:
+        text += ", xi and penalty on held-out rows"
+    return text + (f", ridge penalty {results.alpha:g}" if results.alpha else "")
+
+
+def _shifts(results: BinaryGLMResults) -> list[tuple[str, str]]:
+    design, model = results.model.design, results.model
+    rows = []
+    if design.offset_name or design.array_offset:
+        rows.append(("Offset", design.offset_name or "given as an array"))
+    if design.exposure_name or design.array_exposure:
+        rows.append(("Exposure", design.exposure_name or "given as an array"))
+    weights = [
+        word for word, given in (("frequency", model._has_freq_weights), ("variance", _user_weights(results))) if given
+    ]
+    if weights:
+        rows.append(("Weights", " and ".join(weights) + " weights"))
+    return rows
+
+
+def _user_weights(results: BinaryGLMResults) -> bool:
+    return results.model._has_var_weights and not results.model.sampling.reweights
+
+
+def characteristics(results: BinaryGLMResults) -> Html:
+    """Return the variables by outcome: mean and standard deviation, or the share of each level."""
+    design = results.model.design
+    y, _, _ = judged_rows(results)
+    counts = design.counts if design.counts is not None else np.ones(len(y))
+    of_events, of_others = counts * y, counts * (1.0 - y)
+    constant = results.model.data.const_idx
+    frame = design.frame if design.recipe is not None else pd.DataFrame(design.X, columns=design.names)
+    names = [name for name in variables(design) if name in frame.columns]
+    if design.recipe is None and constant is not None:
+        names.remove(design.names[constant])
+    rows = []
+    for name in names[:MOST_VARIABLES]:
+        rows += _described(name, frame[name], of_events, of_others)
+    header = ("Variable", f"Events ({count(of_events.sum())})", f"Others ({count(of_others.sum())})")
+    caption = "The variables in the sample: mean (standard deviation), or share of each level."
+    if len(names) > MOST_VARIABLES:
+        caption += f" The first {MOST_VARIABLES} of {len(names)}."
+    return table(header, rows, caption=caption)
+
+
+def _described(name: str, column: pd.Series, of_events: NDArray, of_others: NDArray) -> list[tuple[str, str, str]]:
+    numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
+    levels = sorted(column.unique(), key=str)
+    if numeric and set(levels) <= {0, 1}:
+        return [(f"{name} = 1", *(_share(column == 1, weight) for weight in (of_events, of_others)))]
+    if numeric:
+        return [(name, *(_mean(column.to_numpy(float), weight) for weight in (of_events, of_others)))]
+    if len(levels) > MOST_LEVELS:
+        return [(f"{name}: {len(levels)} levels", "", "")]
+    return [
+        (f"{name} = {level}", *(_share(column == level, weight) for weight in (of_events, of_others)))
+        for level in levels
+    ]
+
+
+def _share(chosen: pd.Series, weight: NDArray) -> str:
+    return percent(float(weight @ chosen.to_numpy(float) / weight.sum()), 3)
+
+
+def _mean(values: NDArray, weight: NDArray) -> str:
+    mean = float(weight @ values / weight.sum())
+    deviation = float(np.sqrt(weight @ (values - mean) ** 2 / weight.sum()))
+    return f"{plain(mean)} ({plain(deviation)})"

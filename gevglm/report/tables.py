@@ -1,0 +1,95 @@
+"""The tables of coefficients and of effects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gevglm.report.effects import Effects
+from gevglm.report.html import Html, items, joined, table, tag
+from gevglm.report.numbers import MINUS, percent, plain, pvalue, rounded, with_limits
+from gevglm.summary import default_method
+
+if TYPE_CHECKING:
+    from gevglm.results import BinaryGLMResults
+
+EXPONENTIATED = {"odds_ratio": "odds ratio", "hazard_ratio": "hazard ratio"}
+
+
+def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
+    """Return the table of coefficients, and what they mean."""
+    method = default_method(results)
+    params, bse = np.asarray(results.params), np.asarray(results.bse)
+    limits = np.asarray(results.conf_int(alpha=alpha, method=method))
+    z, p = _tests(results, method)
+    meaning = results.model.population_link.exponentiated
+    ratio = [EXPONENTIATED[meaning]] if meaning else []
+    header = ("", "coefficient", "std. error", f"{100 * (1 - alpha):g} % interval", "z", "p", *ratio)
+    rows = []
+    for j, name in enumerate(results.model.exog_names):
+        number, low, high = rounded([params[j], *limits[j]])
+        row = [name, number, plain(bse[j], 2), f"{low} to {high}", f"{z[j]:.2f}".replace("-", MINUS), pvalue(p[j])]
+        if meaning:
+            row.append("" if j == results.model.data.const_idx else with_limits(*np.exp([params[j], *limits[j]])))
+        rows.append(row)
+    by = "profile penalised likelihood" if method == "profile" else f"Wald ({results.cov_type} covariance)"
+    return joined([table(header, rows, caption=f"Tests and intervals: {by}."), tag("p", _meaning(results, meaning))])
+
+
+def _tests(results: BinaryGLMResults, method: str) -> tuple[np.ndarray, np.ndarray]:
+    if method == "wald":
+        return np.asarray(results.tvalues), np.asarray(results.pvalues)
+    tests = results.lr_tests()
+    return np.sign(np.asarray(results.params)) * np.sqrt(tests["statistic"].to_numpy()), tests["pvalue"].to_numpy()
+
+
+def _meaning(results: BinaryGLMResults, meaning: str | None) -> str:
+    if meaning == "odds_ratio":
+        return "A coefficient is the change of the log odds of the event for one unit of its variable; exponentiated, an odds ratio."
+    if meaning == "hazard_ratio":
+        return (
+            "A coefficient is the change of the log hazard for one unit of its variable; exponentiated, a hazard ratio."
+        )
+    return (
+        f"A coefficient is the change of the linear predictor of {results.link.population!r} for one unit of its variable: its sign says "
+        "whether the risk rises or falls. With this link exp(coefficient) is no odds ratio; sizes are read from the effects on the risk."
+    ).replace("()", "")
+
+
+def effects_table(effects: Effects, alpha: float) -> Html:
+    """Return the table of effects on the risk."""
+    coverage = f"{100 * (1 - alpha):g} %"
+    header = ("Variable", "compared", "risk", "difference, points", "risk ratio", "p")
+    rows = []
+    for effect in effects.known:
+        first = effect.levels[0]
+        rows.append((effect.variable, _from(effect.kind, first), percent(effect.risks["estimate"].iloc[0]), "", "", ""))
+        for position, level in enumerate(effect.levels[1:]):
+            difference, ratio = effect.differences.iloc[position], effect.ratios.iloc[position]
+            rows.append(
+                (
+                    "",
+                    _to(effect.kind, level),
+                    percent(effect.risks["estimate"].iloc[position + 1]),
+                    with_limits(*difference[["estimate", "ci_lower", "ci_upper"]], scale=100.0),
+                    with_limits(*ratio[["estimate", "ci_lower", "ci_upper"]]),
+                    pvalue(effect.pvalues.iloc[position]),
+                )
+            )
+    caption = (
+        "Average predicted risk with the variable set to a value in every row, its difference from the first value in percentage points, and their ratio, "
+        f"with {coverage} intervals (delta method; ratios on the log scale)."
+    )
+    parts = [table(header, rows, words=2, caption=caption)]
+    if effects.missing:
+        parts.append(items(f"{name}: not available, {why}" for name, why in effects.missing.items()))
+    return joined(parts)
+
+
+def _from(kind: str, level: str) -> str:
+    return {"quartiles": f"{level} (first quartile)", "sd": "half an sd less"}.get(kind, level)
+
+
+def _to(kind: str, level: str) -> str:
+    return {"quartiles": f"{level} (third quartile)", "sd": "half an sd more"}.get(kind, level)

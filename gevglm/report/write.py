@@ -1,0 +1,157 @@
+"""From results to a file."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gevglm._version import __version__
+from gevglm.exceptions import GevglmError, InvalidOptionError
+from gevglm.plots import new_axes
+from gevglm.report import checks, figures, findings, study, tables
+from gevglm.report.code import code_of
+from gevglm.report.effects import Effects, effects_of
+from gevglm.report.html import Html, items, tag
+from gevglm.report.page import Section, page
+
+if TYPE_CHECKING:
+    from gevglm.results import BinaryGLMResults
+
+GONE = (
+    "Not available: the rows of the fit are not in memory (they were removed, or are read in pieces). Effects on the risk need rows to average over: "
+    "results.risk(..., data=...) takes them."
+)
+
+
+def write_report(
+    results: BinaryGLMResults,
+    path: Any,
+    *,
+    title: str | None = None,
+    author: str = "",
+    code: str | None = None,
+    alpha: float = 0.05,
+) -> Path:
+    """Write the report of a fit; see :meth:`gevglm.BinaryGLMResults.report`."""
+    path = Path(path)
+    _check(path)
+    results._quantile(alpha)
+    new_axes()  # says how to get matplotlib, before anything is computed
+    text = report(results, title=title, author=author, code=code, alpha=alpha)
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise _unwritable(path, error) from None
+    return path
+
+
+def report(
+    results: BinaryGLMResults,
+    *,
+    title: str | None = None,
+    author: str = "",
+    code: str | None = None,
+    alpha: float = 0.05,
+) -> Html:
+    """Return the report as HTML."""
+    stop = checks.fatal(results)
+    effects = None if stop or not results.has_data else effects_of(results, alpha)
+    judged, unjudged = (None, "; ".join(stop)) if stop else _judged(results)
+    sections = [
+        Section("findings", "Findings", _findings(results, effects, judged, stop, alpha)),
+        Section("study", "What was fitted on what", _study(results)),
+        Section(
+            "coefficients",
+            "Coefficients",
+            [tables.coefficients(results, alpha), *_unless(stop, lambda: figures.coefficients(results, alpha))],
+        ),
+        Section("effects", "Effects on the risk", _effects(results, effects, stop, alpha)),
+        Section("predictions", "Predictions and calibration", _predictions(results, judged, unjudged, stop)),
+        Section(
+            "diagnostics",
+            "Diagnostics and warnings",
+            [checks.diagnostics(results), *_unless(stop or not results.has_data, lambda: figures.influence(results))],
+        ),
+        Section("code", "Code", [tag("pre", tag("code", code or code_of(results)))]),
+    ]
+    outcome = results.model.design.outcome
+    today = datetime.date.today().isoformat()
+    subtitle = ", ".join(
+        part for part in (author, today, f"{results.link.population!r} link".replace("()", "")) if part
+    )
+    foot = f"Made with gevglm {__version__} and Python {platform.python_version()}."
+    return page(title or f"Regression of {outcome}", subtitle, sections, foot)
+
+
+def _judged(results: BinaryGLMResults) -> tuple[checks.Judged | None, str]:
+    try:
+        return checks.judge(results), ""
+    except GevglmError as error:
+        return None, str(error)
+
+
+def _unless(stop: Any, make: Any) -> list[Html]:
+    return [] if stop else [make()]
+
+
+def _findings(results, effects: Effects | None, judged, stop: list[str], alpha: float) -> list[Html]:
+    told = [findings.overview(results)]
+    if stop:
+        return [items(told, class_="findings"), findings.no_findings(stop)]
+    parts = []
+    if effects is not None:
+        told += findings.about_effects(effects, alpha)
+    if judged is not None:
+        told += findings.about_predictions(judged.assessed, judged.how)
+    parts.append(items(told, class_="findings"))
+    if effects is None:
+        parts.append(tag("p", GONE, class_="note"))
+    elif effects.known:
+        parts.append(tag("p", findings.caution(effects, alpha), class_="note"))
+    return parts
+
+
+def _study(results: BinaryGLMResults) -> list[Html]:
+    described = (
+        study.characteristics(results)
+        if results.has_data
+        else tag("p", "The variables cannot be described: the rows are not in memory.", class_="note")
+    )
+    return [study.facts(results), described]
+
+
+def _effects(results, effects: Effects | None, stop: list[str], alpha: float) -> list[Html]:
+    if stop:
+        return [tag("p", "Not shown: ", "; ".join(stop), ".", class_="note")]
+    if effects is None:
+        return [tag("p", GONE, class_="note")]
+    if not effects.known and not effects.missing:
+        return [tag("p", "The model has no variables.", class_="note")]
+    return [tables.effects_table(effects, alpha), figures.effect_curves(results, effects, alpha)]
+
+
+def _predictions(results, judged, unjudged: str, stop: list[str]) -> list[Html]:
+    if stop:
+        return [tag("p", "Not shown: ", "; ".join(stop), ".", class_="note")]
+    table = (
+        checks.calibration(results, judged)
+        if judged is not None
+        else tag("p", f"Calibration is not available: {unjudged}", class_="note")
+    )
+    return [table, figures.predictions(results, judged)]
+
+
+def _check(path: Path) -> None:
+    """Refuse a path that cannot be written before anything is computed."""
+    if path.is_dir():
+        raise InvalidOptionError(
+            f"{str(path)!r} is a folder; give the name of a file, such as {str(path / 'report.html')!r}."
+        )
+    if not path.parent.is_dir():
+        raise InvalidOptionError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to; create it first.")
+
+
+def _unwritable(path: Path, error: OSError) -> GevglmError:
+    return GevglmError(f"{str(path)!r} could not be written: {error.strerror or error}.")

@@ -148,6 +148,10 @@ class Design:
         """Return the clusters of the rows, from arrays or from one or two column names."""
         return Grouping.of(self.rows_of(groups, "groups"))
 
+    def same_outcomes(self, other: Any) -> bool:
+        """Whether another design has the same rows, as far as their outcomes tell."""
+        return self.n_rows == other.n_rows and other.has_rows and np.array_equal(self.y, other.y)
+
     def column_variances(self) -> NDArray:
         """Return the variance of each column."""
         return self.X.var(axis=0)

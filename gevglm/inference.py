@@ -116,8 +116,7 @@ class LikelihoodInference:
         restricted._likelihood_problem("compare_lr_test with such a restricted model")
         if self.bias != restricted.bias or self.link != restricted.link:
             raise InvalidOptionError("the models differ in link or bias reduction; fit both by the same method.")
-        same = self.model.nobs == restricted.model.nobs and np.array_equal(self.model.endog, restricted.model.endog)
-        if not same:
+        if not self.model.design.same_outcomes(restricted.model.design):
             raise InvalidDataError(
                 f"the models are fitted to different data ({self.model.nobs} and {restricted.model.nobs} rows); "
                 "fit both to the same complete rows."

@@ -233,6 +233,11 @@ class StreamedDesign:
         refuse_missing(missing)
         return Grouping(pd.concat(keys, ignore_index=True).drop_duplicates(ignore_index=True))
 
+    def same_outcomes(self, other: Any) -> bool:
+        """Whether another design has the same rows, as far as the counts of pieces and events tell."""
+        mine, others = ((d.kept, d.n_events, d.outcome) if not d.has_rows else None for d in (self, other))
+        return mine == others
+
     def column_variances(self) -> NDArray:
         """Return the variance of each column, by two passes."""
         engine = self.engine()

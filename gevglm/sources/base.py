@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import closing
 from functools import partial
 from typing import TypeVar
 
@@ -74,8 +75,9 @@ class ReadSource(Source):
     def map(
         self, function: Callable[[pd.DataFrame, Number], Answer], columns: Sequence[str], every: int = 1
     ) -> Iterator[tuple[Number, Answer]]:
-        tasks = (partial(_apply, function, load, number) for number, load in self.batches(columns, every))
-        return in_order(tasks, available_cores())
+        with closing(self.batches(columns, every)) as batches:
+            tasks = (partial(_apply, function, load, number) for number, load in batches)
+            yield from in_order(tasks, available_cores())
 
 
 def in_order(tasks: Iterator[Callable[[], Answer]], workers: int) -> Iterator[Answer]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Any
 
 import pandas as pd
@@ -27,13 +28,18 @@ class FramesSource(ReadSource):
     def __init__(self, factory: Callable[[], Iterable[Any]]):
         self.factory = factory
         self.name = f"{getattr(factory, '__name__', 'the function')}()"
-        first = next(self._tables(), None)
+        with closing(self._tables()) as tables:
+            first = next(tables, None)
         if first is None:
             raise InvalidDataError(f"{self.name} returns no tables; it must return an iterable of DataFrames.")
         self.columns = [str(column) for column in first.columns]
 
     def batches(self, columns: Sequence[str], every: int = 1) -> Iterator[tuple[Number, Load]]:
-        for piece, table in enumerate(self._tables()):
+        with closing(self._tables()) as tables:
+            yield from self._cut(tables, columns, every)
+
+    def _cut(self, tables: Iterator[pd.DataFrame], columns: Sequence[str], every: int) -> Iterator[tuple[Number, Load]]:
+        for piece, table in enumerate(tables):
             if piece % every:
                 continue
             absent = [column for column in columns if column not in table.columns]
@@ -55,7 +61,12 @@ class FramesSource(ReadSource):
             raise InvalidDataError(
                 f"{self.name} returns a {type(tables).__name__}; it must return an iterable of DataFrames."
             )
-        return map(as_frame, tables)
+        try:
+            for table in tables:
+                yield as_frame(table)
+        finally:
+            if hasattr(tables, "close"):
+                tables.close()
 
 
 class _Slice:

@@ -12,7 +12,7 @@ import gevglm
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is an extra")
 from sklearn.base import clone  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
-from sklearn.model_selection import GridSearchCV, cross_val_predict  # noqa: E402
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
@@ -126,3 +126,29 @@ def test_unknown_labels_in_class_weights_are_named():
     X, y = rows(60)
     with pytest.raises(ValueError, match=r"\['maybe'\].*\['no', 'yes'\]"):
         BinaryGLMClassifier(class_weight={"maybe": 2.0}).fit(X, y)
+
+
+def test_the_shape_is_chosen_by_held_out_rows():
+    X, y = rows(800)
+    options = {"grid": [-0.3, 0.0, 0.3], "folds": 3, "refine": False}
+    model = BinaryGLMClassifier(xi="cv", search_kwds=options).fit(X, y)
+    assert model.results_.xi in (-0.3, 0.0, 0.3)
+    assert clone(model).get_params()["xi"] == "cv"
+
+
+def test_routing_of_sample_weights_and_pandas_output():
+    X, y = rows(600)
+    weight = np.random.default_rng(1).integers(1, 3, 600).astype(float)
+    direct = BinaryGLMClassifier(alpha=1.0).fit(StandardScaler().fit_transform(X), y, sample_weight=weight)
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = BinaryGLMClassifier(alpha=1.0).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_output(transform="pandas").set_fit_request(sample_weight=False)
+        pipeline = make_pipeline(scaler, model).fit(pd.DataFrame(X, columns=["a", "b", "c"]), y, sample_weight=weight)
+    assert_allclose(pipeline[-1].coef_, direct.coef_, rtol=1e-8)
+    assert list(pipeline[-1].feature_names_in_) == ["a", "b", "c"]
+
+
+def test_one_class_in_a_fold_is_refused():
+    X, y = rows(200)
+    with pytest.raises(ValueError, match="one class only"):
+        cross_val_predict(BinaryGLMClassifier(), X, np.sort(y), cv=KFold(2))

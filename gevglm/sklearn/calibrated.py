@@ -151,7 +151,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         labels = getattr(self.estimator, "classes_", self.classes_)
         if not np.array_equal(labels, self.classes_):
             raise InvalidDataError(
-                f"the fitted estimator knows the labels {list(labels)}, but the rows to calibrate with have {self.classes_.tolist()}."
+                f"the fitted estimator knows the labels {np.asarray(labels).tolist()}, but the rows to calibrate with have {self.classes_.tolist()}."
             )
         return self.estimator
 

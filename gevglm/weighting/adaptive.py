@@ -74,6 +74,7 @@ class Adaptive(ClassWeighted):
         rounds: int = 50,
         tradeoff: float = 1.0,
         threshold: float = 0.001,
+        early_stopping: bool = True,
         rare: Any = None,
         corrected: bool = True,
     ):
@@ -81,6 +82,7 @@ class Adaptive(ClassWeighted):
         self.rounds = rounds
         self.tradeoff = tradeoff
         self.threshold = threshold
+        self.early_stopping = early_stopping
         self.rare = rare
         self.corrected = corrected
 
@@ -106,9 +108,9 @@ class Adaptive(ClassWeighted):
 
     def _verdict(self, state: ClassWeights, sample: Sample, main: float, rare: float) -> tuple[str | None, str | None]:
         """Return the reason to stop, if any, and a warning, if one is due."""
-        if rare < self.threshold:
+        if self.early_stopping and rare < self.threshold:
             return "threshold", None
-        if rare < self.tradeoff * main:
+        if self.early_stopping and rare < self.tradeoff * main:
             return "tradeoff", None
         times = state.rare * sample.sizes[1] / (state.main * sample.sizes[0])
         if rare >= 1.0 - 1e-12 and times > HOPELESS:
@@ -141,6 +143,8 @@ class AdaClassWeight(LastLearner, Adaptive):
         true and false positive rate, more a lower one; with 0 only threshold and rounds stop.
     threshold : float
         Error rate of the rare class below which to stop.
+    early_stopping : bool
+        Whether these two rules stop; if not, all rounds are run.
     rare : label, optional
         The rare class; by default the less frequent label, the second in sorted order if there are as many of both.
     corrected : bool

@@ -53,7 +53,7 @@ class DiffBoost(Voting, Adaptive):
 
     Parameters
     ----------
-    estimator, rounds, tradeoff, threshold, rare, corrected
+    estimator, rounds, tradeoff, threshold, early_stopping, rare, corrected
         See :class:`AdaClassWeight`; the rules that stop look at the weighted errors.
 
     References

@@ -62,7 +62,7 @@ class Watched(DiffBoost):
 @given(problems)
 def test_the_bound_and_the_invariant(problem):
     X, y, weight = data(problem)
-    model = Watched(problem["learner"], rounds=problem["rounds"], tradeoff=0.0, threshold=0.0, rare=1)
+    model = Watched(problem["learner"], rounds=problem["rounds"], early_stopping=False, rare=1)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, y, sample_weight=weight)
@@ -72,8 +72,8 @@ def test_the_bound_and_the_invariant(problem):
     assert (np.diff(h["bound"]) <= 1e-15).all()  # Lemma 2
     assert (h["vote"] >= 0).all()
     error = h["error_rare"]
-    inner = (error > 0) & (error < 0.5)
-    assert_allclose(h["z_rare"][inner], 2 * np.sqrt(error * (1 - error))[inner], rtol=1e-12)
+    inner = error[(error > 0) & (error < 0.5)]
+    assert_allclose(h["z_rare"][inner.index], 2 * np.sqrt(inner * (1 - inner)), rtol=1e-12)
     assert_allclose(h["z_rare"][error >= 0.5], 1.0, rtol=1e-12)
     weight = np.ones(len(y)) if weight is None else weight
     wrong = weight[y == 1] @ (model.predict(X)[y == 1] != 1) / weight[y == 1].sum()

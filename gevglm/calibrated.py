@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -16,16 +15,19 @@ from numpy.typing import NDArray
 from gevglm import calibration as checks
 from gevglm.calibration.condensed import Collection, Predicted
 from gevglm.engine import Block, Reducer
-from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
 from gevglm.fitstats import observations
 from gevglm.links.base import BinaryLink
 from gevglm.outcome import Coding, resolve
+from gevglm.refitting import in_single_rows, procedure
 from gevglm.scoring import Scorer, columns_to_predict
 from gevglm.sources import Source, as_source
 from gevglm.tables import as_frame, column
 
 if TYPE_CHECKING:
+    from gevglm.calibration.validation import Assessment
     from gevglm.model import BinaryGLM
+    from gevglm.prevalence import Sampling
     from gevglm.results import BinaryGLMResults
 
 CLOSEST = 1e-10  # to 0 and 1 that a prediction by a refit comes, so that its log-odds are finite
@@ -83,6 +85,14 @@ class CalibrationChecks:
         Returns
         -------
         Assessment, or Optimism for the bootstrap
+
+        Notes
+        -----
+        The rows of a fit with ``prevalence=`` were sampled by their outcome. Their outcomes are compared with probabilities in such
+        a sample, whose odds are those of :meth:`predict` times a constant: tests and intervals then hold, and the one are calibrated if
+        and only if the others are. New data are taken as a random sample of the population.
+
+        With frequency weights or trials, resampling draws single observations.
         """
         if resampling not in RESAMPLING:
             raise unknown_option("resampling", resampling, [str(word) for word in RESAMPLING])
@@ -90,24 +100,29 @@ class CalibrationChecks:
         if source is not None or (data is None and not self.has_data):
             if resampling is not None or endog is not None:
                 raise InvalidOptionError("data in pieces hold their outcomes, and are not resampled.")
-            y, p, weights = self._predictions(source)
-            return checks.assess(y, p, weights, in_sample=data is None, rng=rng, **options)
+            y, p, weights = single_outcomes(*self._predictions(source))
+            if data is None:
+                p = as_sampled(self.model.sampling, p)
+            found = checks.assess(y, p, weights, in_sample=data is None, rng=rng, **options)
+            return _told(self.model.sampling, found) if data is None else found
         if data is not None:
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
             return checks.assess(self._outcomes(data, endog), np.asarray(self.predict(data)), rng=rng, **options)
+        sampling = self.model.sampling
         if resampling is None:
-            weights = self.model._counts
-            return checks.assess(
-                self.model.endog, np.asarray(self.predict()), weights, in_sample=True, rng=rng, **options
+            y, p, weights = single_outcomes(self.model.endog, np.asarray(self.predict()), self.model._counts)
+            return _told(
+                sampling, checks.assess(y, as_sampled(sampling, p), weights, in_sample=True, rng=rng, **options)
             )
-        if self.model._counts is not None or self.model._has_var_weights:
-            raise InvalidDataError("rows with weights or counts cannot be resampled; expand them to single rows.")
-        y, rows = self.model.endog, np.arange(len(self.model.endog))[:, None]
-        again = procedure(self)
+        if _weighted_by_hand(self.model):
+            raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")
+        model = in_single_rows(self.model)
+        y, rows, again = model.endog, np.arange(len(model.endog))[:, None], refits(self, model)
         shared = {"rng": rng, "workers": workers, "progress": progress}
         if resampling == "cv":
-            return checks.assess(y, checks.cross_validated(again, rows, y, folds=folds, **shared), rng=rng, **options)
+            p = checks.cross_validated(again, rows, y, folds=folds, **shared)
+            return _told(sampling, checks.assess(y, p, rng=rng, **options))
         return checks.bootstrap_optimism(again, rows, y, resamples=resamples, **shared)
 
     def plot_calibration(self, data: Any = None, ax=None, scale: str | None = None, **options: Any):
@@ -136,10 +151,14 @@ class CalibrationChecks:
             if method not in CALIBRATORS:
                 raise unknown_option("method", method, CALIBRATORS)
             calibrator = getattr(checks, CALIBRATORS[method])()
-        y = self.model.endog if data is None else self._outcomes(data, endog)
-        weights = self.model._counts if data is None else None
         unfitted = Recalibrated(self, calibrator)
-        return replace(unfitted, calibrator=calibrator.fit(unfitted.scores(data), y, weights))
+        if data is not None:
+            return replace(unfitted, calibrator=calibrator.fit(unfitted.scores(data), self._outcomes(data, endog)))
+        y, scores, weights = single_outcomes(self.model.endog, unfitted.scores(), self.model._counts)
+        represent = self.model.sampling.population_weights(y)
+        if represent is not None:
+            weights = represent if weights is None else represent * weights
+        return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
 
     def _predictions(self, source: Source | None) -> Predicted:
         """Return outcomes and predictions of data in pieces; those of the fit without a source."""
@@ -208,32 +227,60 @@ class Recalibrated:
         return pd.Series(values, index=data.index) if isinstance(data, pd.DataFrame) else values
 
     def scores(self, data: Any = None) -> NDArray:
-        """Return what the calibrator sees: probabilities for beta calibration, else the linear predictor, which is finite everywhere."""
-        which = "mean" if isinstance(self.calibrator, checks.Beta) else "linear"
+        """Return what the calibrator sees: probabilities if it needs them, else the linear predictor, which is finite everywhere."""
+        which = "mean" if self.calibrator.of_probabilities else "linear"
         return np.asarray(
             self.results.predict(data, which=which) if data is not None else self.results.predict(which=which)
         )
 
 
-def procedure(results: BinaryGLMResults) -> Callable[[NDArray, NDArray], Callable[[NDArray], NDArray]]:
+# -- rows as observations ----------------------------------------------------------------------
+
+
+def single_outcomes(y: NDArray, p: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray, NDArray | None]:
+    """Return outcomes of 0 and 1: shares of events become events and others, by weight."""
+    if np.isin(y, (0.0, 1.0)).all():
+        return y, p, weights
+    size = np.ones_like(y) if weights is None else weights
+    return np.repeat([1.0, 0.0], len(y)), np.tile(p, 2), np.concatenate([size * y, size * (1.0 - y)])
+
+
+def as_sampled(sampling: Sampling, p: NDArray) -> NDArray:
+    """Return the probabilities in a sample drawn by the outcome, for those in the population."""
+    weights = sampling.population_weights(np.array([0.0, 1.0]))
+    return p if weights is None else checks.shift_odds(p, weights[0] / weights[1])
+
+
+def _told(sampling: Sampling, assessment: Assessment) -> Assessment:
+    """Return the assessment with a note if its probabilities are those of a sample drawn by the outcome."""
+    weights = sampling.population_weights(np.array([0.0, 1.0]))
+    if weights is None:
+        return assessment
+    note = (
+        "The rows were sampled by their outcome: probabilities and outcomes are those of the sample, where the odds are "
+        f"{weights[0] / weights[1]:.4g} times those in the population."
+    )
+    return replace(assessment, notes=(*assessment.notes, note))
+
+
+def _weighted_by_hand(model: BinaryGLM) -> bool:
+    own = model.sampling.weights(model.design.y)
+    return model._has_var_weights and not (own is not None and np.array_equal(model.design.var, own))
+
+
+def refits(results: BinaryGLMResults, model: BinaryGLM) -> Callable[[NDArray, NDArray], Callable[[NDArray], NDArray]]:
     """Return the whole procedure behind the results, as a function of row numbers that returns predictions by row numbers."""
-    model = results.model
-    searched = results.search is not None and results.search.table["alpha"].nunique() > 1
-    shape = "ml" if results._shape is not None else None
-    if results.search is not None and results.search.table["xi"].nunique() > 1:
-        shape = "cv"
+    again = procedure(results, model)
     offset = np.broadcast_to(model._offset_exposure, (len(model.endog),))
 
     def fit(rows: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GevglmWarning)
-            again = model.on_rows(rows[:, 0], shape).fit(bias=results.bias, alpha="cv" if searched else results.alpha)
-        params, link = np.asarray(again.params), again.link
+        refit = again(rows[:, 0])
+        params, link = np.asarray(refit.params), refit.model.population_link
 
         def predict(others: NDArray) -> NDArray:
             chosen = others[:, 0]
             p = link.inverse(np.dot(model.exog[chosen], params) + offset[chosen])
-            return np.clip(p, CLOSEST, 1.0 - CLOSEST)
+            return np.clip(as_sampled(model.sampling, p), CLOSEST, 1.0 - CLOSEST)
 
         return predict
 

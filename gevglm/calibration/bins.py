@@ -61,7 +61,7 @@ def binned(sample: Sample, bins: int | None, by: str = "width") -> Bins:
     if bins is None:
         index = np.unique(sample.p, return_inverse=True)[1]
     else:
-        index = np.searchsorted(_edges(sample, checked_count(bins), by), sample.p, side="left")
+        index = np.searchsorted(bin_edges(sample, bins, by), sample.p, side="left")
     weight = np.bincount(index, sample.weight)
     used = weight > 0.0
     renumbered = np.cumsum(used) - 1
@@ -76,7 +76,9 @@ def checked_count(bins: int) -> int:
     return int(bins)
 
 
-def _edges(sample: Sample, bins: int, by: str) -> NDArray:
+def bin_edges(sample: Sample, bins: int, by: str) -> NDArray:
+    """Return the inner edges of bins, see :func:`binned`."""
+    bins = checked_count(bins)
     shares = np.arange(1, bins) / bins
     if by == "width":
         return shares
@@ -119,6 +121,11 @@ class Groups:
     @property
     def rate(self) -> NDArray:
         return self.events / self.weight
+
+    @property
+    def expected(self) -> NDArray:
+        """Events that scores which are probabilities expect."""
+        return self.weight * self.score
 
 
 def grouped(score: NDArray, y: NDArray, weight: NDArray, most: int) -> Groups:

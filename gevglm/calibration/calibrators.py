@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from dataclasses import replace
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -33,8 +33,11 @@ class Calibrator(ABC):
         The fitted parameters, where there are any.
     n, n_events : float
         Observations and events it was fitted to.
+    of_probabilities : bool
+        Whether its scores have to be probabilities.
     """
 
+    of_probabilities: ClassVar[bool] = False
     params: pd.Series
     n: float
     n_events: float
@@ -224,6 +227,7 @@ class Beta(LogisticCalibrator):
     Kull, Silva Filho and Flach (2017), Electronic Journal of Statistics 11, 5052-5080.
     """
 
+    of_probabilities = True
     _options = ("parameters", "clip")
     VARIANTS = ("abm", "am")
 

@@ -193,7 +193,7 @@ class Search:
                 step, decrement = self._steps(columns, params, matrix, weight, events)
                 if decrement.max() <= CLOSE * self.sample.total:
                     break
-                params, value = _damped(objective, params, value, step, decrement)
+                params, value = damped(objective, params, value, step, decrement)
             return likelihood(params), (params[:, 1:] >= 0.0).all(axis=1)
 
     @staticmethod
@@ -210,7 +210,7 @@ class Search:
         return step, -np.einsum("bi,bi->b", gradient, step)
 
 
-def _damped(
+def damped(
     objective: Callable[[NDArray], NDArray], params: NDArray, value: NDArray, step: NDArray, decrement: NDArray
 ) -> tuple[NDArray, NDArray]:
     """Halve the steps of candidates until each falls."""

@@ -16,7 +16,7 @@ from gevglm.calibration.inputs import scores as checked_scores
 from gevglm.calibration.losscurve import LossCalibrationCurve
 from gevglm.calibration.quantities import wilson_limits
 from gevglm.exceptions import unknown_option
-from gevglm.plots import COLORS, new_axes
+from gevglm.plots.axes import COLORS, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,6 +27,7 @@ SCALES = ("linear", "log", "logit")
 RARE = 0.05  # median prediction below which small probabilities get a logarithmic axis
 FOOT = 0.11  # share of the height that a histogram takes
 BARS = 60
+BAND = 0.2  # opacity of a band; several share it
 HIGHEST = 1.0 - 1e-9  # probability that a logit axis still shows
 
 
@@ -67,8 +68,7 @@ def plot_reliability(
         curve, band = model.reliability, model.reliability.band
         if band is not None:
             bottom, top = (np.clip(edge, low, ceiling) for edge in (band.lower, band.upper))
-            name = None if several else f"{100 * band.level:g} % {band.kind} band"
-            ax.fill_between(band.x, bottom, top, color=color, alpha=0.18, linewidth=0, label=name)
+            ax.fill_between(band.x, bottom, top, color=color, alpha=BAND / len(models), linewidth=0)
         x, rate = curve.curve
         ax.plot(x, np.clip(rate, low, ceiling), color=color, linewidth=1.6, label=label or "isotonic (CORP)")
         if smooth and model.smooth is not None:
@@ -82,6 +82,10 @@ def plot_reliability(
                 linestyle=(0, (5, 2)),
                 label=name,
             )
+    bands = [model.reliability.band for model in models.values() if model.reliability.band is not None]
+    if bands:
+        name = f"{100 * bands[0].level:g} % {bands[0].kind} band{'s' if several else ''}"
+        ax.fill_between([], [], color="0.5" if several else COLORS[0], alpha=BAND, linewidth=0, label=name)
     spread = histogram and not several
     _finish(ax, scale, low, high, legend_top=1.0 - FOOT if spread else 1.0)
     ax.set_xlabel("predicted probability")
@@ -137,6 +141,8 @@ def plot_loss_calibration(
     ax: Axes | None = None,
     scale: str = "log",
     corrected: bool = False,
+    points: bool = True,
+    theory: bool = True,
 ) -> Axes:
     """Draw loss calibration curves: shares of events by score, and the curves of loss-calibrated learners.
 
@@ -148,6 +154,8 @@ def plot_loss_calibration(
         Of both axes.
     corrected : bool
         Put the loss-corrected scores on the horizontal axis instead, so that all belong on the diagonal.
+    points, theory : bool
+        Draw the shares of events, draw the theoretical curves.
     """
     curves = dict(curves) if isinstance(curves, Mapping) else {f"$\\beta_1$ = {curves.beta1:.3g}": curves}
     scale = checked_scale(scale, [])
@@ -159,21 +167,27 @@ def plot_loss_calibration(
     high = min(1.0 if scale == "linear" else 1.0 - 1e-6, 1.15 * float(places.max()))
     _diagonal(ax, low, high)
     for (label, curve), color in zip(curves.items(), _colors(len(curves)), strict=True):
-        frame = curve.bins
-        shown = frame["rate"] > low
-        rate, x = frame["rate"][shown], frame[column][shown]
-        errors = np.abs(np.stack([rate - frame["lower"][shown].clip(lower=low), frame["upper"][shown] - rate]))
-        ax.errorbar(x, rate, yerr=errors, fmt="o", color=color, markersize=4, elinewidth=1, label=label, zorder=3)
-        if not corrected:
-            theory = (curve.theory > low) & (curve.score > low)
-            ax.plot(curve.score[theory], curve.theory[theory], color=color, linewidth=1.2)
-        hidden = frame[column][~shown]
-        if len(hidden):
-            ax.plot(hidden, np.full(len(hidden), low), "v", color=color, markersize=5, clip_on=False)
+        if points:
+            _shares(ax, curve.bins, column, low, color, label)
+        if theory and not corrected:
+            seen = (curve.theory > low) & (curve.score > low)
+            name = None if points else label
+            ax.plot(curve.score[seen], curve.theory[seen], color=color, linewidth=1.2, label=name)
     _finish(ax, scale, low, high)
     ax.set_xlabel("loss-corrected score" if corrected else "score")
     ax.set_ylabel("share of events")
     return ax
+
+
+def _shares(ax: Axes, frame: pd.DataFrame, column: str, low: float, color: str, label: str) -> None:
+    """Shares of events with their limits; bins without events as arrows at the bottom."""
+    shown = frame["rate"] > low
+    rate, x = frame["rate"][shown], frame[column][shown]
+    errors = np.abs(np.stack([rate - frame["lower"][shown].clip(lower=low), frame["upper"][shown] - rate]))
+    ax.errorbar(x, rate, yerr=errors, fmt="o", color=color, markersize=4, elinewidth=1, label=label, zorder=3)
+    hidden = frame[column][~shown]
+    if len(hidden):
+        ax.plot(hidden, np.full(len(hidden), low), "v", color=color, markersize=5, clip_on=False)
 
 
 def empirical_log_odds(
@@ -229,7 +243,11 @@ def plot_calibrators(calibrators: Mapping[str, Calibrator], empirical: pd.DataFr
     s = np.linspace(empirical["score"].min(), empirical["score"].max(), 400)
     limits = [empirical[limit].clip(low, high) for limit in ("lower", "upper")]
     ax.vlines(empirical["score"], *limits, color="0.6", linewidth=1)
-    ax.plot(empirical["score"], empirical["log_odds"], "o", color="0.35", markersize=4, label="empirical", zorder=3)
+    inside = np.isfinite(empirical[["lower", "upper"]]).all(axis=1)
+    for rows, face, label in ((inside, "0.35", "empirical"), (~inside, "white", "empirical, no or only events")):
+        if rows.any():
+            place = empirical["score"][rows], empirical["log_odds"][rows]
+            ax.plot(*place, "o", color="0.35", markerfacecolor=face, markersize=4, label=label, zorder=3)
     for (label, calibrator), color in zip(calibrators.items(), _colors(len(calibrators)), strict=True):
         fitted = np.nan_to_num(calibrator.log_odds(s), posinf=high, neginf=low)
         ax.plot(s, fitted, color=color, linewidth=1.5, label=label)
@@ -330,12 +348,12 @@ def _spread(ax: Axes, groups: Groups, scale: str, low: float, high: float) -> No
         inset.axis("off")
         inset.annotate(
             label,
-            (0.995, 0.75 if upside else 0.25),
+            (1.01, 0.5),
             xycoords="axes fraction",
-            ha="right",
             va="center",
             fontsize="x-small",
             color=color,
+            annotation_clip=False,
         )
     ax.patch.set_visible(False)
 

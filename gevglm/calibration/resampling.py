@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from statsmodels.iolib.summary import Summary
 
 from gevglm.calibration.cox import cox_calibration
-from gevglm.calibration.inputs import predictions
+from gevglm.calibration.inputs import predictions, vector
 from gevglm.calibration.inputs import scores as checked_outcomes
 from gevglm.calibration.metrics import auc, brier_score, expected_calibration_error, log_loss, scaled_brier_score
 from gevglm.calibration.report import summary_table
@@ -84,6 +84,7 @@ def bootstrap_optimism(
     data: Any,
     y: ArrayLike,
     *,
+    weights: ArrayLike | None = None,
     indices: Callable[[NDArray, NDArray], dict[str, float]] = performance,
     resamples: int = 200,
     rng: int | np.random.Generator | None = None,
@@ -105,6 +106,8 @@ def bootstrap_optimism(
         One row an observation.
     y : array_like
         Outcomes, 0 or 1.
+    weights : array_like, optional
+        Whole numbers: how many observations each row stands for. Rows are repeated as often, so that single observations are drawn.
     indices : callable
         ``indices(y, p)``, from names to numbers.
     resamples : int
@@ -131,6 +134,10 @@ def bootstrap_optimism(
     if not isinstance(resamples, (int, np.integer)) or resamples < 1:
         raise InvalidOptionError(f"resamples={resamples!r} is no number of resamples.")
     y = _outcomes(y, data)
+    if weights is not None:
+        repeated = np.repeat(np.arange(len(y)), _whole(weights, len(y)))
+        data, y = _taken(data, repeated), y[repeated]
+        _outcomes(y, data)
     apparent = pd.Series(indices(y, _predicted(fit(data, y), data)))
 
     def resample(generator: np.random.Generator) -> tuple[dict[str, float], dict[str, float]] | GevglmError:
@@ -212,6 +219,19 @@ def _outcomes(y: ArrayLike, data: Any) -> NDArray:
     if len(data) != len(y):
         raise InvalidDataError(f"data has {len(data)} rows, but y has {len(y)}.")
     return y
+
+
+def _whole(weights: ArrayLike, n: int) -> NDArray:
+    weight = vector(weights, "weights")
+    if len(weight) != n:
+        raise InvalidDataError(f"weights has {len(weight)} rows, but y has {n}.")
+    wrong = (weight != np.rint(weight)) | (weight < 0.0)
+    if wrong.any():
+        raise InvalidDataError(
+            f"observations cannot be drawn by weights that are no whole numbers; {int(wrong.sum())} of {n} are not "
+            f"(the first is {weight[wrong][0]:g})."
+        )
+    return weight.astype(int)
 
 
 def _taken(data: Any, rows: NDArray) -> Any:

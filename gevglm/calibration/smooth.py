@@ -19,6 +19,7 @@ from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unkn
 
 METHODS = ("spline", "loess", "lowess")
 GRID = 200
+SPANS = {"loess": 0.75, "lowess": 2.0 / 3.0}
 EVENTS_PER_COLUMN = 10  # of the rarer outcome, for each curved column of the default spline
 KNOT_SHARES = {  # Harrell, Regression Modeling Strategies, section 2.4.6
     3: (0.1, 0.5, 0.9),
@@ -164,14 +165,8 @@ def curve_grid(p: NDArray, points: int = GRID) -> NDArray:
 
 
 def _spline(sample: Sample, knots: int | None, level: float) -> tuple[NDArray, SmoothCurve]:
-    eta = sample.log_odds
-    if knots is None:
-        rarer = min(sample.events, sample.total - sample.events)
-        knots = int(min(5, 2 + rarer // EVENTS_PER_COLUMN))
-    elif knots != 2 and knots not in KNOT_SHARES:
-        raise InvalidOptionError(f"knots={knots!r} is not possible; give 2 to 7.")
-    places = _knots(sample, eta, knots)
-    columns = _spline_columns(eta, places)
+    places = spline_knots(sample, knots)
+    columns = spline_columns(sample.log_odds, places)
     fit = fit_logistic(
         columns,
         sample.y,
@@ -181,7 +176,7 @@ def _spline(sample: Sample, knots: int | None, level: float) -> tuple[NDArray, S
         advice="Take fewer knots.",
     )
     x = curve_grid(sample.p)
-    on_grid = _spline_columns(np.log(x) - np.log1p(-x), places)
+    on_grid = spline_columns(np.log(x) - np.log1p(-x), places)
     linear = on_grid @ fit.params
     reach = norm.isf((1.0 - level) / 2.0) * np.sqrt(np.einsum("ij,jk,ik->i", on_grid, fit.cov, on_grid))
     return expit(columns @ fit.params), SmoothCurve(
@@ -189,7 +184,14 @@ def _spline(sample: Sample, knots: int | None, level: float) -> tuple[NDArray, S
     )
 
 
-def _knots(sample: Sample, eta: NDArray, number: int) -> NDArray:
+def spline_knots(sample: Sample, number: int | None = None) -> NDArray:
+    """Return the knots of the spline, on the scale of log-odds; none for a straight line."""
+    if number is None:
+        rarer = min(sample.events, sample.total - sample.events)
+        number = int(min(5, 2 + rarer // EVENTS_PER_COLUMN))
+    elif number != 2 and number not in KNOT_SHARES:
+        raise InvalidOptionError(f"knots={number!r} is not possible; give 2 to 7.")
+    eta = sample.log_odds
     if number == 2:
         return np.empty(0)
     information = sample.weight * sample.p * (1.0 - sample.p)
@@ -200,7 +202,7 @@ def _knots(sample: Sample, eta: NDArray, number: int) -> NDArray:
     return places if len(places) >= 3 else np.empty(0)
 
 
-def _spline_columns(eta: NDArray, knots: NDArray) -> NDArray:
+def spline_columns(eta: NDArray, knots: NDArray) -> NDArray:
     """Constant, log-odds, and the curved columns of a cubic spline that is straight outside the knots."""
     columns = [np.ones_like(eta), eta]
     if len(knots):
@@ -214,7 +216,7 @@ def _spline_columns(eta: NDArray, knots: NDArray) -> NDArray:
 
 
 def _loess(sample: Sample, span: float | None, level: float) -> tuple[NDArray, SmoothCurve]:
-    smooth = loess(sample.p, sample.y, sample.weight, span=span or 0.75)
+    smooth = loess(sample.p, sample.y, sample.weight, span=span or SPANS["loess"])
     x = curve_grid(sample.p)
     return smooth(sample.p), SmoothCurve(x, smooth(x), None, None, level)
 
@@ -227,7 +229,7 @@ def _lowess(sample: Sample, span: float | None, level: float) -> tuple[NDArray, 
     smooth = lowess(
         sample.y[order],
         p,
-        frac=span or 2.0 / 3.0,
+        frac=span or SPANS["lowess"],
         it=0,
         delta=0.01 * (p[-1] - p[0]),
         is_sorted=True,

@@ -18,6 +18,7 @@ from gevglm.calibration.bins import Groups, grouped
 from gevglm.calibration.corp import Reliability, reliability
 from gevglm.calibration.cox import CoxCalibration, cox_calibration
 from gevglm.calibration.inputs import Sample, predictions
+from gevglm.calibration.intervals import CURVES, distance_intervals
 from gevglm.calibration.metrics import (
     auc,
     auc_interval,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Answer = TypeVar("Answer")
+DISTANCES = ("ICI", "E50", "E90", "Emax", "ECE, equal width", "ECE, equal mass")
 GROUPS = 2000  # groups of neighbouring predictions that a picture needs
 
 
@@ -161,7 +163,8 @@ def assess(
         Coverage of intervals and bands.
     resamples : int
     rng : int or Generator, optional
-        Number and seed of the resamples behind the band.
+        Number and seed of the resamples behind the band, and behind the intervals of ICI, E50, E90, Emax and ECE (see
+        :func:`gevglm.calibration.intervals.distance_intervals`).
 
     Returns
     -------
@@ -170,6 +173,9 @@ def assess(
 
     Notes
     -----
+    Average precision, the calibration loss and the parts of the scores come without intervals, and so do ICI, E50, E90 and Emax with
+    ``smooth="lowess"``, which has no weights to resample with.
+
     Probabilities of exactly 0 or 1 have no log-odds: the recalibration model, the belt and the tests of the link are then left
     out, the smooth curve is by loess, and the notes say so.
 
@@ -195,12 +201,17 @@ def assess(
         region = notes.unless_refused(
             "the calibration belt", lambda: calibration_belt(*data, in_sample=in_sample, levels=(0.8, level))
         )
+    rng = np.random.default_rng(rng)
     corp = reliability(*data, band=band, level=level, resamples=resamples, rng=rng)
+    indices = _indices(sample, cox, curve, corp, bins, level)
+    distances = {name: indices[name] for name in DISTANCES if name in indices}
+    resampling = {"bins": bins, "level": level, "resamples": resamples, "rng": rng}
+    resampling["method"] = method if curve is not None and method in CURVES else None
     return Assessment(
         n=sample.total,
         n_events=sample.events,
         mean_prediction=sample.mean(sample.p),
-        indices=_indices(sample, cox, curve, corp, bins, level),
+        indices=indices | distance_intervals(sample, distances, **resampling),
         tests=_tests(sample, cox, corp, region, bins, in_sample, notes),
         reliability=corp,
         cox=cox,

@@ -207,3 +207,10 @@ def test_resampling_needs_rows_that_fit():
         calibration.bootstrap_optimism(lambda d, y: None, np.zeros((4, 1)), GOOD[0])
     with pytest.raises(InvalidOptionError, match="folds=1"):
         calibration.cross_validated(lambda d, y: None, np.zeros((6, 1)), GOOD[0], folds=1)
+
+
+def test_weights_of_a_bootstrap_must_be_whole_numbers():
+    with pytest.raises(InvalidDataError, match=r"no whole numbers; 2 of 6 are not \(the first is 0.5\)"):
+        calibration.bootstrap_optimism(lambda d, y: None, np.zeros((6, 1)), GOOD[0], weights=[1, 0.5, 1, -1, 1, 1])
+    with pytest.raises(InvalidDataError, match="weights has 2 rows, but y has 6"):
+        calibration.bootstrap_optimism(lambda d, y: None, np.zeros((6, 1)), GOOD[0], weights=[1, 2])

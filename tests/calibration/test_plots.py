@@ -24,7 +24,7 @@ def drawn(ax):
 def test_a_reliability_diagram_has_curve_band_and_smooth_line(assessed, scale):
     ax = drawn(assessed["a"].plot(scale=scale))
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert labels == ["95 % consistency band", "isotonic (CORP)", "smooth (spline)"]
+    assert labels == ["isotonic (CORP)", "smooth (spline)", "95 % consistency band"]
     assert ax.get_xscale() == scale and ax.get_xlabel() and ax.get_ylabel()
     assert len(ax.child_axes) == 2
 
@@ -43,7 +43,7 @@ def test_the_diagram_is_drawn_into_given_axes(assessed):
 @each_scale
 def test_several_models_share_a_picture(assessed, scale):
     ax = drawn(calibration.plot_reliability(assessed, scale=scale))
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b"]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "95 % consistency bands"]
 
 
 @each_scale
@@ -66,11 +66,22 @@ def test_loss_calibration_curves_share_a_picture(simulated, scale, corrected):
     assert drawn(curves["0.9"].plot()).get_xscale() == "log"
 
 
+def test_points_and_theory_of_loss_calibration_can_be_left_out(simulated):
+    y, p = simulated(3000)
+    curve = {"0.9": calibration.loss_calibration_curve(y, calibration.optimal_score(p, 0.9), 0.9)}
+    bare, theory = (drawn(calibration.plot_loss_calibration(curve, **{o: False})) for o in ("theory", "points"))
+    assert len(bare.containers) == 1 and len(theory.containers) == 0
+    assert [text.get_text() for text in theory.get_legend().get_texts()] == ["0.9"]
+
+
 def test_calibrators_are_drawn_beside_the_empirical_log_odds(simulated):
     y, p = simulated(800)
     fitted = {"Platt": calibration.Platt().fit(p, y), "isotonic": calibration.Isotonic().fit(p, y)}
-    ax = drawn(calibration.plot_calibrators(fitted, calibration.empirical_log_odds(p, y)))
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["empirical", "Platt", "isotonic"]
+    found = calibration.empirical_log_odds(p, y)
+    assert (found["events"] == 0).any()
+    ax = drawn(calibration.plot_calibrators(fitted, found))
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["empirical", "empirical, no or only events", "Platt", "isotonic"]
 
 
 def test_exact_zeros_and_ones_can_be_drawn(simulated):

@@ -1,6 +1,7 @@
 """Calibration of fits: apparent, on new data, cross-validated, corrected for optimism; recalibration."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
@@ -92,7 +93,85 @@ def test_bad_words_are_refused(res):
         gevglm.fit(DATA["event"].to_numpy(), np.ones((1500, 1)), link="logit").calibration(np.ones((10, 1)))
 
 
-def test_weighted_rows_are_not_resampled():
-    weighted = gevglm.fit(FORMULA, DATA, freq_weights=np.ones(1500), xi=0.5)
-    with pytest.raises(InvalidDataError, match="single rows"):
+def test_rows_with_frequencies_or_trials_are_resampled_one_observation_at_a_time():
+    small = DATA.iloc[:400]
+    counts = np.random.default_rng(0).integers(0, 3, 400)
+    counted = gevglm.fit(FORMULA, small, freq_weights=counts, link="logit")
+    events = np.flatnonzero(np.repeat(small["event"], counts) == 1)
+    order = np.concatenate(
+        [events, np.setdiff1d(np.arange(counts.sum()), events)]
+    )  # events first, as counted rows are split
+    single = gevglm.fit(FORMULA, small.iloc[np.repeat(np.arange(400), counts)[order]], link="logit")
+    for resampling, options in (("bootstrap", {"resamples": 3}), ("cv", {"folds": 4, "belt": False})):
+        found, expected = (
+            res.calibration(resampling=resampling, rng=1, **options).summary_frame() for res in (counted, single)
+        )
+        assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
+
+
+def test_trials_count_as_events_and_others():
+    table = DATA.groupby("smoker")["event"].agg(["sum", "size"]).reset_index()
+    y = np.column_stack([table["sum"], table["size"] - table["sum"]])
+    X = np.column_stack([np.ones(len(table)), table["smoker"] == table["smoker"].iloc[0]]).astype(float)
+    grouped = gevglm.fit(y, X, link="logit")
+    single = gevglm.fit("event ~ smoker", DATA, link="logit")
+    for name in ("Brier score", "log loss", "AUC"):
+        assert_allclose(grouped.calibration().indices[name], single.calibration().indices[name], rtol=1e-6)
+    assert grouped.calibration(resampling="bootstrap", resamples=2).resamples == 2
+    assert_allclose(grouped.recalibrate().calibrator.params["slope"], 1.0, rtol=1e-5)
+
+
+def test_weights_whose_meaning_is_not_known_are_not_resampled():
+    weighted = gevglm.fit(FORMULA, DATA, var_weights=np.linspace(0.5, 1.5, 1500), xi=0.5)
+    with pytest.raises(InvalidDataError, match="var_weights cannot be resampled"):
         weighted.calibration(resampling="cv")
+    broken = gevglm.fit(FORMULA, DATA, freq_weights=np.full(1500, 1.5), xi=0.5)
+    with pytest.raises(InvalidDataError, match=r"no whole numbers; 1500 of 1500 are not \(the first is 1.5\)"):
+        broken.calibration(resampling="bootstrap")
+
+
+@pytest.fixture(scope="module")
+def case_control():
+    """All events and as many others, of a population with few events."""
+    population = gevglm.datasets.simulate_study(n=40_000, rng=5)
+    events = population[population["event"] == 1]
+    others = population[population["event"] == 0].sample(len(events), random_state=0)
+    return population, pd.concat([events, others], ignore_index=True)
+
+
+@pytest.mark.parametrize("sampling", ["prior", "weight"])
+@pytest.mark.parametrize("resampling", [{}, {"resampling": "cv", "folds": 5}])
+def test_rows_sampled_by_their_outcome_are_judged_as_sampled(case_control, sampling, resampling):
+    population, sample = case_control
+    res = gevglm.fit(FORMULA, sample, link="logit", prevalence=population["event"].mean(), sampling=sampling)
+    found = res.calibration(belt=False, **resampling)
+    assert abs(found.indices["calibration in the large"]) < 3 * found.indices["calibration in the large"].se
+    assert found.indices["calibration slope"] == pytest.approx(1.0, abs=0.15)  # the truth is no logit
+    assert found.mean_prediction == pytest.approx(0.5, abs=0.02)
+    assert "sampled by their outcome" in str(found.summary())
+    assert res.calibration(population, belt=False).indices["calibration slope"] == pytest.approx(
+        1.0, abs=0.15
+    )  # the truth is no logit
+
+
+@pytest.mark.parametrize("sampling", ["prior", "weight"])
+def test_optimism_of_rows_sampled_by_their_outcome(case_control, sampling):
+    population, sample = case_control
+    res = gevglm.fit(FORMULA, sample, link="logit", prevalence=population["event"].mean(), sampling=sampling)
+    found = res.calibration(resampling="bootstrap", resamples=3).summary_frame()["corrected"]
+    assert found["calibration slope"] == pytest.approx(1.0, abs=0.15)
+    assert found["calibration in the large"] == pytest.approx(0.0, abs=0.15)
+
+
+def test_recalibration_by_rows_sampled_by_their_outcome_is_for_the_population(case_control):
+    population, sample = case_control
+    res = gevglm.fit(FORMULA, sample, link="logit", prevalence=population["event"].mean())
+    params = res.recalibrate().calibrator.params
+    assert params["slope"] == pytest.approx(1.0, abs=0.1)
+    assert res.recalibrate().predict(population).mean() == pytest.approx(population["event"].mean(), rel=0.1)
+
+
+def test_class_weights_are_corrected_for_in_refits():
+    res = gevglm.fit(FORMULA, DATA, link="logit", class_weight={0: 1.0, 1: 9.0})
+    found = res.calibration(resampling="cv", folds=5, belt=False)
+    assert found.mean_prediction == pytest.approx(DATA["event"].mean(), rel=0.1)

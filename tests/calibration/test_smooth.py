@@ -6,7 +6,7 @@ from scipy.special import expit, logit
 
 from gevglm.calibration import integrated_calibration
 from gevglm.calibration.loess import loess
-from gevglm.calibration.smooth import KNOT_SHARES, _spline_columns, curve_grid
+from gevglm.calibration.smooth import KNOT_SHARES, curve_grid, spline_columns
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 
 each_method = pytest.mark.parametrize("method", ["spline", "loess", "lowess"])
@@ -42,10 +42,10 @@ def test_the_spline_is_a_logistic_regression_with_limits_by_the_delta_method(sim
     order = np.argsort(eta)
     ends = np.cumsum((p * (1 - p))[order])
     knots = [eta[order][np.searchsorted(ends, share * ends[-1])] for share in KNOT_SHARES[3]]
-    columns = _spline_columns(eta, np.array(knots))
+    columns = spline_columns(eta, np.array(knots))
     fit = sm.GLM(y, columns, family=sm.families.Binomial()).fit()
     assert_allclose(smooth.ici, np.abs(fit.fittedvalues - p).mean(), rtol=1e-7)
-    on_grid = _spline_columns(logit(smooth.curve.x), np.array(knots))
+    on_grid = spline_columns(logit(smooth.curve.x), np.array(knots))
     limits = fit.get_prediction(on_grid).conf_int(alpha=0.1)
     assert_allclose(np.column_stack([smooth.curve.lower, smooth.curve.upper]), limits, rtol=1e-4, atol=1e-6)
 
@@ -53,11 +53,11 @@ def test_the_spline_is_a_logistic_regression_with_limits_by_the_delta_method(sim
 def test_a_restricted_spline_is_straight_outside_its_knots_and_smooth_at_them():
     knots, h = np.array([-1.0, 0.0, 0.5, 2.0]), 1e-4
     for place in (-3.0, -1.2, 2.1, 5.0):
-        second = _spline_columns(np.array([place - h, place, place + h]), knots).T @ [1, -2, 1] / h**2
+        second = spline_columns(np.array([place - h, place, place + h]), knots).T @ [1, -2, 1] / h**2
         assert_allclose(second, 0.0, atol=1e-5)
     for knot in knots:
         second = [
-            _spline_columns(np.array([x - h, x, x + h]), knots).T @ [1, -2, 1] / h**2 for x in (knot - h, knot + h)
+            spline_columns(np.array([x - h, x, x + h]), knots).T @ [1, -2, 1] / h**2 for x in (knot - h, knot + h)
         ]
         assert_allclose(second[0], second[1], atol=5e-3)
 

@@ -1,0 +1,188 @@
+"""Bootstrap intervals of distances from calibration: ICI, E50, E90, Emax and ECE."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from gevglm.calibration.bins import Groups, bin_edges, grouped, weighted_quantile
+from gevglm.calibration.inputs import Sample
+from gevglm.calibration.knots import damped
+from gevglm.calibration.loess import loess
+from gevglm.calibration.logistic import softplus
+from gevglm.calibration.quantities import Measured
+from gevglm.calibration.smooth import SPANS, spline_columns, spline_knots
+from gevglm.linalg import one_blas_thread
+
+GROUPS = 400  # groups of neighbouring predictions that are resampled
+FEWEST = 0.9  # share of resamples with a curve below which there is no interval
+STEPS = 40
+CLOSE = 1e-8  # Newton decrement, per observation, at which a curve counts as fitted
+
+Curve = Callable[[NDArray], NDArray]  # from counts of shape (b, 2, groups) to fitted shares of shape (b, groups)
+
+
+def distance_intervals(
+    sample: Sample,
+    estimates: dict[str, float],
+    *,
+    method: str | None,
+    bins: int,
+    level: float,
+    resamples: int,
+    rng: int | np.random.Generator | None,
+) -> dict[str, float]:
+    r"""Return distances from calibration with bootstrap intervals.
+
+    With :math:`\hat\theta` the distance and :math:`\theta^*` that of a resample, the limits are the basic ones,
+    :math:`2 \hat\theta - q_{1-\alpha/2}(\theta^*)` and :math:`2 \hat\theta - q_{\alpha/2}(\theta^*)`, but not below 0. A distance is larger than the true
+    one by chance, and that of a resample is larger once more: the basic limits take this away, percentiles would double it. The lower limit is 0 also where outcomes drawn from the predictions themselves have as large a
+    distance in more than :math:`\alpha/2` of the draws: calibration is then among the possibilities.
+
+    Parameters
+    ----------
+    sample : Sample
+    estimates : dict
+        The distances, under the names ``"ICI"``, ``"E50"``, ``"E90"``, ``"Emax"``, ``"ECE, equal width"`` and ``"ECE, equal mass"``.
+    method : {"spline", "loess", None}
+        Smoother behind the first four; None if it cannot be resampled.
+    bins : int
+    level : float
+    resamples : int
+    rng : int or Generator, optional
+
+    Returns
+    -------
+    dict
+        The same names; :class:`Measured` where there is an interval.
+
+    Notes
+    -----
+    Observations are drawn with replacement, after neighbouring predictions have been put into at most 400 groups; the knots
+    of the spline and the edges of the bins stay.
+    """
+    rng = np.random.default_rng(rng)
+    groups = grouped(sample.p, sample.y, sample.weight, GROUPS)
+    total = round(sample.total)
+    measures = [_binned_error(sample, groups, bins, by) for by in ("width", "mass")]
+    if method is not None:
+        measures.append(_smooth_distances(CURVES[method](sample, groups), groups))
+    whole, drawn, null = (
+        {name: values for measure in measures for name, values in measure(counts).items()}
+        for counts in (
+            np.stack([groups.events, groups.weight - groups.events])[None],
+            _drawn(groups.events, groups.weight - groups.events, total, resamples, rng),
+            _drawn(groups.expected, groups.weight - groups.expected, total, resamples, rng),
+        )
+    )
+    return {
+        name: _basic(value, whole[name][0], drawn[name], null[name], level) if name in whole else value
+        for name, value in estimates.items()
+    }
+
+
+def _drawn(events: NDArray, others: NDArray, total: int, resamples: int, rng: np.random.Generator) -> NDArray:
+    """Events and others of each group in each resample; shape (resamples, 2, groups)."""
+    cells = np.concatenate([events, others])
+    return rng.multinomial(total, cells / cells.sum(), size=resamples).reshape(resamples, 2, -1).astype(float)
+
+
+def _basic(value: float, rough: float, drawn: NDArray, null: NDArray, level: float) -> float:
+    """Interval by resamples, which are judged by the estimate from the same groups; the value alone if too few have a curve."""
+    good = drawn[np.isfinite(drawn)]
+    if not np.isfinite(rough) or len(good) < FEWEST * len(drawn):
+        return value
+    below, above = np.quantile(good - rough, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
+    by_chance = np.nanquantile(null, (1.0 + level) / 2.0)
+    lower = 0.0 if rough <= by_chance else max(value - above, 0.0)
+    return Measured(value, good.std(ddof=1), lower, max(value - below, 0.0), level)
+
+
+Measure = Callable[[NDArray], dict[str, NDArray]]  # from counts of shape (b, 2, groups)
+
+
+def _binned_error(sample: Sample, groups: Groups, bins: int, by: str) -> Measure:
+    index = np.searchsorted(bin_edges(sample, bins, by), groups.score, side="left")
+    member = (index[:, None] == np.unique(index)).astype(float)
+
+    def error(counts: NDArray) -> dict[str, NDArray]:
+        events, weight = counts[:, 0], counts.sum(axis=1)
+        return {f"ECE, equal {by}": np.abs((weight * groups.score - events) @ member).sum(axis=1) / weight.sum(axis=1)}
+
+    return error
+
+
+def _smooth_distances(curve: Curve, groups: Groups) -> Measure:
+    shares = np.array([0.5, 0.9])
+
+    def distances(counts: NDArray) -> dict[str, NDArray]:
+        weight, distance = counts.sum(axis=1), np.abs(curve(counts) - groups.score)
+        seen = weight > 0.0
+        e50, e90 = np.transpose(
+            [weighted_quantile(d[s], w[s], shares) for d, w, s in zip(distance, weight, seen, strict=True)]
+        )
+        return {
+            "ICI": (distance * weight).sum(axis=1) / weight.sum(axis=1),
+            "E50": e50,
+            "E90": e90,
+            "Emax": np.where(seen, distance, 0.0).max(axis=1),
+        }
+
+    return distances
+
+
+# -- the curve of each resample ----------------------------------------------------------------
+
+
+def _spline_curve(sample: Sample, groups: Groups) -> Curve:
+    columns = spline_columns(np.log(groups.score) - np.log1p(-groups.score), spline_knots(sample))
+    products = (columns[:, :, None] * columns[:, None, :]).reshape(len(columns), -1)
+
+    def fitted(counts: NDArray) -> NDArray:
+        with one_blas_thread():
+            params, good = _logistic_fits(columns, products, counts[:, 0], counts.sum(axis=1))
+        return np.where(good[:, None], expit(params @ columns.T), np.nan)
+
+    return fitted
+
+
+def _logistic_fits(columns: NDArray, products: NDArray, events: NDArray, weight: NDArray) -> tuple[NDArray, NDArray]:
+    """Fit the same columns to all resamples at once by damped Newton steps; return coefficients, and which converged."""
+
+    def objective(params: NDArray) -> NDArray:
+        linear = params @ columns.T
+        return (weight * softplus(linear) - events * linear).sum(axis=1)
+
+    size = columns.shape[1]
+    params = np.zeros((len(events), size))
+    params[:, 1] = 1.0
+    value, total = objective(params), weight.sum(axis=1)
+    for _ in range(STEPS):
+        mu = expit(params @ columns.T)
+        gradient = (mu * weight - events) @ columns
+        hessian = ((mu * (1.0 - mu) * weight) @ products).reshape(-1, size, size)
+        diagonal = np.einsum("bii->bi", hessian)
+        diagonal += 1e-10 * diagonal + 1e-12
+        step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+        decrement = -np.einsum("bi,bi->b", gradient, step)
+        good = decrement <= CLOSE * total
+        if good.all():
+            break
+        params, value = damped(objective, params, value, step, decrement)
+    return params, good
+
+
+def _loess_curve(sample: Sample, groups: Groups) -> Curve:
+    def one(counts: NDArray) -> NDArray:
+        weight = counts.sum(axis=0)
+        used = weight > 0.0
+        smooth = loess(groups.score[used], counts[0][used] / weight[used], weight[used], span=SPANS["loess"])
+        return smooth(groups.score)
+
+    return lambda counts: np.array([one(own) for own in counts])
+
+
+CURVES = {"spline": _spline_curve, "loess": _loess_curve}

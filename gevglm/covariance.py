@@ -198,7 +198,9 @@ class HAC(Covariance):
         weights = sandwich.weights_bartlett if self.kernel == "bartlett" else sandwich.weights_uniform
         n = fit.engine.n_rows
         if not fit.engine.in_memory:
-            raise InvalidOptionError("cov_type='HAC' needs the rows in memory, in time order; use 'HC0' to 'HC3' or 'cluster'.")
+            raise InvalidOptionError(
+                "cov_type='HAC' needs the rows in memory, in time order; use 'HC0' to 'HC3' or 'cluster'."
+            )
         scores = fit.engine.reduce(_GroupScores(fit.loss, fit.params, _positions, n))
         meat = sandwich.S_hac_simple(scores, nlags=self.maxlags, weights_func=weights)
         return meat * (fit.nobs / (fit.nobs - len(fit.params))) if self.use_correction else meat

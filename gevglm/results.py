@@ -40,7 +40,15 @@ if TYPE_CHECKING:
 
 
 class BinaryGLMResults(
-    Pictures, RiskEffects, PopulationRisks, CalibrationChecks, LikelihoodInference, ShapeInference, FitStatistics, Predictions, GLMResults
+    Pictures,
+    RiskEffects,
+    PopulationRisks,
+    CalibrationChecks,
+    LikelihoodInference,
+    ShapeInference,
+    FitStatistics,
+    Predictions,
+    GLMResults,
 ):
     """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pickle
+import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from gevglm._version import __version__
-from gevglm.exceptions import InvalidDataError
+from gevglm.exceptions import GevglmWarning, InvalidDataError, warn
 
 
 def save(shell: Any, results: Any, fname: str | Path | Any, remove_data: bool) -> None:
@@ -42,7 +43,34 @@ def load(fname: str | Path | Any):
     from gevglm.results import BinaryGLMResults
 
     with nullcontext(fname) if hasattr(fname, "read") else open(fname, "rb") as file:
-        loaded = pickle.load(file)
-    if not isinstance(getattr(loaded, "_results", loaded), BinaryGLMResults):
+        try:
+            loaded = pickle.load(file)
+        except (
+            pickle.UnpicklingError,
+            AttributeError,
+            ImportError,
+            EOFError,
+            IndexError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ) as error:
+            raise InvalidDataError(
+                f"{str(fname)!r} could not be loaded ({type(error).__name__}: {error}): it holds no results of gevglm, or was saved by another "
+                f"version than this one, {__version__}."
+            ) from None
+    results = getattr(loaded, "_results", loaded)
+    if not isinstance(results, BinaryGLMResults):
         raise InvalidDataError(f"{str(fname)!r} does not hold results of gevglm but a {type(loaded).__name__}.")
+    by = getattr(results, "saved_by", __version__)
+    if _parts(by) > _parts(__version__):
+        warn(
+            f"{str(fname)!r} was saved by gevglm {by}, which is newer than this one, {__version__}: predictions may differ from those of the "
+            "version that fitted it; update gevglm.",
+            GevglmWarning,
+        )
     return loaded
+
+
+def _parts(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])

@@ -1,0 +1,58 @@
+"""The command line: one file a command; nothing heavy is imported before it is known what to do."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+
+from gevglm._version import __version__
+from gevglm.cli import calibrate, compare, demo, fit, predict
+
+COMMANDS = (fit, predict, compare, calibrate, demo)
+USAGE, FAILURE, INTERRUPTED = 2, 1, 130  # exit codes
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit code: 0, 1 if it failed, 2 if it was not understood.
+
+    Parameters
+    ----------
+    argv : sequence of str, optional
+        The words after ``gevglm``; those of the process by default.
+    """
+    options = _parser().parse_args(argv)
+    from gevglm.cli.messages import plain_warnings, say
+    from gevglm.exceptions import GevglmError, IncompatibleOptionsError, InvalidOptionError
+
+    try:
+        with plain_warnings():
+            options.run(options)
+            sys.stdout.flush()
+    except (InvalidOptionError, IncompatibleOptionsError) as error:
+        say(f"gevglm {options.command}: error: {error}")
+        return USAGE
+    except GevglmError as error:
+        say(f"gevglm {options.command}: error: {error}")
+        return FAILURE
+    except BrokenPipeError:  # whoever reads the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILURE
+    except KeyboardInterrupt:
+        say(f"gevglm {options.command}: interrupted")
+        return INTERRUPTED
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="gevglm",
+        description="Regression for binary outcomes when one class is rare.",
+        epilog="Each command has its own help: gevglm fit --help. Results go to stdout, progress and warnings to stderr.",
+    )
+    parser.add_argument("--version", action="version", version=f"gevglm {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    for command in COMMANDS:
+        command.add_to(commands)
+    return parser

@@ -1,0 +1,111 @@
+"""``gevglm calibrate``."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from gevglm.cli.messages import say
+from gevglm.cli.options import FORMATS, add_reading
+
+METHODS = ("platt", "asymmetric_laplace", "piecewise", "isotonic", "beta")
+EXAMPLES = """examples:
+  gevglm calibrate scored.csv --outcome default --score risk
+      check predicted probabilities against what happened
+  gevglm calibrate scored.csv --outcome default --score risk --plot reliability.png
+      and draw the reliability diagram
+  gevglm calibrate scores.csv --outcome y --score s --method isotonic --apply new.csv -o calibrated.csv
+      turn scores of any kind into probabilities: learn from scores.csv, add 'calibrated' to new.csv
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "calibrate",
+        help="check predicted probabilities, or turn scores into some",
+        description=f"Check predicted probabilities in a table ({FORMATS}), of any model, or calibrate scores.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("data", help="file with outcomes and predictions")
+    parser.add_argument("--outcome", default="y", metavar="COLUMN", help="0 or 1 (default: y)")
+    parser.add_argument(
+        "--score",
+        default="risk",
+        metavar="COLUMN",
+        help="predicted probability, or with --method any score (default: risk)",
+    )
+    parser.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
+    parser.add_argument("--weights", metavar="COLUMN", help="how many observations each row stands for")
+    parser.add_argument("--method", choices=METHODS, metavar="METHOD", help=f"learn a calibrator: {', '.join(METHODS)}")
+    parser.add_argument("--apply", metavar="FILE", help="rows to calibrate (default: the same, which flatters)")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="where the rows go with a column 'calibrated'; - for stdout"
+    )
+    parser.add_argument("--plot", metavar="FILE", help="draw the reliability diagram")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_reading(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Assess, and calibrate if asked to."""
+    from gevglm.calibration import assess
+    from gevglm.cli.tables import read_table
+    from gevglm.exceptions import IncompatibleOptionsError
+
+    if (options.apply or options.output) and not options.method:
+        raise IncompatibleOptionsError("--apply and -o go with --method, the calibrator to learn.")
+    frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
+    y, score, weights = _columns(frame, options)
+    if options.method:
+        _calibrate(options, frame, y, score, weights)
+        return
+    assessed = assess(y, score, weights, rng=0)
+    print(assessed, flush=True)
+    if options.plot:
+        _draw(assessed, options.plot)
+        say(f"picture: {options.plot}", options.quiet)
+
+
+def _columns(frame: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
+    from gevglm.cli.options import level_named
+    from gevglm.outcome import resolve
+    from gevglm.tables import column
+
+    outcome = column(frame, options.outcome, "--outcome")
+    event = None if options.event is None else level_named(options.event, options.outcome, frame)
+    y = resolve(outcome.to_numpy(), event, options.outcome, None, None).y
+    weights = None if options.weights is None else column(frame, options.weights, "--weights").to_numpy()
+    return y, column(frame, options.score, "--score").to_numpy(), weights
+
+
+def _calibrate(options: argparse.Namespace, frame: Any, y: Any, score: Any, weights: Any) -> None:
+    from gevglm import calibration
+    from gevglm.calibrated import CALIBRATORS
+    from gevglm.cli.tables import read_table, write_table
+    from gevglm.exceptions import InvalidDataError
+    from gevglm.tables import column
+
+    calibrator = getattr(calibration, CALIBRATORS[options.method])().fit(score, y, weights)
+    rows = frame
+    if options.apply:
+        rows = read_table(options.apply, sep=options.sep, encoding=options.encoding)
+    else:
+        say(
+            "the calibrator is applied to the rows it was learned from, where it looks better than it is", options.quiet
+        )
+    if "calibrated" in rows.columns:
+        raise InvalidDataError("there is a column 'calibrated' already; rename it first.")
+    calibrated = calibrator.predict(column(rows, options.score, "--score").to_numpy())
+    write_table(rows.assign(calibrated=calibrated), options.output or "-")
+
+
+def _draw(assessed: Any, name: str) -> None:
+    from gevglm.exceptions import GevglmError
+
+    try:
+        assessed.plot().figure.savefig(name, dpi=150)
+    except (OSError, ValueError) as error:
+        raise GevglmError(f"{name!r} could not be written: {error}.") from None

@@ -1,0 +1,109 @@
+"""``gevglm compare``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from gevglm.cli.messages import say
+from gevglm.cli.options import FORMATS, add_model, add_reading, level_named, model_words
+
+EXAMPLES = """examples:
+  gevglm compare "default ~ income + age" loans.csv
+      logit, cloglog and the GEV links side by side, with cross-validated scores
+  gevglm compare "default ~ income + age" loans.csv --links logit "GEV canonical" --coefficients
+      two links, and the table of their coefficients
+  gevglm compare "y ~ x1" --also "y ~ x1 + x2" data.csv --links logit -o table.tex
+      nested models; the table for a paper, as LaTeX (.tex), HTML (.html) or Markdown (.md)
+"""
+FORMATS_OF_TABLES = {
+    ".tex": lambda table: table.to_latex(),
+    ".html": lambda table: table.to_html(),
+    ".md": lambda table: table.to_markdown(),
+    ".txt": str,
+}
+DEFAULT = ("logit", "cloglog", "GEV log", "GEV canonical")
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "compare",
+        help="fit several links or formulas, compare them",
+        description=f"Fit several links, or several formulas, to the same table ({FORMATS}) and compare them by cross-validation.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("formula", help='such as "y ~ x1 + C(group)"')
+    parser.add_argument("data", help="file with the table")
+    parser.add_argument(
+        "--also", action="append", default=[], metavar="FORMULA", help="another formula; may be repeated"
+    )
+    parser.add_argument(
+        "--links",
+        nargs="+",
+        default=list(DEFAULT),
+        metavar="LINK",
+        help=f"names of gevglm.fit_links (default: {', '.join(DEFAULT)})",
+    )
+    parser.add_argument("--folds", type=int, default=5, help="of the cross-validation (default: 5)")
+    parser.add_argument("--coefficients", action="store_true", help="print the table of coefficients too")
+    parser.add_argument(
+        "-o", "--output", metavar="FILE", help="write the table of coefficients: .tex, .html, .md or .txt"
+    )
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_model(parser)
+    add_reading(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Fit, compare and print."""
+    from gevglm.cli.tables import read_table
+    from gevglm.exceptions import InvalidOptionError
+
+    if options.loss is not None:
+        raise InvalidOptionError("--loss is part of the names of --links here, such as 'GEV log' and 'GEV canonical'.")
+    words = model_words(options)
+    if options.output and Path(options.output).suffix not in FORMATS_OF_TABLES:
+        raise InvalidOptionError(f"-o {options.output!r}: the table is written as {', '.join(FORMATS_OF_TABLES)}.")
+    frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
+    say(f"{options.data}: {len(frame):,} rows, {len(frame.columns)} columns", options.quiet)
+    if options.event is not None:
+        words["event"] = level_named(options.event, options.formula, frame)
+    comparison = _compared(options, frame, words)
+    print(comparison)
+    if options.coefficients:
+        print(f"\n{comparison.summary()}")
+    if options.output:
+        _write(comparison, options.output)
+        say(f"table: {options.output}", options.quiet)
+
+
+def _compared(options: argparse.Namespace, frame: Any, words: dict[str, Any]) -> Any:
+    from gevglm.comparison import LINKS, compare, fit_links
+
+    if not options.also:
+        return fit_links(options.formula, frame, links=options.links, folds=options.folds, **words)
+    from gevglm.api import fit
+    from gevglm.exceptions import unknown_option
+
+    results = {}
+    for link in options.links:
+        if link not in LINKS:
+            raise unknown_option("--links", link, LINKS)
+        for i, formula in enumerate([options.formula, *options.also], 1):
+            say(f"fitting {formula!r}, {link}", options.quiet)
+            results[f"({i}) {link}"] = fit(formula, frame, **LINKS[link], **words)
+    return compare(results, folds=options.folds)
+
+
+def _write(comparison: Any, name: str) -> None:
+    from gevglm.exceptions import GevglmError
+
+    text = FORMATS_OF_TABLES[Path(name).suffix](comparison.summary())
+    try:
+        Path(name).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise GevglmError(f"{name!r} could not be written: {error.strerror or error}.") from None

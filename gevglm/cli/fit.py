@@ -1,0 +1,139 @@
+"""``gevglm fit``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from gevglm.cli.messages import say
+from gevglm.cli.options import FORMATS, LINKS, add_model, add_reading, level_named, model_words, number_or
+
+EXAMPLES = """examples:
+  gevglm fit "default ~ income + age" loans.csv --xi 0.5
+      GEV link with its canonical loss, the summary on stdout
+  gevglm fit "default ~ income + age" loans.csv --link logit --bias firth --html report.html
+      logistic regression with reduced bias, and a report to read or print
+  gevglm fit "onset ~ gdp + C(region)" war.dta --xi ml --loss log --cluster country --save war.pkl
+      the shape by maximum likelihood, errors clustered by country, the model saved for 'gevglm predict'
+  gevglm fit "case ~ smoker + age" study.parquet --link cloglog --prevalence 0.02 --json study.json
+      a case-control sample, coefficients and risks of a population with 2 % cases
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "fit",
+        help="fit a model to a table, print its summary",
+        description=f"Fit a regression of a binary outcome to a table: {FORMATS}; or to a folder or pattern of csv or parquet files.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("formula", help='such as "y ~ x1 + C(group)"')
+    parser.add_argument("data", help="file with the table")
+    group = parser.add_argument_group("link")
+    group.add_argument(
+        "--xi",
+        type=number_or("ml", "cv"),
+        help="shape of the GEV link: a number, ml or cv; alone it means the GEV link with its canonical loss",
+    )
+    group.add_argument("--link", choices=LINKS, metavar="LINK", help=f"{', '.join(LINKS)} (default: logit)")
+    add_model(parser)
+    add_reading(parser)
+    group = parser.add_argument_group("output")
+    group.add_argument("--level", type=float, default=0.95, help="coverage of the intervals (default: 0.95)")
+    group.add_argument("--html", metavar="FILE", help="write a report, one file to read or print")
+    group.add_argument("--title", help="title of the report")
+    group.add_argument("--save", metavar="FILE", help="save the model without the data, for 'gevglm predict'")
+    group.add_argument("--json", metavar="FILE", help="write the numbers as JSON; - prints them instead of the summary")
+    group.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Fit, print and write."""
+    from gevglm.exceptions import InvalidOptionError
+
+    if not 0.0 < options.level < 1.0:
+        raise InvalidOptionError(
+            f"--level {options.level:g} is no coverage; give a number between 0 and 1, such as 0.95."
+        )
+    for name in (options.html, options.save, options.json):
+        _check_folder(name)
+    words = {name: word for name, word in (("xi", options.xi), ("link", options.link)) if word is not None}
+    words |= model_words(options)
+    data = _data(options)
+    if options.event is not None:
+        words["event"] = level_named(options.event, options.formula, data)
+    from gevglm.api import fit
+
+    results = fit(options.formula, data, **words)
+    alpha = round(1.0 - options.level, 12)
+    if options.json:
+        _write_json(results, options, alpha)
+    if options.json != "-":
+        print(results.summary(alpha=alpha), flush=True)
+    if options.html:
+        say("writing the report", options.quiet)
+        path = results.report(options.html, title=options.title, alpha=alpha, code=_code(options, words))
+        say(f"report: {path}", options.quiet)
+    if options.save:
+        results.save(options.save)
+        say(f"model: {options.save}", options.quiet)
+
+
+def _data(options: argparse.Namespace) -> Any:
+    from gevglm.cli.tables import comes_in_pieces, read_table
+
+    if options.sep is None and options.encoding is None and comes_in_pieces(options.data):
+        say(f"{options.data} is read in pieces", options.quiet)
+        return options.data
+    frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
+    say(f"{options.data}: {len(frame):,} rows, {len(frame.columns)} columns", options.quiet)
+    return frame
+
+
+def _check_folder(name: str | None) -> None:
+    """Refuse a file in a folder that is not there before the fit, not after it."""
+    from gevglm.exceptions import InvalidOptionError
+
+    if name not in (None, "-") and not Path(name).parent.is_dir():
+        raise InvalidOptionError(
+            f"there is no folder {str(Path(name).parent)!r} to write {Path(name).name!r} to; create it first."
+        )
+
+
+def _write_json(results: Any, options: argparse.Namespace, alpha: float) -> None:
+    import json
+
+    from gevglm.cli.numbers import numbers_of
+    from gevglm.exceptions import GevglmError
+
+    text = json.dumps(numbers_of(results, options.formula, options.data, alpha), indent=2, allow_nan=False)
+    if options.json == "-":
+        print(text)
+        return
+    try:
+        Path(options.json).write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        raise GevglmError(f"{options.json!r} could not be written: {error.strerror or error}.") from None
+    say(f"numbers: {options.json}", options.quiet)
+
+
+def _code(options: argparse.Namespace, words: dict[str, Any]) -> str:
+    """Return the Python that does the same."""
+    from gevglm.report.code import call
+
+    given = {name: repr(value) for name, value in (("sep", options.sep), ("encoding", options.encoding)) if value}
+    reading = "".join(f", {name}={value}" for name, value in given.items())
+    reader = {
+        ".dta": "read_stata",
+        ".parquet": "read_parquet",
+        ".pq": "read_parquet",
+        ".feather": "read_feather",
+        ".sav": "read_spss",
+    }
+    reader = reader.get(Path(options.data).suffix.lower(), "read_csv")
+    fitted = call(f"{options.formula!r}, data", {name: repr(word) for name, word in words.items()})
+    return f"import gevglm\nimport pandas as pd\n\ndata = pd.{reader}({options.data!r}{reading})\n{fitted}\nprint(results.summary())\nresults.report({options.html!r})"

@@ -1,0 +1,67 @@
+"""The numbers of a fit, for other programs."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from gevglm._version import __version__
+from gevglm.summary import default_method, notes_of
+
+
+def numbers_of(results: Any, formula: str, data: str, alpha: float) -> dict[str, Any]:
+    """Return what the summary shows as plain numbers and words; numbers that are not finite are None.
+
+    Parameters
+    ----------
+    results : BinaryGLMResults
+    formula, data : str
+        As given.
+    alpha : float
+        One minus the coverage of the intervals, which are Wald's.
+    """
+    limits = np.asarray(results.conf_int(alpha=alpha))
+    columns = zip(
+        results.model.exog_names, results.params, results.bse, results.tvalues, results.pvalues, limits, strict=True
+    )
+    coefficients = [
+        {
+            "name": str(name),
+            "estimate": _number(estimate),
+            "std_err": _number(error),
+            "z": _number(z),
+            "pvalue": _number(p),
+            "ci_lower": _number(low),
+            "ci_upper": _number(high),
+        }
+        for name, estimate, error, z, p, (low, high) in columns
+    ]
+    return {
+        "gevglm": __version__,
+        "formula": formula,
+        "data": data,
+        "event": str(results.event),
+        "link": type(results.link.population).__name__,
+        "xi": None if results.xi is None else _number(results.xi),
+        "loss": results.loss.name,
+        "bias": None if results.bias is None else results.bias.word,
+        "cov_type": results.cov_type,
+        "observations": _number(results.n_trials_total),
+        "events": _number(results.n_events),
+        "rows_left_out": int(results.model.design.n_missing),
+        "prevalence": None if results.prevalence is None else _number(results.prevalence),
+        "converged": bool(results.converged),
+        "iterations": int(results.n_iter),
+        "log_loss": _number(results.log_loss),
+        "brier": _number(results.brier),
+        "auc": _number(results.auc),
+        "level": 1.0 - alpha,
+        "coefficients": coefficients,
+        "notes": notes_of(results, default_method(results)),
+    }
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if math.isfinite(value) else None

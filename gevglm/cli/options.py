@@ -1,0 +1,122 @@
+"""Options that several commands share, and how their words become arguments of :func:`gevglm.fit`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit", "gev", "gevc")
+LOSSES = ("canonical", "log")
+BIASES = ("firth", "mean", "median", "jeffreys", "correction", "king-zeng", "flic", "flac", "logf")
+COVARIANCES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC")
+FORMATS = "csv (also .gz), tsv, parquet, feather, Stata .dta, SAS .sas7bdat and .xpt, SPSS .sav"
+
+
+def number_or(*words: str):
+    """Return a reader of a number, or one of some words."""
+
+    def read(text: str) -> Any:
+        if text in words:
+            return text
+        try:
+            return float(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor one of {', '.join(words)}") from None
+
+    return read
+
+
+def share(text: str) -> Any:
+    """Read a prevalence: a number, or a range as LOW,HIGH."""
+    try:
+        numbers = tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is no share; give a number such as 0.02, or a range 0.01,0.03"
+        ) from None
+    return numbers[0] if len(numbers) == 1 else numbers
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """Add how a table is read."""
+    group = parser.add_argument_group("reading the data")
+    group.add_argument("--sep", help="separator of a csv file (default: a comma, or a tab for .tsv and .tab)")
+    group.add_argument("--encoding", help="encoding of a csv file (default: utf-8)")
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """Add what is fitted, except for link and shape."""
+    group = parser.add_argument_group("model")
+    group.add_argument("--loss", choices=LOSSES, help="default: canonical for GEV links, log for the rest")
+    group.add_argument("--bias", choices=BIASES, metavar="METHOD", help=f"bias reduction: {', '.join(BIASES)}")
+    group.add_argument("--alpha", type=number_or("cv"), default=0.0, help="ridge penalty, a number or cv")
+    group.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
+    group.add_argument("--subset", metavar="CONDITION", help='rows to use, such as "age > 40"')
+    group.add_argument(
+        "--weights", metavar="COLUMN", help="frequency weights: how many observations each row stands for"
+    )
+    group.add_argument("--var-weights", metavar="COLUMN", help="variance weights, as in statsmodels")
+    group.add_argument("--offset", metavar="COLUMN")
+    group.add_argument("--exposure", metavar="COLUMN")
+    group.add_argument(
+        "--prevalence",
+        type=share,
+        metavar="SHARE",
+        help="share of events in the population, or a range LOW,HIGH, for rows sampled by their outcome",
+    )
+    group.add_argument(
+        "--sampling", choices=("prior", "weight"), default="prior", help="how --prevalence is used (default: prior)"
+    )
+    group.add_argument(
+        "--class-weight", choices=("balanced",), help="weight the classes; predictions are corrected for it"
+    )
+    group = parser.add_argument_group("standard errors")
+    group.add_argument("--cov-type", choices=COVARIANCES, metavar="TYPE", help=f"{', '.join(COVARIANCES)}")
+    group.add_argument(
+        "--cluster",
+        action="append",
+        metavar="COLUMN",
+        help="standard errors robust to clusters; twice for two-way clusters",
+    )
+    group.add_argument("--maxlags", type=int, metavar="N", help="for --cov-type HAC")
+
+
+def model_words(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the arguments of :func:`gevglm.fit` that were given, in its words."""
+    from gevglm.exceptions import IncompatibleOptionsError
+
+    words = {
+        "loss": options.loss,
+        "bias": options.bias,
+        "alpha": options.alpha or None,
+        "event": options.event,
+        "subset": options.subset,
+        "freq_weights": options.weights,
+        "var_weights": options.var_weights,
+        "offset": options.offset,
+        "exposure": options.exposure,
+        "prevalence": options.prevalence,
+        "sampling": None if options.sampling == "prior" else options.sampling,
+        "class_weight": options.class_weight,
+        "cov_type": options.cov_type,
+    }
+    if options.cluster:
+        if options.cov_type not in (None, "cluster"):
+            raise IncompatibleOptionsError(
+                f"--cluster goes with --cov-type cluster, not with {options.cov_type}; leave one out."
+            )
+        words["cov_type"] = "cluster"
+        words["cov_kwds"] = {"groups": options.cluster[0] if len(options.cluster) == 1 else options.cluster}
+    elif options.cov_type == "cluster":
+        raise IncompatibleOptionsError("--cov-type cluster needs --cluster COLUMN.")
+    if options.maxlags is not None:
+        words["cov_kwds"] = {"maxlags": options.maxlags}
+    return {name: word for name, word in words.items() if word is not None}
+
+
+def level_named(text: str, formula: str, frame: Any) -> Any:
+    """Return the level of the outcome that is written like `text`: the number 2, say, for "2"."""
+    outcome = formula.partition("~")[0].strip().strip("`")
+    if outcome not in getattr(frame, "columns", ()):
+        return text
+    return next((level for level in frame[outcome].dropna().unique() if str(level) == text), text)

@@ -1,0 +1,75 @@
+"""``gevglm predict``."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from gevglm.cli.messages import say
+from gevglm.cli.options import FORMATS, add_reading
+
+EXAMPLES = """examples:
+  gevglm predict war.pkl new.csv -o scored.csv
+      the columns of new.csv and 'risk', the predicted probability
+  gevglm predict war.pkl new.parquet --interval -o scored.parquet
+      also 'risk_lower' and 'risk_upper', its 95 % confidence limits
+  gevglm predict war.pkl new.csv | head
+      as csv on stdout
+
+A saved model is a Python pickle: loading it runs code that is in the file. Load only models that you, or somebody you trust, saved.
+"""
+
+
+def add_to(commands: Any) -> None:
+    """Add the command to the parser."""
+    parser = commands.add_parser(
+        "predict",
+        help="predict risks by a saved model",
+        description=f"Predict the risk of every row of a table ({FORMATS}) by a model saved with 'gevglm fit --save'.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("model", help="file written by --save; only from people you trust")
+    parser.add_argument("data", help="file with the new rows")
+    parser.add_argument(
+        "-o", "--output", default="-", metavar="FILE", help="csv, parquet, feather or dta (default: csv on stdout)"
+    )
+    parser.add_argument("--interval", action="store_true", help="add confidence limits")
+    parser.add_argument("--level", type=float, default=0.95, help="coverage of the limits (default: 0.95)")
+    parser.add_argument("--name", default="risk", help="name of the new column (default: risk)")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_reading(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> None:
+    """Predict and write."""
+    from gevglm.cli.tables import read_table, write_table
+    from gevglm.exceptions import InvalidOptionError
+
+    results = load_model(options.model)
+    frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
+    names = [options.name, f"{options.name}_lower", f"{options.name}_upper"] if options.interval else [options.name]
+    taken = [name for name in names if name in frame.columns]
+    if taken:
+        raise InvalidOptionError(f"{options.data!r} has a column {taken[0]!r} already; choose another --name.")
+    if options.interval:
+        limits = results.get_prediction(frame).summary_frame(alpha=1.0 - options.level)
+        columns = dict(zip(names, (limits.iloc[:, j].to_numpy() for j in (0, 2, 3)), strict=True))
+    else:
+        columns = {options.name: results.predict(frame).to_numpy()}
+    incomplete = int(frame.assign(**columns)[options.name].isna().sum())
+    write_table(frame.assign(**columns), options.output)
+    left = f"; {incomplete:,} incomplete rows have none" if incomplete else ""
+    say(f"{len(frame) - incomplete:,} rows predicted{left}", options.quiet)
+
+
+def load_model(name: str) -> Any:
+    """Load a saved model, or say what is wrong with the file."""
+    from gevglm.exceptions import InvalidDataError
+    from gevglm.saving import load
+
+    if not Path(name).exists():
+        raise InvalidDataError(f"there is no file {name!r}.")
+    return load(name)

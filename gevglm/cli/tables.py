@@ -1,0 +1,157 @@
+"""Tables in files: reading any kind that pandas knows, with errors that say what was seen; writing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PACKED = (".gz", ".bz2", ".zip", ".xz", ".zst")
+SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
+NAMED = {"\t": "tabs", ";": "';'", ",": "','", "|": "'|'"}
+NEEDS = {
+    ".parquet": "pyarrow",
+    ".pq": "pyarrow",
+    ".feather": "pyarrow",
+    ".arrow": "pyarrow",
+    ".sav": "pyreadstat",
+    ".zsav": "pyreadstat",
+}
+
+
+def read_table(name: str, *, sep: str | None = None, encoding: str | None = None) -> pd.DataFrame:
+    """Read a table from a file of any kind, by its name.
+
+    Parameters
+    ----------
+    name : str
+    sep, encoding : str, optional
+        Of csv files.
+    """
+    from gevglm.exceptions import InvalidDataError
+
+    path = Path(name)
+    if not path.exists():
+        raise InvalidDataError(f"there is no file {name!r}.{_nearest_file(path)}")
+    if path.is_dir():
+        raise InvalidDataError(f"{name!r} is a folder; give a file.")
+    kind = _kind(path)
+    if kind in SEPARATORS:
+        return _read_csv(path, _unescaped(sep) or SEPARATORS[kind], encoding)
+    readers = _readers()
+    if kind not in readers:
+        known = ", ".join([*SEPARATORS, *readers])
+        raise InvalidDataError(f"{name!r} is no table by its name ({kind or 'no'} ending); known are {known}.")
+    try:
+        return readers[kind](path)
+    except ImportError:
+        raise InvalidDataError(
+            f"reading {kind} needs {NEEDS.get(kind, 'another package')}: pip install {NEEDS.get(kind)}."
+        ) from None
+    except Exception as error:
+        raise InvalidDataError(f"{name!r} could not be read as {kind}: {error}") from error
+
+
+def comes_in_pieces(name: str) -> bool:
+    """Tell whether data are too large for memory, or several files: :func:`gevglm.fit` reads them piece by piece."""
+    from gevglm.sources import as_source
+
+    return as_source(name) is not None
+
+
+def write_table(frame: pd.DataFrame, name: str) -> None:
+    """Write a table to a file, its kind by its name; to stdout as csv for "-"."""
+    import sys
+
+    from gevglm.exceptions import GevglmError, InvalidOptionError
+
+    if name == "-":
+        frame.to_csv(sys.stdout, index=False)
+        return
+    path = Path(name)
+    kind = _kind(path)
+    writers = {
+        ".parquet": lambda: frame.to_parquet(path, index=False),
+        ".feather": lambda: frame.reset_index(drop=True).to_feather(path),
+        ".dta": lambda: frame.to_stata(path, write_index=False),
+    }
+    writers |= {ending: lambda: frame.to_csv(path, index=False, sep=SEPARATORS[kind]) for ending in SEPARATORS}
+    if kind not in writers:
+        raise InvalidOptionError(f"{name!r} has an ending that cannot be written; use one of {', '.join(writers)}.")
+    try:
+        writers[kind]()
+    except OSError as error:
+        raise GevglmError(f"{name!r} could not be written: {error.strerror or error}.") from None
+
+
+def _read_csv(path: Path, sep: str, encoding: str | None) -> pd.DataFrame:
+    import pandas as pd
+
+    from gevglm.exceptions import InvalidDataError, InvalidOptionError
+
+    try:
+        frame = pd.read_csv(path, sep=sep, encoding=encoding or "utf-8")
+    except UnicodeDecodeError as error:
+        seen = error.object[max(error.start - 20, 0) : error.end + 10]
+        raise InvalidDataError(
+            f"{str(path)!r} is not {error.encoding}: byte 0x{error.object[error.start]:02x} in {seen!r}; "
+            "give its encoding, as in --encoding latin-1."
+        ) from None
+    except LookupError:
+        raise InvalidOptionError(
+            f"--encoding {encoding!r} is not known; common ones are utf-8, latin-1, cp1252, utf-16."
+        ) from None
+    except pd.errors.EmptyDataError:
+        raise InvalidDataError(f"{str(path)!r} is empty.") from None
+    except (pd.errors.ParserError, OSError) as error:
+        raise InvalidDataError(
+            f"{str(path)!r} could not be read with the separator {NAMED.get(sep, repr(sep))}: {error}".rstrip()
+        ) from None
+    if len(frame.columns) == 1:
+        header = str(frame.columns[0])
+        other = max((mark for mark in NAMED if mark != sep), key=header.count)
+        if header.count(other):
+            given = "\\t" if other == "\t" else other
+            raise InvalidDataError(
+                f"{str(path)!r} was read with the separator {NAMED.get(sep, repr(sep))} and has one column, {header[:60]!r}: it looks separated by "
+                f"{NAMED[other]}. Give --sep '{given}'."
+            )
+    return frame
+
+
+def _readers() -> dict[str, Any]:
+    import pandas as pd
+
+    return {
+        ".parquet": pd.read_parquet,
+        ".pq": pd.read_parquet,
+        ".feather": pd.read_feather,
+        ".arrow": pd.read_feather,
+        ".dta": pd.read_stata,
+        ".sas7bdat": pd.read_sas,
+        ".xpt": pd.read_sas,
+        ".sav": pd.read_spss,
+        ".zsav": pd.read_spss,
+    }
+
+
+def _kind(path: Path) -> str:
+    endings = [ending.lower() for ending in path.suffixes]
+    if endings and endings[-1] in PACKED:
+        endings.pop()
+    return endings[-1] if endings else ""
+
+
+def _unescaped(sep: str | None) -> str | None:
+    return "\t" if sep in ("\\t", "tab") else sep
+
+
+def _nearest_file(path: Path) -> str:
+    from gevglm.exceptions import nearest
+
+    folder = path.parent
+    if not folder.is_dir():
+        return f" There is no folder {str(folder)!r} either."
+    return nearest(path.name, [file.name for file in folder.iterdir() if file.is_file()])

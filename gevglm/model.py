@@ -34,6 +34,7 @@ from gevglm.losses import Loss
 from gevglm.prediction import PREDICTIONS
 from gevglm.prevalence import RANDOM, OutcomeSampling, Sampling, sampling_of
 from gevglm.reducers import LossSums
+from gevglm.refitting import Procedure
 from gevglm.results import BinaryGLMResults
 from gevglm.risks import RiskModel
 from gevglm.separation import Separation, find_directions
@@ -365,21 +366,21 @@ class BinaryGLM(GLM):
         """
         if cov_type is None:
             cov_type = self.sampling.default_covariance
+        again = {"alpha": alpha, "penalize_intercept": penalize_intercept, "standardize": standardize}
+        again |= {"maxiter": maxiter, "tol": tol}
         if self.shape is not None or alpha == "cv":
-            return fit_with_shape(
+            found = fit_with_shape(
                 self,
                 search_kwds=search_kwds,
                 bias=bias,
-                alpha=alpha,
-                penalize_intercept=penalize_intercept,
-                standardize=standardize,
                 cov_type=cov_type,
                 cov_kwds=cov_kwds,
                 use_t=use_t,
-                maxiter=maxiter,
-                tol=tol,
                 disp=disp,
+                **again,
             )
+            found._results.procedure = Procedure.of(self.shape, again, search_kwds)
+            return found
         if search_kwds is not None:
             raise InvalidOptionError("search_kwds goes with xi='ml', xi='cv' or alpha='cv'.")
         engine = self.engine()
@@ -421,6 +422,7 @@ class BinaryGLM(GLM):
             n_contradicted=support.contradicted,
             use_t=use_t,
         )
+        results.procedure = Procedure(None, again)
         return BinaryGLMResultsWrapper(results)
 
     def _covariance(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,36 @@ from gevglm.exceptions import GevglmWarning, InvalidDataError
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
     from gevglm.results import BinaryGLMResults
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """What a fit was told, so that it can be told again.
+
+    Attributes
+    ----------
+    shape : str or None
+        "ml" or "cv" if xi was to be found.
+    options : dict
+        Penalty and limits of the iteration, as given to :meth:`gevglm.BinaryGLM.fit`.
+    search : dict or None
+        Its ``search_kwds``; folds that were given row by row are left out, since they hold for these rows only.
+    """
+
+    shape: str | None
+    options: dict[str, Any]
+    search: dict[str, Any] | None = None
+
+    @classmethod
+    def of(cls, shape: str | None, options: dict[str, Any], search: dict[str, Any] | None) -> Procedure:
+        """Return the procedure without what belongs to single rows."""
+        if search is not None and not np.isscalar(search.get("folds", 0)):
+            search = {word: value for word, value in search.items() if word != "folds"}
+        return cls(shape, options, search or None)
+
+    def on(self, model: BinaryGLM, rows: NDArray, bias: Any) -> BinaryGLMResults:
+        """Run it on rows of a model, which may repeat."""
+        return model.on_rows(rows, self.shape).fit(bias=bias, search_kwds=self.search, **self.options)
 
 
 def procedure(results: BinaryGLMResults, model: BinaryGLM | None = None) -> Callable[[NDArray], BinaryGLMResults]:
@@ -27,17 +59,37 @@ def procedure(results: BinaryGLMResults, model: BinaryGLM | None = None) -> Call
         Whose rows to take instead of those of the results' model, see :func:`in_single_rows`.
     """
     model = results.model if model is None else model
-    searched = results.search is not None and results.search.table["alpha"].nunique() > 1
-    shape = "ml" if results._shape is not None else None
-    if results.search is not None and results.search.table["xi"].nunique() > 1:
-        shape = "cv"
 
     def fit(rows: NDArray) -> BinaryGLMResults:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", GevglmWarning)
-            return model.on_rows(rows, shape).fit(bias=results.bias, alpha="cv" if searched else results.alpha)
+        with _quiet():
+            return results.procedure.on(model, rows, results.bias)
 
     return fit
+
+
+_lock = Lock()
+_inside: list[
+    warnings.catch_warnings
+] = []  # one entry a thread; the filters of before the first are put back by the last
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Ignore the package's own warnings, in several threads at once: they share their filters."""
+    with _lock:
+        if not _inside:
+            _inside.append(warnings.catch_warnings())
+            _inside[0].__enter__()
+            warnings.simplefilter("ignore", GevglmWarning)
+        else:
+            _inside.append(_inside[0])
+    try:
+        yield
+    finally:
+        with _lock:
+            last = _inside.pop()
+            if not _inside:
+                last.__exit__(None, None, None)
 
 
 def in_single_rows(model: BinaryGLM) -> BinaryGLM:

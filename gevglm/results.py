@@ -37,6 +37,7 @@ from gevglm.task import Ridge
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
+    from gevglm.refitting import Procedure
 
 
 class BinaryGLMResults(
@@ -80,6 +81,7 @@ class BinaryGLMResults(
     """
 
     bias: BiasReduction | None = None
+    procedure: Procedure | None = None  # what the fit was told, for refits
     n_contradicted = 0  # for fits saved before it was counted
 
     def __init__(

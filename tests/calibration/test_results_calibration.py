@@ -1,5 +1,7 @@
 """Calibration of fits: apparent, on new data, cross-validated, corrected for optimism; recalibration."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from numpy.testing import assert_allclose
 import gevglm
 from gevglm.calibration import Platt, assess
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.refitting import Procedure, procedure
 
 DATA, NEW = (gevglm.datasets.simulate_study(n=1500, rng=seed) for seed in (1, 2))
 FORMULA = "event ~ age + smoker"
@@ -175,3 +178,48 @@ def test_class_weights_are_corrected_for_in_refits():
     res = gevglm.fit(FORMULA, DATA, link="logit", class_weight={0: 1.0, 1: 9.0})
     found = res.calibration(resampling="cv", folds=5, belt=False)
     assert found.mean_prediction == pytest.approx(DATA["event"].mean(), rel=0.1)
+
+
+# -- refits ------------------------------------------------------------------------------------
+
+PROCEDURES = [
+    {"xi": "cv", "search_kwds": {"grid": [0.0, 0.3, 0.5], "criterion": "brier", "folds": 3, "refine": False}},
+    {"xi": "cv", "bias": "firth", "search_kwds": {"grid": [0.0, 0.5], "folds": 3}},
+    {"link": "gev", "loss": "log", "xi": "ml", "search_kwds": {"grid": [-0.5, 0.0, 0.5]}},
+    {"xi": 0.5, "alpha": "cv", "search_kwds": {"alphas": [0.0, 3.0]}},
+    {"link": "logit", "alpha": 2.0, "penalize_intercept": True, "standardize": True},
+    {"link": "probit", "bias": "firth"},
+]
+
+
+@pytest.mark.filterwarnings("ignore::gevglm.exceptions.GevglmWarning")
+@pytest.mark.parametrize("told", PROCEDURES, ids=str)
+def test_a_refit_is_told_what_the_fit_was_told(told):
+    small = DATA.iloc[:700]
+    res = gevglm.fit(FORMULA, small, **told)
+    again = procedure(res._results)(np.arange(700))
+    assert_allclose(again.params, res.params, rtol=1e-9)
+    assert (again.xi, again.alpha) == pytest.approx((res.xi, res.alpha))
+    rows = np.random.default_rng(0).integers(700, size=700)
+    by_hand = gevglm.fit(FORMULA, small.iloc[rows], **told)
+    assert_allclose(procedure(res._results)(rows).params, by_hand.params, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::gevglm.exceptions.GevglmWarning")
+def test_optimism_of_a_search_with_bias_reduction_is_the_same_whatever_the_number_of_workers():
+    res = gevglm.fit(FORMULA, DATA.iloc[:700], **PROCEDURES[1])
+    one, three = (
+        res.calibration(resampling="bootstrap", resamples=4, workers=w, rng=3).summary_frame() for w in (1, 3)
+    )
+    assert_allclose(one, three)
+
+
+def test_folds_given_row_by_row_are_not_kept():
+    told = Procedure.of("cv", {}, {"grid": [0.0], "folds": [(np.arange(5), np.arange(5, 9))]})
+    assert told.search == {"grid": [0.0]}
+
+
+def test_refits_in_threads_leave_the_filters_of_warnings_alone(res):
+    before = list(warnings.filters)
+    res.calibration(resampling="bootstrap", resamples=12, workers=4)
+    assert warnings.filters == before

@@ -26,7 +26,8 @@ bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/docs.stamp
-	$(BIN)/sphinx-build -W -q -b html docs docs/_build
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) docs/_build build *.egg-info
+	rm -rf $(VENV) docs/_build docs/generated build *.egg-info

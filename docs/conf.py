@@ -1,5 +1,7 @@
 """Sphinx settings: pages are Markdown, and every code cell is executed by the build."""
 
+from pathlib import Path
+
 from gevglm import __version__
 
 project = "gevglm"
@@ -11,11 +13,22 @@ exclude_patterns = ["_build"]
 
 html_theme = "pydata_sphinx_theme"
 html_title = "gevglm"
-html_theme_options = {"show_toc_level": 2, "navigation_with_keys": False}
+html_theme_options = {
+    "show_toc_level": 2,
+    "navigation_with_keys": False,
+    "show_prev_next": True,
+    "header_links_before_dropdown": 6,
+    "secondary_sidebar_items": ["page-toc"],
+}
 html_sidebars = {"changelog": [], "contributing": []}
+html_show_sourcelink = False
 
-myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence"]
+myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "substitution"]
 myst_heading_anchors = 3
+
+# equations are numbered by page of the theory, so that docstrings can cite them: (2.5) is the fifth of its second page
+numfig = True
+math_numfig = True
 math_eqref_format = "({number})"
 
 nb_execution_mode = "force"
@@ -23,7 +36,20 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
 
+# pages about data that no package carries are shown without output where the data are absent
+SHARED = Path(__file__).parents[2] / "shared" / "data"
+NEEDS = {"gallery/conflict": "rare/mid.tab", "gallery/mammography": "rare/mammography.csv"}
+absent = [page for page, file in NEEDS.items() if not (SHARED / file).exists()]
+nb_execution_excludepatterns = [f"{page}.md" for page in absent]
+for page in absent:
+    tags.add(f"without_{Path(page).name}")  # noqa: F821
+    print(f"{page}: ../shared/data/{NEEDS[page]} is not there; the page is built without output")
+
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
+
+# every reference has to lead somewhere; the names below are those of packages that are not documented here
+nitpicky = True
+nitpick_ignore_regex = [(r"py:.*", r"(statsmodels|patsy|numpy|scipy|pandas|sklearn)\..*")]

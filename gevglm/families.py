@@ -5,7 +5,7 @@ quasi-likelihood whose variance function makes the link canonical,
 
 .. math:: V(\mu) = F'(F^{-1}(\mu)), \qquad \text{for GEV: } V(\mu) = \mu\,(-\ln \mu)^{1+\xi},
 
-which gives statsmodels' iteration exactly the weights F' and the working response of the canonical fit.
+equation :eq:`variance-function` of the theory pages, which gives statsmodels' iteration exactly the weights F' and the working response of the canonical fit.
 :class:`gevglm.BinaryGLM` solves the same equations faster, with a line search, and with the right covariance by default.
 """
 

@@ -1,6 +1,6 @@
 r"""Limits and ratios of a profile likelihood by joint Newton steps.
 
-The signed root :math:`z(b_j) = \mathrm{sign}(b_j - \hat b_j) \sqrt{2 (\ell(b_j) - \ell(\hat b))}` of the likelihood ratio, with
+The signed root (equation :eq:`signed-root` of the theory pages) :math:`z(b_j) = \mathrm{sign}(b_j - \hat b_j) \sqrt{2 (\ell(b_j) - \ell(\hat b))}` of the likelihood ratio, with
 :math:`\ell(b_j)` minimised over the other coefficients, is close to linear in :math:`b_j`. A limit, where it crosses a normal
 quantile, is found by Newton steps that move the coefficient along z and the others towards their minimum at the same time
 (Venzon and Moolgavkar 1988).

@@ -6,7 +6,8 @@ loss is the Bernoulli log-likelihood with its sign changed. The canonical loss i
 .. math:: \ell(0, v) = \int_{-\infty}^v F, \qquad \ell(1, v) = \int_v^\infty (1 - F),
 
 so that :math:`\partial\ell/\partial v = F(v) - y` and :math:`\partial^2\ell/\partial v^2 = F'(v) \ge 0`:
-it is convex for every link. For the logit both losses are the same function.
+it is convex for every link. For the logit both losses are the same function. Equations :eq:`log-loss` and :eq:`canonical-loss` of the
+theory pages.
 
 Outcomes may be proportions: every loss is linear in y.
 """
@@ -163,7 +164,7 @@ class Canonical(Loss):
     Notes
     -----
     Outside the support the loss continues linearly with its slope at the end, which is what the integrals of F and
-    1 - F do by themselves; it is convex and continuously differentiable for all v. Where an integral
+    1 - F do by themselves, equation :eq:`extension`; it is convex and continuously differentiable for all v. Where an integral
     diverges (GEV with xi >= 1, cauchit), it is taken from v = 0, and the loss is known up to a constant.
     """
 

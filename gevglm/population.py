@@ -202,13 +202,31 @@ class PopulationRisks:
         return super().info_criteria(crit, scale=scale, dk_params=dk_params)
 
     def xi_conf_int(self, alpha: float = 0.05, method: str = "profile") -> tuple[float, float]:
-        """Confidence interval of the shape; see :meth:`gevglm.shaped.ShapeInference.xi_conf_int`. Wald's, if rows are weighted."""
+        """Confidence interval of the shape, after ``xi="ml"``.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the coverage.
+        method : {"profile", "wald"}
+            Profile intervals are cut off at the ends of the grid. With the canonical loss, whose likelihood is not what the coefficients
+            maximise, and where rows are weighted by their outcome, they are Wald's.
+        """
         if method == "profile" and self.model.sampling.reweights:
             method = "wald"
         return super().xi_conf_int(alpha, method)
 
     def xi_lr_test(self, xi: float) -> tuple[float, float]:
-        """Likelihood-ratio test of a shape; see :meth:`gevglm.shaped.ShapeInference.xi_lr_test`."""
+        """Likelihood-ratio test of a shape against the estimated one: 0 for the loglog (GEV) or cloglog (GEVc) link.
+
+        Parameters
+        ----------
+        xi : float
+
+        Returns
+        -------
+        statistic, pvalue : float
+        """
         self._refuse_pseudo_likelihood("xi_lr_test")
         return super().xi_lr_test(xi)
 

@@ -82,7 +82,7 @@ class Predictions:
         """Predictions with standard errors and intervals inside (0, 1); see statsmodels, and :meth:`predict` for `which`.
 
         The limits of a probability are those of the linear predictor, transformed; those of an average (``which="mean",
-        average=True``) are built on the logit scale, see :func:`average_prediction`. Averages over rows that were sampled by their outcome
+        average=True``) are built on the logit scale, see :func:`gevglm.prediction.average_prediction`. Averages over rows that were sampled by their outcome
         are weighted to the population, unless `agg_weights` are given.
         """
         exog, offset, exposure, index = self._rows_to_predict(exog, transform, offset, exposure)

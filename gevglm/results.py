@@ -249,7 +249,7 @@ class BinaryGLMResults(
     # -- reports and files -----------------------------------------------------------------
 
     def summary(self, yname=None, xname=None, title=None, alpha=0.05, method: str | None = None):
-        """One table of what was fitted, how well, and what to mind; see :func:`gevglm.summary.summary_of`."""
+        """One table of what was fitted, how well, and what to mind."""
         return summary_of(self, yname=yname, xname=xname, title=title, alpha=alpha, method=method)
 
     def remove_data(self) -> None:

@@ -1,7 +1,7 @@
 r"""Risks as King and Zeng (2001) report them: with their estimation uncertainty averaged in, and before and after a change.
 
 A risk :math:`F(x'b)` at estimated coefficients is not the best estimate of the risk of a new case: averaged over the uncertainty
-of b, with covariance V, it is to second order
+of b, with covariance V, it is to second order (equation :eq:`averaged-risk` of the theory pages)
 
 .. math:: \mathrm{E}\,F(x'b) \approx F(x'\hat b) + C, \qquad C = \tfrac12 F''(x'\hat b)\, x'Vx,
 

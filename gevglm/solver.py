@@ -9,7 +9,7 @@ The solver knows nothing of links or losses. It is handed a function that evalua
 * :func:`bounded_search` and :func:`residual_search`, for equations that are no gradient, look at the size of the next step.
 
 The iteration has converged when the Newton decrement :math:`g' H^{-1} g`, the squared distance to the solution in
-units of standard errors, is at most ``tol**2 * scale``; the last step is then taken without looking again.
+units of standard errors, is at most ``tol**2 * scale`` (equation :eq:`decrement` of the theory pages); the last step is then taken without looking again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 r"""Incomplete gamma functions of any real order, behind the canonical GEV loss.
 
 SciPy has :math:`\Gamma(a, t)` for :math:`a > 0` only, and at about 2 microseconds a value.
-The canonical GEV loss needs orders through zero and below, in the two integrals
+The canonical GEV loss, equation :eq:`closed-form` of the theory pages, needs orders through zero and below, in the two integrals
 
 .. math::
 

@@ -23,7 +23,12 @@ LARGEST_CORRECTION = 1.0  # in standard errors
 
 @dataclass(frozen=True)
 class Correction(BiasReduction):
-    """The uncorrected estimate minus its estimated bias, once (Cordeiro and McCullagh 1991)."""
+    """The uncorrected estimate minus its estimated bias, once (Cordeiro and McCullagh 1991).
+
+    Notes
+    -----
+    The bias is that of equation :eq:`weighted-bias` of the theory pages, for the canonical loss :eq:`canonical-bias`.
+    """
 
     word = "correction"
     rests_on_plain_fit = True
@@ -74,7 +79,7 @@ class KingZeng(BiasReduction):
 
     Notes
     -----
-    The estimated bias :math:`(X'WX)^{-1} X'W\xi` is subtracted from the maximum-likelihood (or weighted) estimate, with
+    The estimated bias :math:`(X'WX)^{-1} X'W\xi`, equation :eq:`king-zeng` of the theory pages, is subtracted from the maximum-likelihood (or weighted) estimate, with
 
     .. math:: W = \mathrm{diag}(\pi_i (1 - \pi_i) w_i), \qquad \xi_i = \tfrac12 Q_{ii} [(1 + w_1) \pi_i - w_1], \qquad
         Q = X (X'WX)^{-1} X',

@@ -57,7 +57,7 @@ def distance_intervals(
     Returns
     -------
     dict
-        The same names; :class:`Measured` where there is an interval.
+        The same names; :class:`~gevglm.calibration.quantities.Measured` where there is an interval.
 
     Notes
     -----

@@ -115,7 +115,7 @@ class Assessment:
         scale : {"linear", "log", "logit"}, optional
             Of both axes; by default logarithmic if the median prediction is below 0.05.
         **options
-            See :func:`gevglm.calibration.plots.plot_reliability`.
+            See :func:`gevglm.calibration.plot_reliability`.
         """
         from gevglm.calibration.plots import plot_reliability
 

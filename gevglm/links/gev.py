@@ -8,7 +8,7 @@ GEVc(xi)     :math:`1 - e^{-t},\ t = (1 - \xi v)_+^{-1/\xi}`        cloglog, :ma
 ===========  =====================================================  =============================
 
 Agarwal et al. (2014) and Calabrese and Osmetti (2013, with tau for xi) use GEV; Wang and Dey (2010) use GEVc.
-GEVc is GEV mirrored, :math:`F_c(v) = 1 - F(-v)`, and is written here as nothing else.
+GEVc is GEV mirrored, :math:`F_c(v) = 1 - F(-v)`, and is written here as nothing else; see equation :eq:`gev` of the theory pages.
 
 Everything is a function of :math:`\ln t = -\ln(1 + \xi v)/\xi`, which is accurate for every xi. At
 xi = 0 the quotient is evaluated at :math:`\xi = 2^{-1000}`, where it equals v to the last bit, so
@@ -149,7 +149,7 @@ class GEV(BinaryLink):
     xi in [-1, 0] only: for xi > 0 the hazard falls in the upper tail.
 
     The integrals behind the canonical loss are :math:`\int_{-\infty}^v F = \Gamma(-\xi, t)` and
-    :math:`\int_v^\infty (1-F) = \int_0^t (1 - e^{-s}) s^{-1-\xi} ds`; the second diverges for
+    :math:`\int_v^\infty (1-F) = \int_0^t (1 - e^{-s}) s^{-1-\xi} ds`, in closed form in equation :eq:`closed-form`; the second diverges for
     :math:`\xi \ge 1` and is then taken from t = 1, that is v = 0.
 
     Examples
@@ -279,7 +279,7 @@ class GEVc(BinaryLink):
 
 
 class LogLog(GEV):
-    r"""Log-log link, :math:`F(v) = e^{-e^{-v}}`: :class:`GEV` at xi = 0."""
+    r"""Log-log link, :math:`F(v) = e^{-e^{-v}}`: :class:`~gevglm.links.GEV` at xi = 0."""
 
     def __init__(self) -> None:
         super().__init__(0.0)
@@ -290,7 +290,7 @@ class LogLog(GEV):
 
 
 class CLogLog(GEVc):
-    r"""Complementary log-log link, :math:`F(v) = 1 - e^{-e^v}`: :class:`GEVc` at xi = 0."""
+    r"""Complementary log-log link, :math:`F(v) = 1 - e^{-e^v}`: :class:`~gevglm.links.GEVc` at xi = 0."""
 
     def __init__(self) -> None:
         super().__init__(0.0)

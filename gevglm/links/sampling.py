@@ -5,7 +5,7 @@ If events are r times as likely to be in the sample as the others, then for ever
 .. math:: G(v) = P(y = 1 \mid x, \text{sampled}) = \frac{r F(v)}{1 - F(v) + r F(v)},
 
 because sampling on the outcome multiplies the odds, :math:`\operatorname{logit} G = \ln r + \operatorname{logit} F`. For the
-logit that is a shift of the intercept; for every other link it is another curve.
+logit that is a shift of the intercept; for every other link it is another curve. Equation :eq:`sampled-link` of the theory pages.
 """
 
 from __future__ import annotations
@@ -242,7 +242,8 @@ class Sampled(ScaledOdds):
         P(y = 1 \mid x, \text{sampled}) = \frac{r F(v)}{1 - F(v) + r F(v)}, \qquad
         r = \frac{\bar y}{1 - \bar y} \Big/ \frac{\tau}{1 - \tau}.
 
-    With the logit this is the prior correction of King and Zeng (2001), a shift of the intercept by ln r.
+    Equation :eq:`sampled-link` of the theory pages. With the logit this is the prior correction of King and Zeng (2001), a shift of the intercept
+    by ln r.
 
     Examples
     --------

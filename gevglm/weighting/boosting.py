@@ -36,7 +36,7 @@ class Voting(WeightedClassifier):
 
 
 class DiffBoost(Voting, Adaptive):
-    r"""Boosting with class weights: as :class:`AdaClassWeight`, but the errors are weighted and the learners of all rounds vote.
+    r"""Boosting with class weights: as :class:`~gevglm.weighting.AdaClassWeight`, but the errors are weighted and the learners of all rounds vote.
 
     With a distribution D over the rows of each class, at first uniform, a round computes
 

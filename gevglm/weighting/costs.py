@@ -157,7 +157,7 @@ class CSB2(CostSensitive):
 
 
 class CSB1(CSB2):
-    r"""As :class:`CSB2`, but the weights do not depend on the vote.
+    r"""As :class:`~gevglm.weighting.CSB2`, but the weights do not depend on the vote.
 
     .. math:: D_{t+1}(i) \propto C_\delta(i) D_t(i) \exp(-y_i h_t(x_i))
 

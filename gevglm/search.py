@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gevglm.engine.base import Block, Engine, MappedEngine
 from gevglm.estimation import Problem
-from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 from gevglm.linalg import one_blas_thread
 from gevglm.links.base import BinaryLink, Point
 from gevglm.losses import Log
@@ -107,6 +107,7 @@ def search(
     grid = np.unique(np.asarray(grid, dtype=float))
     scores: dict[tuple[float, float], list[float]] = {}
     paths: dict[tuple[float, int], ShapePath] = {}
+    refused: list[CollinearityError] = []
     middle = int(np.argmin(np.abs(grid)))
     order = [*range(middle, len(grid)), *range(middle - 1, -1, -1)]
     weights = [_weight(problem.engine, test) for _, test in folds]
@@ -115,10 +116,13 @@ def search(
         for f, alpha in shown(paths_to_follow, len(paths_to_follow), progress):
             train = replace(problem, engine=rows_where(problem.engine, folds[f][0]), start=None)
             path = paths[alpha, f] = ShapePath(train, loss_of, penalty_of(alpha))
-            for i in order:
-                scores.setdefault((grid[i], alpha), []).append(
-                    _score(problem.engine, path, grid[i], folds[f][1], criterion)
-                )
+            try:
+                values = [_score(problem.engine, path, grid[i], folds[f][1], criterion) for i in order]
+            except CollinearityError as error:  # without a penalty; a rare column may be constant in the rows of a fold
+                refused.append(error)
+                values = [np.inf] * len(order)
+            for i, score in zip(order, values, strict=True):
+                scores.setdefault((grid[i], alpha), []).append(score)
         best = min(scores, key=lambda candidate: np.average(scores[candidate], weights=weights))
         if refine and len(grid) > 1:
             for xi in _between(grid, best[0]):
@@ -127,6 +131,8 @@ def search(
                 ]
     found = Search(_table(scores, weights), criterion, len(folds))
     if not np.isfinite(found.best["score"]):
+        if refused:
+            raise refused[0]
         raise GevglmError(
             f"the {criterion} of every candidate is infinite: each rules out some held-out outcome. Use criterion='brier', or loss='log'."
         )

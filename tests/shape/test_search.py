@@ -8,7 +8,13 @@ from numpy.testing import assert_allclose
 import gevglm
 from gevglm.engine import MemoryEngine
 from gevglm.estimation import Problem, estimate
-from gevglm.exceptions import GevglmError, IncompatibleOptionsError, InvalidDataError, InvalidOptionError
+from gevglm.exceptions import (
+    CollinearityError,
+    GevglmError,
+    IncompatibleOptionsError,
+    InvalidDataError,
+    InvalidOptionError,
+)
 from gevglm.links import GEV
 from gevglm.losses import Canonical
 from gevglm.search import make_folds, rows_where, search
@@ -215,3 +221,12 @@ def test_pictures_are_drawn():
     assert gevglm.fit("y ~ x", data, link="gev", loss="log", xi="ml").plot_shape().get_xlabel() == "xi"
     axes = gevglm.fit_links("y ~ x", data, links=["logit", "probit"], folds=2).plot()
     assert axes.get_xlabel() == "probability by logit"
+
+
+def test_penalties_are_searched_though_a_column_is_constant_in_a_fold():
+    data = study(600)
+    data["rare"] = (np.arange(600) == 17).astype(float)
+    options = {"link": "logit", "alpha": "cv", "search_kwds": {"alphas": [0.0, 1.0, 10.0]}}
+    assert gevglm.fit("y ~ x + rare", data, **options).alpha in (1.0, 10.0)
+    with pytest.raises(CollinearityError, match="rare"):
+        gevglm.fit("y ~ x + rare", data, link="logit", alpha="cv", search_kwds={"alphas": [0.0]})

@@ -5,7 +5,7 @@ the classes differ in the meat M only. Row i with frequency f, variance weight a
 score :math:`a n\,\ell'_i x_i`.
 
 The outcome is Bernoulli whatever the loss: for the canonical loss the model-based meat is
-:math:`\sum f a^2 n\,\mu(1-\mu)\,x x'`, and :math:`A^{-1}` alone, which would assume that the variance is F', is never reported.
+:math:`\sum f a^2 n\,\mu(1-\mu)\,x x'`, and :math:`A^{-1}` alone, which would assume that the variance is F', is never reported (equation :eq:`sandwich` of the theory pages).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from gevglm.grouping import Grouping
 from gevglm.linalg import one_blas_thread, quadratic_forms
 from gevglm.links.base import Point
 from gevglm.losses import Loss
+from gevglm.matrices import added, group_sums
 from gevglm.reducers import WeightedGram
 
 
@@ -265,13 +266,11 @@ class _GroupScores(Reducer):
         with np.errstate(all="ignore"):
             point = self.loss.link.at(block.linear_predictor(self.params))
             slope = _times(self.loss.slope_at(block.y, point), block.weight)
-        order = np.argsort(codes, kind="stable")
-        groups, starts = np.unique(codes[order], return_index=True)
-        return groups, np.add.reduceat(slope[order, None] * block.X[order], starts, axis=0)
+        return group_sums(block.X, slope, codes)
 
     def combine(self, total: NDArray, part: tuple[NDArray, NDArray]) -> NDArray:
         groups, sums = part
-        total[groups] += sums
+        total[groups] = added(total[groups], sums)
         return total
 
 

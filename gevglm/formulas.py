@@ -23,8 +23,10 @@ import patsy
 from numpy.typing import NDArray
 from patsy.infix_parser import Operator
 from patsy.parse_formula import parse_formula
+from scipy.sparse import issparse
 
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.matrices import Matrix
 from gevglm.tables import suggestion
 from gevglm.transforms import WORDS, in_patsy
 
@@ -127,6 +129,8 @@ class Recipe:
         "formulaic" or "patsy".
     memory : Memory, optional
         What was learned from more data than `frame`, for formulaic.
+    sparse : bool
+        Whether design matrices may be sparse, for formulaic.
 
     Attributes
     ----------
@@ -134,10 +138,20 @@ class Recipe:
         Column names.
     levels : dict
         The levels of each column that is not numeric.
+    sparse : bool
+        Whether design matrices are.
+    row_numbers : float
+        Numbers that a row of them holds.
     """
 
     def __init__(
-        self, formula: str, frame: pd.DataFrame, scope: dict[str, Any], engine: str, memory: Memory | None = None
+        self,
+        formula: str,
+        frame: pd.DataFrame,
+        scope: dict[str, Any],
+        engine: str,
+        memory: Memory | None = None,
+        sparse: bool = False,
     ):
         if engine not in ENGINES:
             raise unknown_option("formula_engine", engine, ENGINES)
@@ -154,15 +168,18 @@ class Recipe:
         if memory is not None:
             self.levels = memory.levels_of(set(factor_names(formula)) & set(self.levels))
         self._refuse_forgetful_calls()
-        self._first: NDArray | None = self.build(frame, memory)
+        self.sparse = sparse
+        self._first: Matrix | None = self.build(frame, memory)
+        self.sparse = issparse(self._first)
+        self.row_numbers = self._first.nnz / len(frame) if self.sparse else float(self._first.shape[1])
         self.names = [_SCALAR.sub(r"\1", name) for name in self.spec.column_names]
 
-    def take_first(self) -> NDArray:
+    def take_first(self) -> Matrix:
         """Return the design matrix of the data the recipe was made from, once."""
         first, self._first = self._first, None
         return first
 
-    def matrix(self, data: pd.DataFrame) -> NDArray:
+    def matrix(self, data: pd.DataFrame) -> Matrix:
         """Return the design matrix of new data, every row of which must be complete."""
         self.check_saved()
         for name, known in self.levels.items():
@@ -180,16 +197,16 @@ class Recipe:
                 "or predict from a design matrix with transform=False, and test columns with wald_test."
             )
 
-    def build(self, frame: pd.DataFrame, memory: Memory | None = None) -> NDArray:
+    def build(self, frame: pd.DataFrame, memory: Memory | None = None) -> Matrix:
         """Return the design matrix of data that are like those of the model."""
         frame = with_columns(frame, self.dtypes, lambda column: plain(column, self.engine))
         try:
             build = _patsy_design if self.engine == "patsy" else _formulaic_design
-            matrix, spec = build(self.spec or read(self.formula), frame, WORDS | self.scope, memory)
+            matrix, spec = build(self.spec or read(self.formula), frame, WORDS | self.scope, memory, self.sparse)
         except Exception as error:
             raise self._explained(error, frame) from error
         self.spec = self.spec or spec
-        return np.asarray(matrix, dtype=float)
+        return matrix if issparse(matrix) else np.asarray(matrix, dtype=float)
 
     def _refuse_forgetful_calls(self) -> None:
         """Refuse ``patsy.bs(x)`` and the like: only functions called by a simple name remember their first data."""
@@ -261,15 +278,15 @@ def _with_quotes(expression: str) -> str:
 
 
 def _formulaic_design(
-    formula: Any, frame: pd.DataFrame, scope: dict[str, Any], memory: Memory | None
-) -> tuple[NDArray, Any]:
+    formula: Any, frame: pd.DataFrame, scope: dict[str, Any], memory: Memory | None, sparse: bool
+) -> tuple[Matrix, Any]:
     from gevglm.materializer import design
 
-    return design(formula, frame, scope, memory)
+    return design(formula, frame, scope, memory, sparse)
 
 
 def _patsy_design(
-    formula: Any, frame: pd.DataFrame, scope: dict[str, Any], memory: Memory | None
+    formula: Any, frame: pd.DataFrame, scope: dict[str, Any], memory: Memory | None, sparse: bool
 ) -> tuple[NDArray, Any]:
     scope = {name: in_patsy(value) for name, value in scope.items()}
     matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([scope]), NA_action=_NoMissingLevels("raise"))

@@ -9,7 +9,10 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
+from scipy.sparse import issparse
 from threadpoolctl import ThreadpoolController
+
+from gevglm import sparse
 
 COLLINEAR = 1e-13  # share of a column's length, squared, that its predecessors leave unexplained (R's qr uses 1e-14)
 
@@ -27,7 +30,9 @@ def _blas() -> ThreadpoolController:
 
 
 def weighted_gram(X: NDArray, weights: NDArray) -> NDArray:
-    """Return X' diag(weights) X of one block, through a scratch copy of the block kept by each thread."""
+    """Return X' diag(weights) X of one block, through a scratch copy of the block kept by each thread; sparse for sparse rows."""
+    if issparse(X):
+        return sparse.weighted_gram(X, weights)
     scaled = _scratch_like(X)
     if weights.min(initial=0.0) >= 0.0:
         np.multiply(X, np.sqrt(weights)[:, None], out=scaled)
@@ -38,6 +43,8 @@ def weighted_gram(X: NDArray, weights: NDArray) -> NDArray:
 
 def quadratic_forms(X: NDArray, matrix: NDArray) -> NDArray:
     """Return x'Ax for every row x of a block and a symmetric matrix A, through the same scratch copy."""
+    if issparse(X):
+        return sparse.quadratic_forms(X, matrix)
     scratch = _scratch_like(X)
     if scratch.flags.c_contiguous:
         np.matmul(X, matrix, out=scratch)

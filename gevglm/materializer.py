@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import itertools
+import operator
 import re
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,14 +26,23 @@ from formulaic.parser.types import Factor, Term
 from interface_meta import override
 from numpy.typing import NDArray
 from patsy.categorical import _CategoricalBox
-from patsy.contrasts import code_contrast_matrix
+from patsy.contrasts import _get_level, _name_levels, code_contrast_matrix
 from patsy.redundancy import pick_contrasts_for_term
 from patsy.util import SortAnythingKey
 
+from gevglm.matrices import Matrix
+from gevglm.sparse import SPARSE, SparseColumn, indicators, matrix_of, row_numbers
+
+MANY_LEVELS = 20  # of a factor whose columns are kept sparse while the matrix is built
+
 
 def design(
-    formula: patsy.ModelDesc | ModelSpec, frame: pd.DataFrame, scope: dict[str, Any], memory: Memory | None = None
-) -> tuple[NDArray, ModelSpec]:
+    formula: patsy.ModelDesc | ModelSpec,
+    frame: pd.DataFrame,
+    scope: dict[str, Any],
+    memory: Memory | None = None,
+    sparse: bool = False,
+) -> tuple[Matrix, ModelSpec]:
     """Return the matrix of a formula, or of the specification of an earlier one, and its specification.
 
     Parameters
@@ -45,13 +55,15 @@ def design(
         What the formula may name besides the columns.
     memory : Memory, optional
         What was learned from other data, for a formula; by default it is learned from `frame`.
+    sparse : bool
+        Whether the matrix of a formula, and of its specification, may be sparse.
     """
     known = isinstance(formula, ModelSpec)
     if known:
         spec = formula
     else:
         learned = {} if memory is None else {"transform_state": memory.states, "encoder_state": memory.encoders}
-        spec = ModelSpec(Formula(terms(formula), _ordering="none"), output="numpy", **learned)
+        spec = ModelSpec(Formula(terms(formula), _ordering="none"), output="sparse" if sparse else "numpy", **learned)
     matrix = Materializer(frame, context={"Q": frame.__getitem__} | scope).get_model_matrix(spec, na_action="ignore")
     spec = matrix.model_spec
     if not known:
@@ -93,6 +105,12 @@ class Materializer(PandasMaterializer):
             return functools.partial(function, _state=state, _spec=spec, _context=self.layered_context)
 
         return evaluated(expr, self.layered_context, with_memory), set()
+
+    @override
+    def _encode_constant(
+        self, value: Any, metadata: Any, encoder_state: dict[str, Any], spec: ModelSpec, drop_rows: Sequence[int]
+    ) -> NDArray:
+        return np.full(self.nrows, float(value))
 
     @override
     def _is_categorical(self, values: Any) -> bool:
@@ -160,16 +178,30 @@ class Materializer(PandasMaterializer):
         if isinstance(values, _CategoricalBox):
             contrast, levels = values.contrast, levels if values.levels is None else list(values.levels)
             values = values.data
+        contrast = contrast() if isinstance(contrast, type) else contrast
         if name not in self.encoded_cache:
             self._check_rows(name, values)
             self.encoded_cache[name] = _coded(pd.Series(values), levels)
         memory["categories"], codes = self.encoded_cache[name]
+        if len(memory["categories"]) >= MANY_LEVELS and (contrast is None or isinstance(contrast, patsy.Treatment)):
+            return self._indicators(codes, memory, contrast or patsy.Treatment(), reduced)
         coding = code_contrast_matrix(not reduced, memory["categories"], contrast, default=patsy.Treatment)
         memory.setdefault("contrasts", Coding(memory["categories"])).keep(coding.matrix, reduced, contrast)
         columns = {s: coding.matrix[:, j].take(codes) for j, s in enumerate(coding.column_suffixes)}
         if len(columns) < len(coding.column_suffixes):
             raise ValueError(f"levels of {name} have the same name: {', '.join(coding.column_suffixes)}")
         return columns
+
+    def _indicators(
+        self, codes: NDArray, memory: dict[str, Any], contrast: patsy.Treatment, reduced: bool
+    ) -> dict[str, SparseColumn]:
+        """Return the columns of a factor with many levels, without the matrix of its coding."""
+        levels = memory["categories"]
+        reference = 0 if contrast.reference is None else _get_level(levels, contrast.reference)
+        memory.setdefault("contrasts", Coding(levels, reference=levels[reference]))
+        places = [place for place in range(len(levels)) if not (reduced and place == reference)]
+        suffixes = _name_levels("T." if reduced else "", [levels[place] for place in places])
+        return dict(zip(suffixes, indicators(codes, len(levels), places), strict=True))
 
     def _check_rows(self, name: str, values: Any) -> None:
         if np.ndim(values) == 0 or len(values) != self.nrows:
@@ -181,15 +213,18 @@ class Materializer(PandasMaterializer):
     ) -> dict[str, NDArray]:
         products = (product[::-1] for product in itertools.product(*(factor.items() for factor in reversed(factors))))
         return {
-            ":".join(name for name, _ in product): functools.reduce(np.multiply, (column for _, column in product))
+            ":".join(name for name, _ in product): functools.reduce(operator.mul, (column for _, column in product))
             for product in products
         }
 
     @override
-    def _combine_columns(self, cols: Sequence[tuple[str, Any]], spec: ModelSpec, drop_rows: Sequence[int]) -> NDArray:
-        matrix = np.empty((self.nrows, len(cols)), order="F")
-        for j, (_, column) in enumerate(cols):
-            matrix[:, j] = column
+    def _combine_columns(self, cols: Sequence[tuple[str, Any]], spec: ModelSpec, drop_rows: Sequence[int]) -> Matrix:
+        columns = [column for _, column in cols]
+        if spec.output == "sparse" and SPARSE * row_numbers(columns) <= len(columns):
+            return matrix_of(columns, self.nrows)
+        matrix = np.empty((self.nrows, len(columns)), order="F")
+        for j, column in enumerate(columns):
+            matrix[:, j] = column.toarray(self.nrows) if isinstance(column, SparseColumn) else column
         return matrix
 
 
@@ -199,6 +234,7 @@ class Coding:
 
     levels: list[Any]
     matrices: dict[bool, NDArray] | None = None
+    reference: Any = None
 
     def keep(self, matrix: NDArray, reduced: bool, contrast: Any) -> None:
         """Keep a matrix, unless it is the usual one."""
@@ -208,7 +244,7 @@ class Coding:
     def get_coding_matrix(self, reduced_rank: bool = True) -> NDArray:
         """Return the codes, a row for each level."""
         if self.matrices is None:
-            return code_contrast_matrix(not reduced_rank, self.levels, patsy.Treatment).matrix
+            return code_contrast_matrix(not reduced_rank, self.levels, patsy.Treatment(self.reference)).matrix
         return self.matrices[reduced_rank]
 
 

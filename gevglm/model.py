@@ -39,8 +39,9 @@ from gevglm.results import BinaryGLMResults
 from gevglm.risks import RiskModel
 from gevglm.separation import Separation, find_directions
 from gevglm.shaped import fit_with_shape, loss_at
-from gevglm.sources import as_source
+from gevglm.sources import as_source, wide_source
 from gevglm.statsmodels_wrapper import BinaryGLMResultsWrapper
+from gevglm.tables import as_frame
 from gevglm.task import Ridge
 from gevglm.words import check_iteration, resolve_bias, resolve_loss, resolve_penalty, resolve_shape
 
@@ -181,6 +182,9 @@ class BinaryGLM(GLM):
         loss = resolve_loss(link, loss, xi)
         scope = formulas.caller_names(formula, eval_env + 1)
         source = as_source(data)
+        if source is None:
+            data = as_frame(data)
+            source = wide_source(formula, data, formula_engine)
         design = (designs.from_formula if source is None else streamed.from_source)(
             formula,
             data if source is None else source,

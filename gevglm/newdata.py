@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gevglm import formulas
 from gevglm.design import Design, combined_offset, numeric_matrix
 from gevglm.exceptions import InvalidDataError
+from gevglm.matrices import Matrix, dense, with_missing_rows
 from gevglm.tables import as_frame, vector
 
 
@@ -19,7 +20,7 @@ class NewRows(NamedTuple):
 
     Attributes
     ----------
-    X : ndarray of shape (n, k)
+    X : ndarray or sparse array of shape (n, k)
         Not a number in incomplete rows.
     offset : ndarray of shape (n,) or None
         The log of the exposure included.
@@ -27,13 +28,16 @@ class NewRows(NamedTuple):
         Labels of the rows.
     """
 
-    X: NDArray
+    X: Matrix
     offset: NDArray | None
     index: pd.Index | None
 
 
-def read_table(design: Design, data: Any, offset: Any = None, exposure: Any = None) -> NewRows:
-    """Read a table by the formula of a design, and offset and exposure by its column names unless they are given."""
+def read_table(design: Design, data: Any, offset: Any = None, exposure: Any = None, sparse: bool = False) -> NewRows:
+    """Read a table by the formula of a design, and offset and exposure by its column names unless they are given.
+
+    With `sparse`, the matrix of a design of many columns may be.
+    """
     frame = as_frame(data)
     n = len(frame)
     shift = _offset(
@@ -44,10 +48,10 @@ def read_table(design: Design, data: Any, offset: Any = None, exposure: Any = No
     used = [name for name in formulas.names_in(design.recipe.formula) if name in frame.columns]
     complete = ~frame[used].isna().any(axis=1).to_numpy()
     if complete.all():
-        return NewRows(design.recipe.matrix(frame), shift, frame.index)
-    X = np.full((n, len(design.names)), np.nan)
-    X[complete] = design.recipe.matrix(frame[complete])
-    return NewRows(X, shift, frame.index)
+        X = design.recipe.matrix(frame)
+    else:
+        X = with_missing_rows(design.recipe.matrix(frame[complete]), complete)
+    return NewRows(X if sparse else dense(X), shift, frame.index)
 
 
 def read_matrix(design: Design, exog: Any, offset: Any = None, exposure: Any = None) -> NewRows:

@@ -16,6 +16,7 @@ from gevglm.engine.memory import default_block_rows
 from gevglm.exceptions import InvalidDataError
 from gevglm.formulas import Recipe
 from gevglm.grouping import Grouping
+from gevglm.matrices import dense
 from gevglm.outcome import Coding
 from gevglm.selection import Selection
 
@@ -54,6 +55,11 @@ class Reader:
         """What is read of the table, the columns of clusters included."""
         return list(dict.fromkeys([*self.columns, *([] if self.grouping is None else self.grouping.columns)]))
 
+    @property
+    def row_bytes(self) -> float:
+        """What a row of the design and its outcome, weights, offset and cluster take in memory."""
+        return 8 * 5 + self.recipe.row_numbers * (8 + 4 * self.recipe.sparse)
+
     def blocks(self, table: pd.DataFrame, start: int, n_expected: int) -> Iterator[Block]:
         """Cut the complete rows of a table into blocks; those of few tables at a time are in memory.
 
@@ -73,12 +79,11 @@ class Reader:
                 "must return the same ones each time, and files must not be written to."
             )
         vectors = self._vectors(chosen.values, chosen.columns, rows)
-        k = len(self.recipe.names)
-        block_rows = default_block_rows(k)
-        slice_rows = max(SLICE_ELEMENTS // k // block_rows, 1) * block_rows
+        block_rows = default_block_rows(len(self.recipe.names), self.recipe.sparse)
+        slice_rows = max(int(SLICE_ELEMENTS / self.recipe.row_numbers) // block_rows, 1) * block_rows
         for first in range(0, n, slice_rows):
             X = self.recipe.build(rows if n <= slice_rows else rows.iloc[first : first + slice_rows])
-            for inner in range(0, len(X), block_rows):
+            for inner in range(0, X.shape[0], block_rows):
                 here = slice(first + inner, min(first + inner + block_rows, n))
                 parts = {name: None if vector is None else vector[here] for name, vector in vectors.items()}
                 yield Block(start + here.start, X[inner : inner + block_rows], **parts)
@@ -120,4 +125,4 @@ def refuse_dependence_on_other_rows(reader: Reader, example: pd.DataFrame) -> No
 def _numbers(reader: Reader, rows: pd.DataFrame) -> NDArray:
     chosen = reader.selection.of(rows)
     y = reader.coding.apply(chosen.values, chosen.columns["freq_weights"], reader.outcome).y
-    return np.column_stack([y, reader.recipe.build(chosen.frame)])
+    return np.column_stack([y, dense(reader.recipe.build(chosen.frame))])

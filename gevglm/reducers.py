@@ -8,11 +8,13 @@ from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from gevglm.engine.base import Block, Reducer
 from gevglm.linalg import weighted_gram
 from gevglm.links.base import Point
 from gevglm.losses import Loss
+from gevglm.matrices import added
 
 LARGE = 64**2  # numbers of a partial sum that are too many to be kept for every block
 
@@ -83,7 +85,7 @@ class LossSums(Reducer[NewtonSums]):
 
     def combine(self, total: NewtonSums, part: NewtonSums) -> NewtonSums:
         total.gradient += part.gradient
-        total.hessian += part.hessian
+        total.hessian = added(total.hessian, part.hessian)
         total.value += part.value
         total.feasible &= part.feasible
         return total
@@ -109,10 +111,11 @@ class ArraySum(Reducer[NDArray]):
 
     def map(self, block: Block) -> NDArray:
         with np.errstate(all="ignore"):
-            return np.asarray(self.function(block), dtype=float)
+            value = self.function(block)
+        return value.tocsr() if issparse(value) else np.asarray(value, dtype=float)
 
     def combine(self, total: NDArray, part: NDArray) -> NDArray:
-        return total + part
+        return added(total, part)
 
     def condensed(self, parts: list[NDArray]) -> list[NDArray]:
         return [reduce(self.combine, parts)] if parts and parts[0].size > LARGE else parts

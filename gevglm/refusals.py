@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gevglm.engine.base import Block, Engine
 from gevglm.exceptions import CollinearityError, InvalidDataError, listed
 from gevglm.linalg import dependent_columns, weighted_gram
+from gevglm.matrices import nonfinite_counts
 from gevglm.reducers import ArraySum
 from gevglm.task import Penalty
 
@@ -51,7 +52,7 @@ def _outside_unit_interval(y: NDArray) -> int:
 
 def refuse_nonfinite_columns(engine: Engine, names: Sequence[str] | None) -> None:
     """Raise if columns hold values that are not numbers, and name them."""
-    counts = engine.reduce(ArraySum(lambda block: (~np.isfinite(block.X)).sum(axis=0)))
+    counts = engine.reduce(ArraySum(lambda block: nonfinite_counts(block.X)))
     bad = [f"{names[j] if names is not None else f'column {j}'} ({counts[j]:.0f} rows)" for j in np.flatnonzero(counts)]
     if bad:
         raise InvalidDataError(f"these columns are infinite or not numbers: {listed(bad)}; mend or drop those rows.")

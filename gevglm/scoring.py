@@ -46,7 +46,7 @@ class Scorer:
 
     def linear(self, table: pd.DataFrame) -> NDArray:
         """Return the linear predictor of the rows of a table."""
-        rows = read_table(self.design, table)
+        rows = read_table(self.design, table, sparse=True)
         return rows.X @ self.params + (0.0 if rows.offset is None else rows.offset)
 
     def __call__(self, table: pd.DataFrame, number: Number) -> tuple[NDArray, int]:

@@ -35,6 +35,7 @@ from gevglm.estimation import Estimate, Problem
 from gevglm.exceptions import GevglmError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
 from gevglm.linalg import one_blas_thread
 from gevglm.losses import Canonical, Log, Loss
+from gevglm.matrices import beside, scaled
 from gevglm.reducers import ArraySum, LossSums
 from gevglm.task import Penalty
 
@@ -301,7 +302,7 @@ def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Co
             linear = block.linear_predictor(params)
             point = loss.link.at(linear)
             factor = point.pdf / (point.cdf * point.sf) if loss.is_likelihood else np.ones_like(linear)
-            columns = np.column_stack([_finite(factor)[:, None] * block.X, _shape_factor(block, point, direction)])
+            columns = beside(scaled(block.X, _finite(factor)), _shape_factor(block, point, direction))
             return replace(block, X=columns, offset=linear)
 
         stacked = MappedEngine(engine, stack, k + 1)
@@ -330,9 +331,9 @@ def _expected_derivative(engine: Engine, loss: Loss, params: NDArray, direction:
     def derivative(block: Block) -> NDArray:
         point = loss.link.at(block.linear_predictor(params))
         factor = point.pdf / (point.cdf * point.sf) if loss.is_likelihood else np.ones_like(point.v)
-        left = np.column_stack([_finite(factor)[:, None] * block.X, _shape_factor(block, point, direction)])
-        right = np.column_stack([point.pdf[:, None] * block.X, point.dcdf_dxi])
-        return np.dot((block.weighted(np.ones_like(point.v))[:, None] * left).T, right)
+        left = beside(scaled(block.X, _finite(factor)), _shape_factor(block, point, direction))
+        right = beside(scaled(block.X, point.pdf), point.dcdf_dxi)
+        return scaled(left, block.weighted(np.ones_like(point.v))).T @ right
 
     return engine.reduce(ArraySum(derivative))
 

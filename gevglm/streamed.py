@@ -18,6 +18,7 @@ from gevglm.engine.streamed import StreamedEngine
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.formulas import Recipe
 from gevglm.grouping import Grouping, check_ways, refuse_missing
+from gevglm.matrices import squared_deviations
 from gevglm.outcome import Coding
 from gevglm.reader import Reader, refuse_dependence_on_other_rows
 from gevglm.reducers import ArraySum
@@ -242,7 +243,7 @@ class StreamedDesign:
         """Return the variance of each column, by two passes."""
         engine = self.engine()
         mean = engine.reduce(ArraySum(lambda block: block.X.sum(axis=0))) / engine.n_rows
-        return engine.reduce(ArraySum(lambda block: ((block.X - mean) ** 2).sum(axis=0))) / engine.n_rows
+        return engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean))) / engine.n_rows
 
     def rows_of(self, values: Any, role: str) -> Any:
         """Refuse arrays of the length of the data."""
@@ -303,7 +304,9 @@ def from_source(
     if not found.sums[0] > 0:
         raise InvalidDataError(f"freq_weights are zero in all {sum(found.kept.values())} rows.")
     outcome = formulas.outcome_name(selection.left, source.columns)
-    recipe = Recipe(selection.right, found.example, selection.scope_beside(source.columns), "formulaic", memory)
+    recipe = Recipe(
+        selection.right, found.example, selection.scope_beside(source.columns), "formulaic", memory, sparse=True
+    )
     recipe.take_first()
     if not recipe.names:
         raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
@@ -371,4 +374,4 @@ def _distinct(selection: Selection, names: list[str], table: pd.DataFrame, numbe
 
 
 def _not_one(block: Block) -> NDArray:
-    return (block.X != 1.0).sum(axis=0)
+    return len(block.y) - (block.X == 1.0).sum(axis=0)

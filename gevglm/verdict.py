@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from gevglm.engine.base import Block, Engine
 from gevglm.losses import Loss
+from gevglm.matrices import column_squares
 from gevglm.reducers import ArraySum
 from gevglm.solver import SolverResult
 from gevglm.task import THINNEST, Task
@@ -62,13 +63,10 @@ def _still_moving(task: Task, result: SolverResult) -> bool:
 def _information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> NDArray:
     """Return the information on each column, as a share of that in the null model of the given event rate."""
     null = loss.expected_curvature_at(loss.link.at(np.atleast_1d(loss.link(rate))))
-
-    def squares(block: Block) -> NDArray:
-        weight = block.weight
-        return np.einsum("ij,ij->j", block.X, block.X) if weight is None else weight @ block.X**2
+    squares = ArraySum(lambda block: column_squares(block.X, block.weight))
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.diagonal(information) / (engine.reduce(ArraySum(squares)) * null)
+        return np.diagonal(information) / (engine.reduce(squares) * null)
 
 
 def _used_rows(block: Block) -> NDArray:

@@ -16,6 +16,7 @@ from gevglm.estimation import Estimate, Problem, objective
 from gevglm.linalg import Cholesky, quadratic_forms
 from gevglm.links.base import Point
 from gevglm.losses import Loss
+from gevglm.matrices import row_products
 from gevglm.reducers import NewtonSums
 from gevglm.solver import Evaluate
 
@@ -23,7 +24,7 @@ FALLBACKS = (1.0, 4.0, 0.25)  # degrees of freedom of log-F priors, whose estima
 
 
 class Adjusted(BiasReduction):
-    """A method that adjusts the score; see :class:`gevglm.estimation.Adjustment`."""
+    """A method that adjusts the score; see ``gevglm.task.Adjustment``."""
 
     def estimate(self, problem: Problem) -> Estimate:
         found = problem.estimate(adjustment=self)
@@ -57,7 +58,12 @@ class Adjusted(BiasReduction):
 
 @dataclass(frozen=True)
 class MeanReduction(Adjusted):
-    """Mean bias reduction: Firth's method and its generalisation to every link and to the canonical loss."""
+    """Mean bias reduction: Firth's method and its generalisation to every link and to the canonical loss.
+
+    Notes
+    -----
+    Solves equation :eq:`mean-log` (log loss) or :eq:`mean-canonical` (canonical loss) of the theory pages.
+    """
 
     word = "mean"
     title = "mean bias reduction (Firth)"
@@ -81,7 +87,12 @@ class MeanReduction(Adjusted):
 
 @dataclass(frozen=True)
 class MedianReduction(Adjusted):
-    """Median bias reduction: each estimate is as often too large as too small, whatever the scale of its coefficient."""
+    """Median bias reduction: each estimate is as often too large as too small, whatever the scale of its coefficient.
+
+    Notes
+    -----
+    Equation :eq:`median` of the theory pages.
+    """
 
     word = "median"
     title = "median bias reduction"
@@ -91,7 +102,7 @@ class MedianReduction(Adjusted):
 
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
         projected = block.X @ matrix
-        quadratic = np.einsum("ij,ij->i", projected, block.X)
+        quadratic = row_products(block.X, projected)
         # F' times the derivative of ln(mu (1 - mu)) is the reverse hazard minus the hazard
         skewness = (point.reverse_hazard - point.hazard) / 6.0 - 0.5 * point.dlogpdf
         cubic = block.weighted(loss.expected_curvature_at(point) * skewness)
@@ -111,6 +122,10 @@ class Jeffreys(Adjusted):
     ----------
     power : float
         The a; with 1/2 and the logit, mean bias reduction.
+
+    Notes
+    -----
+    Equation :eq:`jeffreys` of the theory pages.
     """
 
     power: float = 0.5

@@ -14,6 +14,7 @@ from gevglm.estimation import Estimate, Problem, objective
 from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.linalg import quadratic_forms
 from gevglm.losses import Loss
+from gevglm.matrices import below, beside
 from gevglm.solver import Evaluate
 
 
@@ -100,9 +101,7 @@ class Flac(BiasReduction):
             point = problem.loss.link.at(block.linear_predictor(firth.params))
             variance = problem.loss.expected_curvature_at(point)
             leverage = block.weighted(variance * quadratic_forms(block.X, firth.inverse_information))
-            X = np.zeros((2 * rows, block.X.shape[1] + 1))
-            X[:rows, :-1] = X[rows:, :-1] = block.X
-            X[rows:, -1] = 1.0
+            X = below(beside(block.X, np.zeros(rows)), beside(block.X, np.ones(rows)))
             weight = np.ones(rows) if block.weight is None else block.weight
             offset = None if block.offset is None else np.tile(block.offset, 2)
             y = np.concatenate([block.y, np.full(rows, 0.5)])

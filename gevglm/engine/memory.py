@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 
 import numpy as np
@@ -16,6 +16,7 @@ from gevglm.linalg import one_blas_thread
 
 BLOCK_ELEMENTS = 1 << 18  # a block of doubles and its weighted copy stay in the cache
 SMALLEST_BLOCK = 512
+SPARSE_BLOCK_ELEMENTS = 1 << 24  # of a block of sparse rows, zeros included: what a few methods make of it is dense
 LARGEST_BLOCK = 8192  # vectors of a block stay below the size from which malloc asks the system for pages
 WINDOW = 256  # partial sums held before they are combined
 
@@ -81,7 +82,7 @@ class MemoryEngine(Engine):
         queue = iter(range(len(starts)))
         lock = threading.Lock()
 
-        def work(_: int) -> None:
+        def work() -> None:
             while True:
                 with lock:
                     i = next(queue, None)
@@ -89,7 +90,14 @@ class MemoryEngine(Engine):
                     return
                 parts[i] = reducer.map(self._block(starts[i]))
 
-        list(_pool(workers).map(work, range(workers)))
+        # this thread works too: one that waits frees its core, to which the system is apt to send the others
+        helpers = [_pool(workers - 1).submit(work) for _ in range(workers - 1)]
+        try:
+            work()
+        finally:
+            wait(helpers)
+        for helper in helpers:
+            helper.result()
         return parts
 
     def _block(self, start: int) -> Block:
@@ -98,9 +106,10 @@ class MemoryEngine(Engine):
         return Block(start, X.astype(np.float64, copy=False), *vectors)
 
 
-def default_block_rows(n_cols: int) -> int:
+def default_block_rows(n_cols: int, sparse: bool = False) -> int:
     """Rows of a block that fits the cache: a function of the number of columns, so that results do not depend on the machine."""
-    return max(SMALLEST_BLOCK, min(LARGEST_BLOCK, BLOCK_ELEMENTS // max(n_cols, 1)))
+    elements = SPARSE_BLOCK_ELEMENTS if sparse else BLOCK_ELEMENTS
+    return max(SMALLEST_BLOCK, min(LARGEST_BLOCK, elements // max(n_cols, 1)))
 
 
 def available_cores() -> int:

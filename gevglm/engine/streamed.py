@@ -52,7 +52,7 @@ class StreamedEngine(Engine):
     @cached_property
     def _blocks(self) -> Source | None:
         """The blocks, where the source keeps them."""
-        n_bytes = 8 * self.n_rows * (self.n_cols + 5)
+        n_bytes = self.n_rows * self.reader.row_bytes
         make = partial(_all_blocks, self.reader, self._starts, self._kept)
         return self.source.held(make, self.reader.all_columns, n_bytes)
 

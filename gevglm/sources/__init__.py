@@ -2,5 +2,6 @@
 
 from gevglm.sources.base import Source
 from gevglm.sources.find import as_source
+from gevglm.sources.wide import wide_source
 
-__all__ = ["Source", "as_source"]
+__all__ = ["Source", "as_source", "wide_source"]

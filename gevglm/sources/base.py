@@ -53,7 +53,7 @@ class Source(ABC):
         """
 
     def held(
-        self, function: Callable[[pd.DataFrame, Number], Answer], columns: Sequence[str], n_bytes: int
+        self, function: Callable[[pd.DataFrame, Number], Answer], columns: Sequence[str], n_bytes: float
     ) -> Source | None:
         """Return a source of what a function makes of the tables, computed once, if that is kept somewhere and there is room for it."""
         return None

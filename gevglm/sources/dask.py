@@ -36,7 +36,7 @@ class DaskSource(Source):
     ) -> Iterator[tuple[Number, Answer]]:
         return computed(self._partitions(columns), function, every)
 
-    def held(self, function: Callable[[Any, Number], Any], columns: Sequence[str], n_bytes: int) -> Source | None:
+    def held(self, function: Callable[[Any, Number], Any], columns: Sequence[str], n_bytes: float) -> Source | None:
         if n_bytes > SHARE * _memory():
             return None
         return HeldParts(_tasks(self._partitions(columns), function, 1))

@@ -7,8 +7,10 @@ from collections.abc import Callable
 
 from benchmarks import (
     bias_simulation,
+    cli_speed,
     convergence,
     core_speed,
+    effects_simulation,
     firth_speed,
     memory,
     model_speed,
@@ -24,8 +26,10 @@ BENCHMARKS: dict[str, Callable[[], str]] = {
     "memory": memory.run,
     "convergence": convergence.run,
     "search_speed": search_speed.run,
+    "cli_speed": cli_speed.run,
     "bias_simulation": bias_simulation.run,
     "shape_simulation": shape_simulation.run,
+    "effects_simulation": effects_simulation.run,
 }
 
 

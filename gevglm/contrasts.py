@@ -10,10 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.calibration.bins import weighted_quantile
 from gevglm.exceptions import InvalidOptionError
 
 MOVES = ("unit", "sd", "iqr", "range")
 MOST_LEVELS = 20
+QUARTILES = np.array([0.25, 0.75])
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def _moved(column: pd.Series, how: str, weights: NDArray, levels: Sequence[Any] 
     if how == "range":
         return [Arm(_shown(value), _constant(value)) for value in (values.min(), values.max())]
     if how == "iqr":
-        return [Arm(_shown(value), _constant(value)) for value in _quantiles(values, weights, (0.25, 0.75))]
+        return [Arm(_shown(value), _constant(value)) for value in weighted_quantile(values, weights, QUARTILES)]
     half = 0.5 if how == "unit" else 0.5 * _deviation(values, weights)
     unit = "1/2" if how == "unit" else "sd/2"
     return [Arm(f"x - {unit}", lambda x: x - half), Arm(f"x + {unit}", lambda x: x + half)]
@@ -110,17 +112,6 @@ def _deviation(values: NDArray, weights: NDArray) -> float:
     total = weights.sum()
     mean = weights @ values / total
     return float(np.sqrt(weights @ (values - mean) ** 2 / (total - 1.0)))
-
-
-def _quantiles(values: NDArray, weights: NDArray, shares: Sequence[float]) -> list[float]:
-    """Return quantiles as R and NumPy have them (type 7), each row repeated by its weight."""
-    order = np.argsort(values, kind="stable")
-    upto = np.cumsum(weights[order])
-    ranks = np.asarray(shares) * (upto[-1] - 1.0)
-    below, above = (
-        values[order][np.searchsorted(upto, rank, side="right")] for rank in (np.floor(ranks), np.ceil(ranks))
-    )
-    return [float(x) for x in below + (ranks - np.floor(ranks)) * (above - below)]
 
 
 def _shown(value: Any) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from gevglm.calibration.bins import binned
+from gevglm.calibration.bins import binned, weighted_quantile
 from gevglm.calibration.inputs import Sample, predictions, scores
 from gevglm.calibration.metrics import auc, average_precision
 from gevglm.calibration.quantities import wilson_limits
@@ -26,7 +26,8 @@ THRESHOLDS = 201
 BARS = 40
 BINS = 10
 RARE = 0.05  # median prediction below which risks are shown on a logarithmic axis
-LOWEST = 1e-8  # risk that a logarithmic axis still shows
+FAR_BELOW = 1e-3  # of the mean risk, where a logarithmic axis begins at the latest
+TAIL = 0.005  # share of the observations that may have lower risks; they are counted in the first cell
 
 
 @dataclass(frozen=True)
@@ -231,7 +232,9 @@ def risk_spread(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) ->
     logarithmic = _median(sample.p, sample.weight) < RARE
     high = float(sample.p.max())
     if logarithmic:
-        low = max(float(sample.p[sample.p > 0.0].min(initial=high)), LOWEST)
+        positive = sample.p > 0.0
+        lowest = weighted_quantile(sample.p[positive], sample.weight[positive], np.array([TAIL]))[0]
+        low = max(float(lowest), FAR_BELOW * sample.mean(sample.p))
         edges = np.geomspace(0.999 * low, 1.001 * high, BARS + 1)
     else:
         edges = np.linspace(0.0, high, BARS + 1)

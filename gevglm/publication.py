@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
@@ -180,4 +181,5 @@ def _text(value: Any, decimals: int) -> str:
 
 
 def _latex(text: str) -> str:
-    return "".join(LATEX.get(mark, mark) for mark in text)
+    escaped = "".join(LATEX.get(mark, mark) for mark in text)
+    return re.sub(r"(?<![\w.])-(?=\d)", "$-$", escaped)

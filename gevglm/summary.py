@@ -117,6 +117,11 @@ def method_of(results: BinaryGLMResults) -> str:
 
 def notes_of(results: BinaryGLMResults, method: str) -> list[str]:
     """Return what the reader of a summary has to know, in sentences."""
+    return notes_on_inference(results, method) + _notes_on_the_fit(results)
+
+
+def notes_on_inference(results: BinaryGLMResults, method: str) -> list[str]:
+    """Return where standard errors, tests and intervals come from, in sentences."""
     notes = [results.cov_kwds["description"], *results.model.sampling.notes()]
     if results._shape is not None:
         lower, upper = results.xi_conf_int(method="profile" if results.has_data else "wald")
@@ -138,6 +143,12 @@ def notes_of(results: BinaryGLMResults, method: str) -> list[str]:
         notes.append(f"Tests (z is the signed root of the ratio) and intervals are by profile {penalised}likelihood.")
     if results.alpha:
         notes.append(f"Penalised (alpha = {results.alpha:g}): the intervals are approximate.")
+    return notes
+
+
+def _notes_on_the_fit(results: BinaryGLMResults) -> list[str]:
+    """Return what may be wrong with the estimates, in sentences."""
+    notes = []
     if results.known_separation is not None and results.known_separation.separated:
         notes.append(f"SEPARATED, {results.known_separation}. Use bias='firth'.")
     elif not results.converged:
@@ -145,8 +156,9 @@ def notes_of(results: BinaryGLMResults, method: str) -> list[str]:
     elif not results.positive_definite:
         notes.append("The second derivative is not positive definite: the solution may not be a minimum.")
     if results.n_outside_support:
+        n = results.n_outside_support
         notes.append(
-            f"{results.n_outside_support} observations lie outside the support of the link, where the fitted probability is 0 or 1; "
+            f"{n} observation{' lies' if n == 1 else 's lie'} outside the support of the link, where the fitted probability is 0 or 1; "
             f"the outcome contradicts it in {results.n_contradicted} of them."
         )
     if results.bias is None and events_per_parameter(results) < FEW_EVENTS_PER_PARAMETER:

@@ -39,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # whoever reads the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
+    except OSError as error:  # a disk that is full, a file that may not be read
+        say(f"gevglm {options.command}: error: {error}")
+        return FAILURE
     except KeyboardInterrupt:
         say(f"gevglm {options.command}: interrupted")
         return INTERRUPTED

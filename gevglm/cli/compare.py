@@ -62,12 +62,15 @@ def run(options: argparse.Namespace) -> None:
     """Fit, compare and print."""
     from gevglm.cli.tables import read_table
     from gevglm.exceptions import InvalidOptionError
+    from gevglm.files import check_target, write_text
 
     if options.loss is not None:
         raise InvalidOptionError("--loss is part of the names of --links here, such as 'GEV log' and 'GEV canonical'.")
     words = model_words(options)
-    if options.output and Path(options.output).suffix not in FORMATS_OF_TABLES:
-        raise InvalidOptionError(f"-o {options.output!r}: the table is written as {', '.join(FORMATS_OF_TABLES)}.")
+    if options.output:
+        if Path(options.output).suffix not in FORMATS_OF_TABLES:
+            raise InvalidOptionError(f"-o {options.output!r}: the table is written as {', '.join(FORMATS_OF_TABLES)}.")
+        check_target(options.output)
     frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
     say(f"{options.data}: {len(frame):,} rows, {len(frame.columns)} columns", options.quiet)
     if options.event is not None:
@@ -77,7 +80,7 @@ def run(options: argparse.Namespace) -> None:
     if options.coefficients:
         print(f"\n{comparison.summary()}")
     if options.output:
-        _write(comparison, options.output)
+        write_text(options.output, FORMATS_OF_TABLES[Path(options.output).suffix](comparison.summary()) + "\n")
         say(f"table: {options.output}", options.quiet)
 
 
@@ -97,13 +100,3 @@ def _compared(options: argparse.Namespace, frame: Any, words: dict[str, Any]) ->
             say(f"fitting {formula!r}, {link}", options.quiet)
             results[f"({i}) {link}"] = fit(formula, frame, **LINKS[link], **words)
     return compare(results, folds=options.folds)
-
-
-def _write(comparison: Any, name: str) -> None:
-    from gevglm.exceptions import GevglmError
-
-    text = FORMATS_OF_TABLES[Path(name).suffix](comparison.summary())
-    try:
-        Path(name).write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise GevglmError(f"{name!r} could not be written: {error.strerror or error}.") from None

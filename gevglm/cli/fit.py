@@ -54,13 +54,15 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Fit, print and write."""
     from gevglm.exceptions import InvalidOptionError
+    from gevglm.files import check_target
 
     if not 0.0 < options.level < 1.0:
         raise InvalidOptionError(
             f"--level {options.level:g} is no coverage; give a number between 0 and 1, such as 0.95."
         )
     for name in (options.html, options.save, options.json):
-        _check_folder(name)
+        if name not in (None, "-"):
+            check_target(name)
     words = {name: word for name, word in (("xi", options.xi), ("link", options.link)) if word is not None}
     words |= model_words(options)
     data = _data(options)
@@ -94,30 +96,17 @@ def _data(options: argparse.Namespace) -> Any:
     return frame
 
 
-def _check_folder(name: str | None) -> None:
-    """Refuse a file in a folder that is not there before the fit, not after it."""
-    from gevglm.exceptions import InvalidOptionError
-
-    if name not in (None, "-") and not Path(name).parent.is_dir():
-        raise InvalidOptionError(
-            f"there is no folder {str(Path(name).parent)!r} to write {Path(name).name!r} to; create it first."
-        )
-
-
 def _write_json(results: Any, options: argparse.Namespace, alpha: float) -> None:
     import json
 
     from gevglm.cli.numbers import numbers_of
-    from gevglm.exceptions import GevglmError
+    from gevglm.files import write_text
 
     text = json.dumps(numbers_of(results, options.formula, options.data, alpha), indent=2, allow_nan=False)
     if options.json == "-":
         print(text)
         return
-    try:
-        Path(options.json).write_text(text + "\n", encoding="utf-8")
-    except OSError as error:
-        raise GevglmError(f"{options.json!r} could not be written: {error.strerror or error}.") from None
+    write_text(options.json, text + "\n")
     say(f"numbers: {options.json}", options.quiet)
 
 

@@ -65,7 +65,8 @@ def write_table(frame: pd.DataFrame, name: str) -> None:
     """Write a table to a file, its kind by its name; to stdout as csv for "-"."""
     import sys
 
-    from gevglm.exceptions import GevglmError, InvalidOptionError
+    from gevglm.exceptions import InvalidOptionError
+    from gevglm.files import unwritable
 
     if name == "-":
         frame.to_csv(sys.stdout, index=False)
@@ -83,7 +84,7 @@ def write_table(frame: pd.DataFrame, name: str) -> None:
     try:
         writers[kind]()
     except OSError as error:
-        raise GevglmError(f"{name!r} could not be written: {error.strerror or error}.") from None
+        raise unwritable(name, error) from None
 
 
 def _read_csv(path: Path, sep: str, encoding: str | None) -> pd.DataFrame:

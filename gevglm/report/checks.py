@@ -12,7 +12,7 @@ from gevglm.exceptions import GevglmError
 from gevglm.pictures import influential_rows, judged_rows
 from gevglm.report.html import Html, joined, table, tag
 from gevglm.report.numbers import count, plain, pvalue, with_limits
-from gevglm.summary import FEW_EVENTS_PER_PARAMETER, default_method, events_per_parameter, notes_of
+from gevglm.summary import FEW_EVENTS_PER_PARAMETER, events_per_parameter
 
 if TYPE_CHECKING:
     from gevglm.results import BinaryGLMResults
@@ -120,7 +120,7 @@ def fatal(results: BinaryGLMResults) -> list[str]:
 
 
 def diagnostics(results: BinaryGLMResults) -> Html:
-    """Return the checks with their outcome, and the notes of the summary."""
+    """Return the checks with their outcome, the worst first."""
     remarks = [
         *_iteration(results),
         *_separation(results),
@@ -135,8 +135,7 @@ def diagnostics(results: BinaryGLMResults) -> Html:
         tag("li", tag("span", words[remark.level], class_="mark"), remark.text, class_=remark.level)
         for remark in sorted(remarks, key=lambda remark: order[remark.level])
     ]
-    notes = [tag("li", note) for note in notes_of(results, default_method(results))]
-    return joined([tag("ul", *marked, class_="status"), tag("h3", "Notes of the summary"), tag("ul", *notes)])
+    return tag("ul", *marked, class_="status")
 
 
 def _iteration(results: BinaryGLMResults) -> list[Remark]:
@@ -188,12 +187,16 @@ def _events(results: BinaryGLMResults) -> list[Remark]:
 
 def _support(results: BinaryGLMResults) -> list[Remark]:
     if results.n_contradicted:
-        text = f"{count(results.n_contradicted)} observations had an outcome that the fitted link declares impossible (probability exactly 0 or 1)"
-        return [Remark("problem", f"{text}: another xi, or another link, fits better.")]
+        text = f"{_many(results.n_contradicted, 'observation')} had an outcome that the fitted link declares impossible (probability exactly 0 or 1)"
+        return [Remark("problem", f"{text}: try another xi, or another link.")]
     if results.n_outside_support:
-        text = f"{count(results.n_outside_support)} rows lie outside the support of the link, with a fitted probability of exactly 0 or 1"
-        return [Remark("mind", f"{text}; none of their outcomes contradicts it.")]
+        text = f"{_many(results.n_outside_support, 'row')} outside the support of the link, with a fitted probability of exactly 0 or 1"
+        return [Remark("mind", f"{text}; no outcome contradicts it.")]
     return []
+
+
+def _many(number: float, thing: str) -> str:
+    return f"{count(number)} {thing}{'' if number == 1 else 's'}"
 
 
 def _shape(results: BinaryGLMResults) -> list[Remark]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import pandas as pd
 from scipy.stats import chi2
 
 from gevglm.exceptions import GevglmError
-from gevglm.report.numbers import MINUS
+from gevglm.report.numbers import level
 from gevglm.standardisation import RiskContrast, contrast_of, contrast_table
 from gevglm.typical import variables
 
@@ -90,7 +89,7 @@ def effects_of(results: BinaryGLMResults, alpha: float) -> Effects:
 
 def _effect(results: BinaryGLMResults, name: str, alpha: float) -> Effect:
     found, kind = _compared(results, name, alpha)
-    levels = [_with_minus(str(label).removeprefix(f"{name} = ")) for label in found.risks.index]
+    levels = _levels([str(label).removeprefix(f"{name} = ") for label in found.risks.index])
     pairs = [(0, j) for j in range(1, len(levels))]
     risks = found.risks["estimate"].to_numpy()
     index = pd.Index(levels[1:])
@@ -120,9 +119,10 @@ def _compared(results: BinaryGLMResults, name: str, alpha: float) -> tuple[RiskC
     return results.risk(name, at="sd", alpha=alpha), "sd"
 
 
-def _with_minus(level: str) -> str:
-    """Return a level with a proper minus, if it is a number."""
-    return MINUS + level[1:] if re.fullmatch(r"-[\d.]+(e[-+]?\d+)?", level) else level
+def _levels(texts: list[str]) -> list[str]:
+    """Return values as they are shown: shortened, unless that makes two of them the same."""
+    short = [level(text) for text in texts]
+    return short if len(set(short)) == len(set(texts)) else texts
 
 
 def _moves(found: RiskContrast) -> bool:

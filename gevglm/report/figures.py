@@ -21,39 +21,37 @@ if TYPE_CHECKING:
 CURVES = 6
 POINTS = 31
 ROWS = 5000  # averaged over by an effect curve
-SIZE = 4.8, 3.5
+SIZE = 4.8, 3.5  # inches; all are equally wide, so that their letters are equally large
+SQUARE = 4.8, 4.4
 
 
 def effect_curves(results: BinaryGLMResults, effects: Effects, alpha: float) -> Html:
     """Return the risk along the variables with the clearest effects."""
     gallery = Gallery()
     for i, effect in enumerate(effects.by_evidence()[:CURVES]):
-        gallery.add(f"effect-{i}", *_effect(results, effect.variable, alpha))
-    return gallery.html()
+        name = effect.variable
+        gallery.add(f"effect-{i}", _effect(results, name, alpha), f"Risk by {name}.", f"Predicted risk by {name}")
+    return joined([tag("p", _how_averaged(results, effects, alpha), class_="note"), gallery.html()])
 
 
-def _effect(results: BinaryGLMResults, variable: str, alpha: float) -> tuple[Callable[[], Axes], str, str]:
-    averaged = "the other variables as they are in the data"
-    if results.has_data and len(results.model.endog) > ROWS:
-        averaged += f", averaged over {ROWS:,} of {len(results.model.endog):,} rows"
-    caption = f"Predicted risk by {variable}, with a {100 * (1 - alpha):g} % band; {averaged}. Ticks at the bottom are percentiles of the data."
+def _how_averaged(results: BinaryGLMResults, effects: Effects, alpha: float) -> str:
+    n = len(results.model.endog)
+    which = (
+        "Predicted risk"
+        if len(effects.known) <= CURVES
+        else f"Predicted risk along the {CURVES} variables with the clearest effects,"
+    )
+    rows = f"{ROWS:,} of {n:,} rows" if n > ROWS else f"{n:,} rows"
+    band = f"{100 * (1 - alpha):g} % bands"
+    return f"{which} with {band}, averaged over {rows} with everything else as it is. Ticks at the bottom are percentiles of the data."
 
+
+def _effect(results: BinaryGLMResults, variable: str, alpha: float) -> Callable[[], Axes]:
     def draw() -> Axes:
         curve = effect_curve(results, variable, points=POINTS, rows=ROWS, alpha=alpha)
         return plot_effect(curve, ax=new_axes(*SIZE))
 
-    return (
-        draw,
-        caption.replace(" Ticks at the bottom are percentiles of the data.", "")
-        if not _ticks(results, variable)
-        else caption,
-        f"Predicted risk by {variable}",
-    )
-
-
-def _ticks(results: BinaryGLMResults, variable: str) -> bool:
-    frame = results.model.design.frame
-    return frame is None or frame[variable].nunique() > 5
+    return draw
 
 
 def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
@@ -61,7 +59,7 @@ def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
     gallery = Gallery()
     gallery.add(
         "coefficients",
-        lambda: results.plot_coefficients(per="sd", alpha=alpha),
+        lambda: results.plot_coefficients(per="sd", alpha=alpha, ax=_rows_of_names(results)),
         "Coefficients times the standard deviation of their column, with intervals: comparable with each other.",
         "Coefficients with intervals",
     )
@@ -80,7 +78,7 @@ def predictions(results: BinaryGLMResults, judged: Judged | None) -> Html:
     if judged is not None:
         gallery.add(
             "calibration",
-            lambda: judged.assessed.plot(ax=new_axes(4.8, 4.4)),
+            lambda: judged.assessed.plot(ax=new_axes(*SQUARE)),
             f"Share of events by predicted risk ({judged.how}); calibrated predictions lie on the diagonal.",
             "Reliability diagram",
         )
@@ -92,7 +90,7 @@ def predictions(results: BinaryGLMResults, judged: Judged | None) -> Html:
     )
     gallery.add(
         "roc",
-        lambda: results.plot_roc(ax=new_axes(4.2, 4.0)),
+        lambda: results.plot_roc(ax=new_axes(*SQUARE)),
         "Events found against false alarms, for all thresholds (fitted rows).",
         "ROC curve",
     )
@@ -122,11 +120,16 @@ def influence(results: BinaryGLMResults) -> Html:
     )
     gallery.add(
         "dfbetas",
-        lambda: results.plot_influence("dfbetas"),
+        lambda: results.plot_influence("dfbetas", ax=_rows_of_names(results)),
         "Change of each coefficient, in standard errors, without one of these rows.",
         "Dfbetas",
     )
     return gallery.html()
+
+
+def _rows_of_names(results: BinaryGLMResults) -> Axes:
+    """Return Axes with room for a row for each coefficient."""
+    return new_axes(SIZE[0], max(1.8, 0.9 + 0.3 * len(results.model.exog_names)))
 
 
 class Gallery:

@@ -42,20 +42,44 @@ def _named_event(results: BinaryGLMResults) -> bool:
 
 
 def about_effects(effects: Effects, alpha: float) -> list[Html]:
-    """Say what each variable goes with, the clearest first."""
+    """Say what each variable goes with, the clearest first; those without a clear direction together."""
     ordered = effects.by_evidence()
-    told = [_sentence(effect, alpha) for effect in ordered[:SHOWN]]
-    if len(ordered) > SHOWN:
+    clear = [effect for effect in ordered if _is_clear(effect, alpha)]
+    unclear = [effect for effect in ordered if not _is_clear(effect, alpha)]
+    told = [_sentence(effect, alpha) for effect in clear[:SHOWN]]
+    if len(clear) > SHOWN:
         told.append(
-            joined([f"{len(ordered) - SHOWN} more variables, with weaker evidence, are in the table of effects."])
+            joined([f"{len(clear) - SHOWN} more variables with a clear direction are in the table of effects."])
         )
-    return told
+    return told + ([_without_direction(unclear, alpha)] if unclear else [])
+
+
+def _is_clear(effect: Effect, alpha: float) -> bool:
+    """Tell whether an effect has a direction, or levels differ; also if its uncertainty is not known."""
+    if effect.kind == "levels":
+        return not effect.joint >= alpha
+    difference = effect.differences.iloc[0]
+    return not difference["ci_lower"] <= 0.0 <= difference["ci_upper"]
+
+
+def _without_direction(unclear: Sequence[Effect], alpha: float) -> Html:
+    def short(effect: Effect) -> str:
+        if effect.kind == "levels":
+            return f"p {_equals(effect.joint)} for its {len(effect.levels)} levels"
+        return with_limits(*_triple(effect.differences.iloc[0]), scale=100.0, unit=" points")
+
+    named = [joined([tag("b", effect.variable), f", {short(effect)}"]) for effect in unclear[:SHOWN]]
+    more = f"; and {len(unclear) - SHOWN} more" if len(unclear) > SHOWN else ""
+    parts = [part for name in named for part in ("; ", name)][1:]
+    level = f"{100 * (1 - alpha):g} %"
+    end = f". The {level} intervals (in parentheses, percentage points) cover less risk and more; what is compared is in the table of effects."
+    return joined([tag("b", "No clear direction"), ": ", *parts, more, end])
 
 
 def caution(effects: Effects, alpha: float) -> str:
     """Say how the sentences about effects are to be read."""
     text = (
-        "Each sentence compares the average predicted risk of the same people (rows) with one variable set to two values and everything else left as it "
+        "Each sentence compares the average predicted risk of the same rows with one variable set to two values and everything else left as it "
         "is. It describes association given the other variables of the model; it is an effect only if they account for all that matters."
     )
     n = len(effects.known)
@@ -84,14 +108,6 @@ def _pair_sentence(effect: Effect, alpha: float) -> Html:
                 f": the predicted risk is {percent(high)} {where[1]} and {percent(low)} {where[0]}; its uncertainty is not known.",
             ]
         )
-    if difference["ci_lower"] <= 0.0 <= difference["ci_upper"]:
-        return joined(
-            [
-                name,
-                f": no clear direction. The predicted risk is {percent(high)} {where[1]} and {percent(low)} {where[0]}; the difference, "
-                f"{with_limits(*_triple(difference), scale=100.0, unit=' percentage points')}, is compatible with less risk and with more.",
-            ]
-        )
     word = "higher" if difference["estimate"] > 0 else "lower"
     times = f", or {with_limits(*_triple(ratio))} times as high" if np.isfinite(ratio["se"]) else ""
     return joined(
@@ -117,7 +133,7 @@ def _triple(row) -> tuple[float, float, float]:
 def _where(effect: Effect) -> tuple[str, str]:
     first, second = effect.levels
     if effect.kind == "sd":
-        return "half a standard deviation below where rows are", "half a standard deviation above where rows are"
+        return "with half a standard deviation less", "with half a standard deviation more"
     if effect.kind == "quartiles":
         return f"at {first} (first quartile)", f"at {second} (third quartile)"
     return f"with {effect.variable} = {first}", f"with {effect.variable} = {second}"
@@ -126,13 +142,11 @@ def _where(effect: Effect) -> tuple[str, str]:
 def _levels_sentence(effect: Effect) -> Html:
     risks = effect.risks["estimate"]
     top, bottom = risks.idxmax(), risks.idxmin()
-    clear = effect.joint < 0.05
-    verdict = "risks differ between its" if clear else "no clear difference between its"
     limits = {level: with_limits(*_triple(effect.risks.loc[level]), scale=100.0, unit=" %") for level in (top, bottom)}
     return joined(
         [
             tag("b", effect.variable),
-            f": {verdict} {len(effect.levels)} levels (p {_equals(effect.joint)}). The predicted risk is highest with {top}, {limits[top]}, and lowest with "
+            f": risks differ between its {len(effect.levels)} levels (p {_equals(effect.joint)}). The predicted risk is highest with {top}, {limits[top]}, and lowest with "
             f"{bottom}, {limits[bottom]}.",
         ]
     )

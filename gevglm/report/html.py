@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
@@ -35,7 +36,12 @@ def tag(name: str, *children: Any, **attributes: Any) -> Html:
 
 def joined(children: Iterable[Any]) -> Html:
     """Return children one after the other."""
-    return Html("".join(child if isinstance(child, Html) else escape(str(child)) for child in children))
+    return Html("".join(child if isinstance(child, Html) else _text(str(child)) for child in children))
+
+
+def _text(text: str) -> str:
+    """Return text as HTML, in which a number and its percent sign stay on one line."""
+    return re.sub(r"(?<=\d) (?=%)", "&nbsp;", escape(text))
 
 
 def table(header: Sequence[Any], rows: Iterable[Sequence[Any]], *, words: int = 1, caption: Any = None) -> Html:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 MINUS = "\N{MINUS SIGN}"
@@ -84,10 +86,15 @@ def pvalue(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"{p:.3f}" if p < 0.1 else f"{p:.2f}"
 
 
-def value(level: object) -> str:
-    """Return a value of a variable."""
-    if isinstance(level, (float, np.floating)):
-        return (
-            plain(float(level), 4).rstrip("0").rstrip(".") if "." in plain(float(level), 4) else plain(float(level), 4)
-        )
-    return str(level)
+def level(text: str) -> str:
+    """Return a value of a variable, shortened if it is a number with many digits.
+
+    Examples
+    --------
+    >>> level("0.0685928"), level("-7"), level("14.5"), level("north")
+    ('0.0686', '−7', '14.5', 'north')
+    """
+    if re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?", text) is None:
+        return text
+    short = f"{float(text):.{max(3, len(str(abs(int(float(text))))))}g}"
+    return (short if len(short) < len(text) else text).replace("-", MINUS)

@@ -30,6 +30,7 @@ tbody th { font-weight: 500; }
 td.number, th.number { text-align: right; white-space: nowrap; padding-left: .5rem; }
 .facts th { white-space: nowrap; color: var(--soft); font-weight: 500; }
 .figures { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 23rem), 1fr)); gap: 1.2rem 1.6rem; align-items: start; }
+.figures:has(> :only-child) { grid-template-columns: minmax(0, 34rem); }
 figure { margin: .8rem 0 0; }
 svg.picture { display: block; width: 100%; height: auto; }
 .status { padding-left: 0; list-style: none; }
@@ -40,9 +41,9 @@ svg.picture { display: block; width: 100%; height: auto; }
 pre { overflow-x: auto; background: #f6f7f9; padding: .8rem 1rem; border-radius: 6px; font-size: .86rem; line-height: 1.45; }
 @media (max-width: 30rem) { body { padding: 1rem .8rem 3rem; } h1 { font-size: 1.35rem; } }
 @media print {
-  body { max-width: none; padding: 0; font-size: 10pt; } nav { display: none; } a { color: inherit; text-decoration: none; }
+  html { font-size: 9.5pt; } body { max-width: none; padding: 0; } nav { display: none; } a { color: inherit; text-decoration: none; }
   h2, h3 { break-after: avoid; } figure, tr, li { break-inside: avoid; } .wide { overflow: visible; } pre { white-space: pre-wrap; }
-  .figures { grid-template-columns: 1fr 1fr; }
+  h2 { margin-top: 1.6rem; } .figures { grid-template-columns: 1fr 1fr; } .figures:has(> :only-child) { grid-template-columns: 26rem; }
 }
 """
 

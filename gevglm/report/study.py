@@ -39,7 +39,7 @@ def facts(results: BinaryGLMResults) -> Html:
         ("Link", repr(results.link.population).replace("()", "")),
         ("Loss", results.loss.name),
         ("Estimation", _estimation(results)),
-        ("Standard errors", results.cov_type),
+        ("Standard errors", _errors(results)),
         *((name.rstrip(":"), words[0]) for name, words in results.model.sampling.facts()),
         ("Converged", f"{'yes' if results.converged else 'NO'}, after {results.n_iter} iterations"),
     ]
@@ -62,6 +62,15 @@ def _estimation(results: BinaryGLMResults) -> str:
     if results.search is not None:
         text += ", xi and penalty on held-out rows"
     return text + (f", ridge penalty {results.alpha:g}" if results.alpha else "")
+
+
+def _errors(results: BinaryGLMResults) -> str:
+    groups = (results._cov_words[1] or {}).get("groups")
+    if results.cov_type != "cluster":
+        return results.cov_type
+    names = [groups] if isinstance(groups, str) else groups
+    named = isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)
+    return f"robust to clusters, by {' and '.join(names)}" if named else "robust to clusters"
 
 
 def _shifts(results: BinaryGLMResults) -> list[tuple[str, str]]:

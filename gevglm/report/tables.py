@@ -9,11 +9,12 @@ import numpy as np
 from gevglm.report.effects import Effects
 from gevglm.report.html import Html, items, joined, table, tag
 from gevglm.report.numbers import MINUS, percent, plain, pvalue, rounded, with_limits
-from gevglm.summary import default_method
+from gevglm.summary import default_method, notes_on_inference
 
 if TYPE_CHECKING:
     from gevglm.results import BinaryGLMResults
 
+ARROW = "\N{RIGHTWARDS ARROW}"
 EXPONENTIATED = {"odds_ratio": "odds ratio", "hazard_ratio": "hazard ratio"}
 
 
@@ -31,10 +32,22 @@ def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
         number, low, high = rounded([params[j], *limits[j]])
         row = [name, number, plain(bse[j], 2), f"{low} to {high}", f"{z[j]:.2f}".replace("-", MINUS), pvalue(p[j])]
         if meaning:
-            row.append("" if j == results.model.data.const_idx else with_limits(*np.exp([params[j], *limits[j]])))
+            row.append("" if j == results.model.data.const_idx else _exponentiated([params[j], *limits[j]]))
         rows.append(row)
     by = "profile penalised likelihood" if method == "profile" else f"Wald ({results.cov_type} covariance)"
-    return joined([table(header, rows, caption=f"Tests and intervals: {by}."), tag("p", _meaning(results, meaning))])
+    notes = " ".join(notes_on_inference(results, method))
+    return joined(
+        [
+            table(header, rows, caption=f"Tests and intervals: {by}."),
+            tag("p", _meaning(results, meaning)),
+            tag("p", notes, class_="note"),
+        ]
+    )
+
+
+def _exponentiated(numbers: list[float]) -> str:
+    with np.errstate(over="ignore"):
+        return with_limits(*np.exp(numbers))
 
 
 def _tests(results: BinaryGLMResults, method: str) -> tuple[np.ndarray, np.ndarray]:
@@ -63,22 +76,22 @@ def effects_table(effects: Effects, alpha: float) -> Html:
     header = ("Variable", "compared", "risk", "difference, points", "risk ratio", "p")
     rows = []
     for effect in effects.known:
-        first = effect.levels[0]
-        rows.append((effect.variable, _from(effect.kind, first), percent(effect.risks["estimate"].iloc[0]), "", "", ""))
-        for position, level in enumerate(effect.levels[1:]):
+        first, *others = effect.levels
+        risk, *risks = effect.risks["estimate"]
+        for position, (level, other) in enumerate(zip(others, risks, strict=True)):
             difference, ratio = effect.differences.iloc[position], effect.ratios.iloc[position]
             rows.append(
                 (
-                    "",
-                    _to(effect.kind, level),
-                    percent(effect.risks["estimate"].iloc[position + 1]),
+                    effect.variable if position == 0 else "",
+                    _compared(effect.kind, first, level),
+                    f"{percent(risk)} {ARROW} {percent(other)}",
                     with_limits(*difference[["estimate", "ci_lower", "ci_upper"]], scale=100.0),
                     with_limits(*ratio[["estimate", "ci_lower", "ci_upper"]]),
                     pvalue(effect.pvalues.iloc[position]),
                 )
             )
     caption = (
-        "Average predicted risk with the variable set to a value in every row, its difference from the first value in percentage points, and their ratio, "
+        "Average predicted risk with the variable set to one value and then to another in every row, the difference in percentage points, and the ratio, "
         f"with {coverage} intervals (delta method; ratios on the log scale)."
     )
     parts = [table(header, rows, words=2, caption=caption)]
@@ -87,9 +100,7 @@ def effects_table(effects: Effects, alpha: float) -> Html:
     return joined(parts)
 
 
-def _from(kind: str, level: str) -> str:
-    return {"quartiles": f"{level} (first quartile)", "sd": "half an sd less"}.get(kind, level)
-
-
-def _to(kind: str, level: str) -> str:
-    return {"quartiles": f"{level} (third quartile)", "sd": "half an sd more"}.get(kind, level)
+def _compared(kind: str, first: str, second: str) -> str:
+    if kind == "sd":
+        return f"{MINUS}1/2 sd {ARROW} +1/2 sd"
+    return f"{first} {ARROW} {second}" + (" (quartiles)" if kind == "quartiles" else "")

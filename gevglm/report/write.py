@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import datetime
 import platform
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gevglm._version import __version__
-from gevglm.exceptions import GevglmError, InvalidOptionError
+from gevglm.exceptions import GevglmError
+from gevglm.files import check_target, write_text
 from gevglm.plots import new_axes
 from gevglm.report import checks, figures, findings, study, tables
 from gevglm.report.code import code_of
@@ -35,15 +37,11 @@ def write_report(
     alpha: float = 0.05,
 ) -> Path:
     """Write the report of a fit; see :meth:`gevglm.BinaryGLMResults.report`."""
-    path = Path(path)
-    _check(path)
+    path = check_target(path)
     results._quantile(alpha)
     new_axes()  # says how to get matplotlib, before anything is computed
     text = report(results, title=title, author=author, code=code, alpha=alpha)
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise _unwritable(path, error) from None
+    write_text(path, text)
     return path
 
 
@@ -74,7 +72,7 @@ def report(
             "Diagnostics and warnings",
             [checks.diagnostics(results), *_unless(stop or not results.has_data, lambda: figures.influence(results))],
         ),
-        Section("code", "Code", [tag("pre", tag("code", code or code_of(results)))]),
+        Section("code", "Code", [tag("pre", tag("code", Html(escape(code or code_of(results)))))]),
     ]
     outcome = results.model.design.outcome
     today = datetime.date.today().isoformat()
@@ -141,17 +139,3 @@ def _predictions(results, judged, unjudged: str, stop: list[str]) -> list[Html]:
         else tag("p", f"Calibration is not available: {unjudged}", class_="note")
     )
     return [table, figures.predictions(results, judged)]
-
-
-def _check(path: Path) -> None:
-    """Refuse a path that cannot be written before anything is computed."""
-    if path.is_dir():
-        raise InvalidOptionError(
-            f"{str(path)!r} is a folder; give the name of a file, such as {str(path / 'report.html')!r}."
-        )
-    if not path.parent.is_dir():
-        raise InvalidOptionError(f"there is no folder {str(path.parent)!r} to write {path.name!r} to; create it first.")
-
-
-def _unwritable(path: Path, error: OSError) -> GevglmError:
-    return GevglmError(f"{str(path)!r} could not be written: {error.strerror or error}.")

@@ -1,0 +1,185 @@
+"""The report of a fit: what it says, that it needs nothing else, and how a browser shows it."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pandas as pd
+import pytest
+from browser import Browser, find_browser
+
+import gevglm
+from gevglm.datasets import simulate_study
+from gevglm.exceptions import GevglmError, InvalidOptionError
+
+ALONE = {"meta", "br", "hr"}
+FITS = {
+    "canonical, clustered": (
+        "event ~ age * smoker + C(region)",
+        {"xi": 0.5, "cov_type": "cluster", "cov_kwds": {"groups": "town"}},
+    ),
+    "Firth": ("event ~ bs(age, df=4) + smoker", {"link": "logit", "bias": "firth"}),
+    "shape by likelihood": ("event ~ age + smoker", {"link": "gev", "loss": "log", "xi": "ml"}),
+    "prevalence": ("event ~ age + smoker", {"link": "cloglog", "prevalence": 0.01}),
+}
+
+
+@pytest.fixture(scope="module")
+def study():
+    data = simulate_study(rng=2014)
+    number = np.arange(len(data))
+    return data.assign(region=np.array(["<north>", "south & east", "west"])[number % 3], town=number // 10)
+
+
+@pytest.fixture(scope="module")
+def reports(study, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("reports")
+    return {
+        name: gevglm.fit(formula, _rows(study, options), **options).report(folder / f"{i}.html", title=f"{name} <1>")
+        for i, (name, (formula, options)) in enumerate(FITS.items())
+    }
+
+
+def _rows(study, options):
+    """Return the rows of a fit; a shape needs many."""
+    return study if options.get("xi") == "ml" else study.iloc[:1500]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = find_browser()
+    if path is None:
+        pytest.skip("no Chromium on this machine, in which reports are looked at")
+    opened = Browser(path)
+    yield opened
+    opened.close()
+
+
+class Parsed(HTMLParser):
+    """Elements that are closed in order, identifiers and links."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.links = [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        if tag not in ALONE:
+            self.open.append(tag)
+        for key, value in attrs:
+            self.ids += [value] if key == "id" else []
+            self.links += [value] if key in ("href", "xlink:href", "src") else []
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in ALONE:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_report_is_one_well_formed_page(reports, name):
+    text = reports[name].read_text(encoding="utf-8")
+    page = Parsed(text)
+    assert not page.open and len(page.ids) == len(set(page.ids))
+    assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
+    assert "<script" not in text and "@import" not in text
+    assert set(re.findall(r'https?://[^"\s]+', text)) <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
+    assert f"{name} &lt;1&gt;" in text and "nan" not in re.sub(r"<svg.*?</svg>", "", text, flags=re.S).lower()
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_browser_shows_everything(reports, browser, name):
+    for width in (1100, 390):
+        browser.open(reports[name], width)
+        assert browser.complaints() == []
+        assert browser.evaluate("document.documentElement.scrollWidth") <= width
+        drawn = """[...document.querySelectorAll('svg.picture')].map(svg => {
+            const box = svg.getBoundingClientRect(), inside = svg.getBBox();
+            return Math.min(box.width, box.height, inside.width, inside.height)})"""
+        sizes = browser.evaluate(drawn)
+        assert len(sizes) >= 10 and min(sizes) > 80
+        assert (
+            min(
+                browser.evaluate(
+                    "[...document.querySelectorAll('svg text')].map(t => t.getBoundingClientRect().height)"
+                )
+            )
+            > 5
+        )
+    assert browser.pdf().startswith(b"%PDF")
+    browser.open(reports[name], 700, media="print")
+    assert browser.evaluate("getComputedStyle(document.querySelector('nav')).display") == "none"
+
+
+def test_findings_are_the_numbers_of_the_fit(study, reports):
+    formula, options = FITS["shape by likelihood"]
+    res = gevglm.fit(formula, study, **options)
+    text = plain(reports["shape by likelihood"])
+    risks = 100 * res.risk("smoker").risks["estimate"]
+    difference = 100 * res.risk("smoker").table.iloc[0]
+    assert f"with smoker = 1, {risks.iloc[1]:.2g}" in text and f"with smoker = 0, {risks.iloc[0]:.2g}" in text
+    assert f"{difference['ci_lower']:.1f} to {difference['ci_upper']:.1f}" in text
+    assert f"{int(res.n_events)} of {len(study):,} observations" in text
+    assert "xi by maximum likelihood" in text
+
+
+def test_report_says_how_it_was_made(reports, study):
+    clustered = plain(reports["canonical, clustered"])
+    assert "robust to clusters, by town" in clustered and "150 clusters" in clustered
+    assert "cov_kwds={'groups': 'town'}" in clustered and "<north>" in clustered
+    assert "a population in which 1.0 %" in plain(reports["prevalence"])
+    assert "profile penalised likelihood" in plain(reports["Firth"])
+    code = re.search(r"<pre><code>(.*?)</code>", reports["Firth"].read_text(), re.S).group(1)
+    code = code.replace("&#x27;", "'").replace("results.report('report.html')", "").replace("print(", "str(")
+    space = {"data": study.iloc[:1500]}
+    exec(code, space)
+    again = gevglm.fit(FITS["Firth"][0], study.iloc[:1500], **FITS["Firth"][1])
+    assert np.array_equal(space["results"].params, again.params)
+
+
+def test_variables_without_direction_are_told_together(study, tmp_path):
+    rng = np.random.default_rng(0)
+    noise = study.iloc[:1000].assign(a=rng.standard_normal(1000), b=rng.standard_normal(1000))
+    text = plain(gevglm.fit("event ~ age + a + b", noise, link="logit").report(tmp_path / "r.html"))
+    assert re.search(r"No clear direction: [ab], .* points .*; [ab], ", text)
+
+
+def test_separated_fits_state_no_findings(tmp_path):
+    data = pd.DataFrame({"x": np.arange(40.0), "y": (np.arange(40) > 30).astype(int)})
+    with pytest.warns(gevglm.exceptions.GevglmWarning):
+        res = gevglm.fit("y ~ x", data, link="logit")
+    text = plain(res.report(tmp_path / "r.html"))
+    assert "No findings are stated" in text and "bias='firth'" in text
+
+
+def test_saved_models_and_arrays_have_reports(study, tmp_path):
+    res = gevglm.fit("event ~ age + smoker", study, link="logit")
+    res.save(tmp_path / "model.pkl")
+    text = plain(gevglm.load(tmp_path / "model.pkl").report(tmp_path / "r.html"))
+    assert "rows of the fit are not in memory" in text and "odds ratio" in text
+    X = np.column_stack([np.ones(len(study)), study["age"]])
+    text = plain(gevglm.fit(study["event"].to_numpy(float), X, link="logit").report(tmp_path / "r.html"))
+    assert "2 columns of a design matrix" in text and "x1" in text
+
+
+def test_paths_that_cannot_be_written_are_named(study, tmp_path):
+    res = gevglm.fit("event ~ age", study, link="logit")
+    with pytest.raises(InvalidOptionError, match="is a folder"):
+        res.report(tmp_path)
+    with pytest.raises(InvalidOptionError, match=r"no folder .*missing"):
+        res.report(tmp_path / "missing" / "r.html")
+    with pytest.raises(GevglmError, match=r"could not be written: .*long"):
+        res.report(tmp_path / ("x" * 300 + ".html"))
+    with pytest.raises(InvalidOptionError, match="between 0 and 1"):
+        res.report(tmp_path / "r.html", alpha=5)
+
+
+def plain(path):
+    """Return the text of a page, without pictures and tags."""
+    import html
+
+    text = re.sub(r"<(svg|style).*?</\1>", "", path.read_text(encoding="utf-8"), flags=re.S)
+    return html.unescape(re.sub(r"<[^>]+>", "", text)).replace("\xa0", " ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from gevglm import calibration as checks
 from gevglm.calibration.condensed import Collection, Predicted
 from gevglm.engine import Block, Reducer
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, unknown_option, warn
 from gevglm.fitstats import observations
 from gevglm.links.base import BinaryLink
 from gevglm.outcome import Coding, resolve
@@ -25,6 +26,9 @@ from gevglm.sources import Source, as_source
 from gevglm.tables import as_frame, column
 
 if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+    from gevglm.calibration.calibrators import Calibrator
     from gevglm.calibration.validation import Assessment
     from gevglm.model import BinaryGLM
     from gevglm.prevalence import Sampling
@@ -108,7 +112,7 @@ class CalibrationChecks:
         if data is not None:
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
-            return checks.assess(self._outcomes(data, endog), np.asarray(self.predict(data)), rng=rng, **options)
+            return checks.assess(*self._complete(data, endog, self.predict(data)), rng=rng, **options)
         sampling = self.model.sampling
         if resampling is None:
             y, p, weights = single_outcomes(self.model.endog, np.asarray(self.predict()), self.model._counts)
@@ -137,23 +141,21 @@ class CalibrationChecks:
         data : table or array_like, optional
             The rows of the fit by default, on which calibration looks better than it is.
         method : str or Calibrator
-            "platt", "asymmetric_laplace", "piecewise", "isotonic", "beta", or a calibrator of :mod:`gevglm.calibration`.
+            "platt", "asymmetric_laplace", "piecewise", "isotonic", "beta", or a calibrator of :mod:`gevglm.calibration`, of which a copy
+            is fitted.
         endog : array_like, optional
             See :meth:`calibration`.
 
         Returns
         -------
         Recalibrated
-            With ``predict(data)``.
+            With ``predict(data)`` and ``summary()``.
         """
-        calibrator = method
-        if isinstance(method, str):
-            if method not in CALIBRATORS:
-                raise unknown_option("method", method, CALIBRATORS)
-            calibrator = getattr(checks, CALIBRATORS[method])()
+        calibrator = _calibrator(method)
         unfitted = Recalibrated(self, calibrator)
         if data is not None:
-            return replace(unfitted, calibrator=calibrator.fit(unfitted.scores(data), self._outcomes(data, endog)))
+            y, scores, weights = self._complete(data, endog, unfitted.scores(data))
+            return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
         y, scores, weights = single_outcomes(self.model.endog, unfitted.scores(), self.model._counts)
         represent = self.model.sampling.population_weights(y)
         if represent is not None:
@@ -174,13 +176,39 @@ class CalibrationChecks:
                 collection.add(part)
         return collection.predicted()
 
-    def _outcomes(self, data: Any, endog: Any) -> NDArray:
-        design = self.model.design
+    def _complete(self, data: Any, endog: Any, predicted: Any) -> tuple[NDArray, NDArray, NDArray | None]:
+        """Return outcomes of 0 and 1, predictions and weights of the new rows that have both."""
+        design, predicted = self.model.design, np.asarray(predicted)
         if endog is None:
             if isinstance(data, np.ndarray) or design.recipe is None:
                 raise InvalidDataError("give the outcomes of the new data as endog=.")
-            endog = column(as_frame(data), design.outcome, "outcome").to_numpy()
-        return resolve(np.asarray(endog), design.event, design.outcome, None, None).y
+            endog = column(as_frame(data), design.outcome, "outcome")
+        outcomes = np.asarray(endog)
+        if not len(outcomes):
+            raise InvalidDataError("the new data have no rows.")
+        if len(outcomes) != len(predicted):
+            raise InvalidDataError(f"endog has {len(outcomes)} rows, but the new data have {len(predicted)}.")
+        used = ~(pd.isna(outcomes).reshape(len(outcomes), -1).any(axis=1) | np.isnan(predicted))
+        if not used.all():
+            warn(
+                f"{int((~used).sum())} of {len(used)} new rows have no outcome, or no prediction because a covariate is missing, "
+                "and are left out.",
+                GevglmWarning,
+            )
+        if not used.any():
+            raise InvalidDataError(f"none of the {len(used)} new rows has an outcome and a prediction.")
+        counted = design.event if outcomes.ndim == 1 or outcomes.shape[1] == 1 else None
+        found = resolve(outcomes[used], counted, design.outcome, None, None)
+        return single_outcomes(found.y, predicted[used], found.trials)
+
+
+def _calibrator(method: Any) -> Calibrator:
+    """Return a new calibrator for a word, or for a calibrator, which stays as it is."""
+    if isinstance(method, str) and method in CALIBRATORS:
+        return getattr(checks, CALIBRATORS[method])()
+    if not isinstance(method, checks.Calibrator):
+        raise unknown_option("method", method, CALIBRATORS)
+    return deepcopy(method)
 
 
 class _BlockPredictions(Reducer[Collection]):
@@ -219,7 +247,11 @@ class Recalibrated:
     """
 
     results: BinaryGLMResults
-    calibrator: Any
+    calibrator: Calibrator
+
+    def summary(self) -> Summary:
+        """Summarise the calibrator."""
+        return self.calibrator.summary()
 
     def predict(self, data: Any = None) -> NDArray | pd.Series:
         """Return recalibrated probabilities for new data, or for the rows of the fit."""

@@ -46,6 +46,7 @@ _MODULES = {
         "plot_belt",
         "plot_calibrators",
         "plot_loss_calibration",
+        "plot_optimism",
         "plot_reliability",
     ),
     "resampling": (
@@ -94,6 +95,7 @@ __all__ = [
     "plot_belt",
     "plot_calibrators",
     "plot_loss_calibration",
+    "plot_optimism",
     "plot_reliability",
     "pregibon",
     "prior_corrected",

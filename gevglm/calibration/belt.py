@@ -59,7 +59,7 @@ def calibration_belt(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    levels: tuple[float, ...] = (0.8, 0.95),
+    levels: float | tuple[float, ...] = (0.8, 0.95),
     in_sample: bool = False,
     threshold: float = 0.95,
     max_degree: int = 4,
@@ -77,7 +77,7 @@ def calibration_belt(
     ----------
     y, p, weights : array_like
         Outcomes 0 or 1, predicted probabilities strictly between 0 and 1, and how many observations each row stands for.
-    levels : tuple of float
+    levels : float or tuple of float
         Confidence levels.
     in_sample : bool
         Whether the predictions come from a logistic regression fitted to these data, whose intercept 0 and slope 1 are then no news.
@@ -100,14 +100,14 @@ def calibration_belt(
     start = 2 if in_sample else 1
     if not isinstance(max_degree, (int, np.integer)) or max_degree < start:
         raise InvalidOptionError(f"max_degree={max_degree!r} is less than the degree {start} to begin with.")
-    levels = tuple(sorted(checked_level(level) for level in levels))
+    levels = sorted(checked_level(level, "levels") for level in np.atleast_1d(levels))
+    cut = chi2.isf(1.0 - checked_level(threshold, "threshold"), 1)
     sample = predictions(y, p, weights)
     eta = sample.log_odds
-    sample.need_both_outcomes("the calibration belt").need_distinct("the calibration belt", start + 1)
+    sample.need_counts("the calibration belt").need_distinct("the calibration belt", start + 1)
     scale = _Scale(float(sample.mean(eta)), float(np.sqrt(sample.mean((eta - sample.mean(eta)) ** 2))))
-    degree, fit = _chosen(sample, scale, start, int(max_degree), threshold)
+    degree, fit = _chosen(sample, scale, start, int(max_degree), cut)
 
-    cut = chi2.isf(1.0 - checked_level(threshold), 1)
     statistic = max(2.0 * (fit.llf - bernoulli_llf(sample.y, eta, sample.weight)), 0.0)
     first = 1 if in_sample else 2
     pvalue = float(selected_sf(statistic, first, degree - start, cut))
@@ -134,11 +134,10 @@ class _Scale:
         return (eta - self.center) / self.size
 
 
-def _chosen(sample: Sample, scale: _Scale, start: int, most: int, threshold: float) -> tuple[int, LogisticFit]:
+def _chosen(sample: Sample, scale: _Scale, start: int, most: int, cut: float) -> tuple[int, LogisticFit]:
     """Choose the degree by forward selection; return it with the fit."""
     z = scale.of(sample.log_odds)
     distinct = len(np.unique(z)) - 1
-    enough = chi2.isf(1.0 - checked_level(threshold), 1)
 
     def fit(degree: int, before: NDArray) -> LogisticFit:
         columns = np.vander(z, degree + 1, increasing=True)
@@ -151,7 +150,7 @@ def _chosen(sample: Sample, scale: _Scale, start: int, most: int, threshold: flo
             larger = fit(degree + 1, best.params)
         except GevglmError:  # a power that separates the outcomes: no belt is finite with it
             break
-        if 2.0 * (larger.llf - best.llf) <= enough:
+        if 2.0 * (larger.llf - best.llf) <= cut:
             break
         best, degree = larger, degree + 1
     return degree, best

@@ -11,6 +11,7 @@ from gevglm.calibration.inputs import Sample
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
 RULES = ("width", "mass")
+PICTURED = 2000  # groups of neighbouring predictions that a picture needs
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from dataclasses import replace
 from typing import ClassVar, Self
 
 import numpy as np
@@ -59,7 +58,7 @@ class Calibrator(ABC):
         self
         """
         name = type(self).__name__
-        sample = checked_scores(y, scores, weights).need_both_outcomes(f"{name} calibration")
+        sample = checked_scores(y, scores, weights).need_counts(f"{name} calibration")
         sample.need_distinct(f"{name} calibration")
         self.n, self.n_events = sample.total, sample.events
         self._fit(sample)
@@ -74,9 +73,12 @@ class Calibrator(ABC):
         return self._log_odds(self._checked(scores))
 
     def _checked(self, scores: ArrayLike) -> NDArray:
+        self._need_fit()
+        return vector(scores, "scores")
+
+    def _need_fit(self) -> None:
         if not hasattr(self, "n"):
             raise GevglmError(f"{type(self).__name__} is not fitted yet; call fit(scores, y) first.")
-        return vector(scores, "scores")
 
     @abstractmethod
     def _fit(self, sample: Sample) -> None: ...
@@ -88,10 +90,12 @@ class Calibrator(ABC):
 
     def summary_frame(self, level: float = 0.95) -> pd.DataFrame:
         """Return the parameters, with standard errors and limits where they exist."""
+        self._need_fit()
         return pd.DataFrame({"estimate": self.params})
 
     def summary(self) -> Summary:
         """Summarise the fit."""
+        self._need_fit()
         facts = {
             "Calibrator": repr(self),
             "Observations": f"{self.n:,.10g}",
@@ -140,6 +144,7 @@ class LogisticCalibrator(Calibrator):
         return pd.DataFrame(self._cov, index=self.params.index, columns=self.params.index)
 
     def summary_frame(self, level: float = 0.95) -> pd.DataFrame:
+        self._need_fit()
         reach = norm.isf((1.0 - checked_level(level)) / 2.0) * self.bse
         return pd.DataFrame(
             {
@@ -188,16 +193,21 @@ class Platt(LogisticCalibrator):
         y, others = sample.y, sample.total - sample.events
         if self.smoothed:
             y = np.where(y == 1.0, (sample.events + 1.0) / (sample.events + 2.0), 1.0 / (others + 2.0))
+        center = (
+            0.0 if self.penalty else sample.mean(sample.p)
+        )  # a large common part of the scores would drown the rest
         fit = fit_logistic(
-            np.column_stack([np.ones_like(sample.p), sample.p]),
+            np.column_stack([np.ones_like(sample.p), sample.p - center]),
             y,
             sample.weight,
             what="Platt calibration",
             penalty=Quadratic(self.penalty * np.eye(2)) if self.penalty else None,
             advice="The scores separate the outcomes; use Platt(smoothed=True) or a penalty.",
         )
-        llf = bernoulli_llf(sample.y, fit.params[0] + fit.params[1] * sample.p, sample.weight)
-        self._keep(["intercept", "slope"], replace(fit, llf=llf))
+        llf = bernoulli_llf(sample.y, fit.params[0] + fit.params[1] * (sample.p - center), sample.weight)
+        uncentred = np.array([[1.0, -center], [0.0, 1.0]])
+        fit = LogisticFit(uncentred @ fit.params, uncentred @ fit.cov @ uncentred.T, llf)
+        self._keep(["intercept", "slope"], fit)
 
     def _log_odds(self, scores: NDArray) -> NDArray:
         return self.params["intercept"] + self.params["slope"] * scores
@@ -255,6 +265,8 @@ class Beta(LogisticCalibrator):
         return np.column_stack([np.ones_like(low), *((low, high) if self.parameters == "abm" else (low + high,))])
 
     def _fit(self, sample: Sample) -> None:
+        if self.parameters == "abm":
+            sample.need_distinct("beta calibration with three parameters", 3)
         columns = self._columns(sample.p)
         names = ["c", "a", "b"] if self.parameters == "abm" else ["c", "a"]
         slopes = range(1, len(names))
@@ -334,6 +346,7 @@ class Isotonic(Calibrator):
         return logit(self.predict(scores))
 
     def summary_frame(self, level: float = 0.95) -> pd.DataFrame:
+        self._need_fit()
         return self.blocks
 
     def _facts(self) -> dict[str, str]:

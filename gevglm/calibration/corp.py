@@ -12,12 +12,11 @@ from scipy.optimize import isotonic_regression
 from scipy.special import xlog1py, xlogy
 
 from gevglm.calibration.bins import Groups, grouped
-from gevglm.calibration.inputs import Sample, predictions
-from gevglm.calibration.quantities import CalibrationTest, checked_level
-from gevglm.exceptions import InvalidOptionError, unknown_option
+from gevglm.calibration.inputs import predictions
+from gevglm.calibration.quantities import CalibrationTest, checked_level, checked_resamples
+from gevglm.exceptions import unknown_option
 
 BANDS = ("consistency", "confidence")
-SCORES = ("brier", "log")
 GROUPS = 5000  # groups of neighbouring predictions that a resample has at most
 POINTS = 400  # places at which a band is kept
 
@@ -169,12 +168,11 @@ def reliability(
     """
     if band is not None and band not in BANDS:
         raise unknown_option("band", band, BANDS)
-    if not isinstance(resamples, (int, np.integer)) or resamples < 1:
-        raise InvalidOptionError(f"resamples={resamples!r} is no number of resamples.")
+    resamples = checked_resamples(resamples)
     sample = predictions(y, p, weights).need_both_outcomes("a reliability curve")
     groups = grouped(sample.p, sample.y, sample.weight, len(sample.p))
     isotonic = isotonic_regression(groups.rate, weights=groups.weight)
-    brier, log = (_decomposition(sample, groups, isotonic.x, score) for score in SCORES)
+    brier, log = decompositions(groups, isotonic.x)
     drawn, test = None, None
     if band is not None:
         coarse = groups if len(groups.score) <= GROUPS else grouped(sample.p, sample.y, sample.weight, GROUPS)
@@ -198,19 +196,24 @@ def _blocks(groups: Groups, isotonic) -> pd.DataFrame:
     )
 
 
-def _decomposition(sample: Sample, groups: Groups, recalibrated: NDArray, score: str) -> ScoreDecomposition:
-    mean = _mean_brier if score == "brier" else _mean_log
-    raw, best = (mean(values, groups.events, groups.weight, sample.total) for values in (groups.score, recalibrated))
-    constant = mean(np.array([sample.rate]), np.array([sample.events]), np.array([sample.total]), sample.total)
-    return ScoreDecomposition(raw, raw - best, constant - best, constant)
+def decompositions(groups: Groups, recalibrated: NDArray | None = None) -> list[ScoreDecomposition]:
+    """Return the parts of the Brier score and of the log loss of scores that differ, given or not the isotonic curve."""
+    if recalibrated is None:
+        recalibrated = isotonic_regression(groups.rate, weights=groups.weight).x
+    constant = np.full_like(recalibrated, groups.events.sum() / groups.weight.sum())
+    parts = []
+    for mean in (_mean_brier, _mean_log):
+        raw, best, unc = (mean(p, groups.events, groups.weight) for p in (groups.score, recalibrated, constant))
+        parts.append(ScoreDecomposition(raw, raw - best, unc - best, unc))
+    return parts
 
 
-def _mean_brier(p: NDArray, events: NDArray, weight: NDArray, total: float) -> float:
-    return float((events @ (1.0 - p) ** 2 + (weight - events) @ p**2) / total)
+def _mean_brier(p: NDArray, events: NDArray, weight: NDArray) -> float:
+    return float((events @ (1.0 - p) ** 2 + (weight - events) @ p**2) / weight.sum())
 
 
-def _mean_log(p: NDArray, events: NDArray, weight: NDArray, total: float) -> float:
-    return float(-(xlogy(events, p) + xlog1py(weight - events, -p)).sum() / total)
+def _mean_log(p: NDArray, events: NDArray, weight: NDArray) -> float:
+    return float(-(xlogy(events, p) + xlog1py(weight - events, -p)).sum() / weight.sum())
 
 
 def _band(

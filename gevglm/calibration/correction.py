@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -39,12 +40,16 @@ def shift_odds(p: ArrayLike, factor: ArrayLike) -> NDArray | float:
     >>> shift_odds(0.5, 3)
     0.75
     """
-    probabilities = checked_probabilities(p)
-    factor = np.asarray(factor, dtype=float)
+    probabilities, factor = checked_probabilities(p), _numbers(factor, "factors of the odds")
     wrong = ~((factor > 0.0) & np.isfinite(factor))
     if wrong.any():
         raise InvalidOptionError(f"odds can be multiplied by positive numbers only, got {factor[wrong].ravel()[0]:g}.")
-    shifted = factor * probabilities / (1.0 - probabilities + factor * probabilities)
+    try:
+        shifted = factor * probabilities / (1.0 - probabilities + factor * probabilities)
+    except ValueError:
+        raise InvalidDataError(
+            f"factors of shape {factor.shape} do not fit probabilities of shape {probabilities.shape}; give one for all, or one each."
+        ) from None
     return float(shifted) if shifted.ndim == 0 else shifted
 
 
@@ -77,7 +82,7 @@ def loss_corrected(p: ArrayLike, weight: ClassWeight) -> NDArray | float:
 
 
 def optimal_score(p: ArrayLike, weight: ClassWeight) -> NDArray | float:
-    r"""Score that minimises the class-weighted loss where the probability is p: the inverse of :func:`loss_corrected`.
+    r"""Score that minimises the class-weighted loss where the probability is p: the inverse of :func:`~gevglm.calibration.loss_corrected`.
 
     .. math:: c(\gamma) = \frac{\beta_1 \gamma}{1 - \beta_1 - \gamma + 2 \beta_1 \gamma}
 
@@ -106,7 +111,7 @@ def undersampling_corrected(p: ArrayLike, kept: float) -> NDArray | float:
     ----------
     Dal Pozzolo, Caelen, Johnson and Bontempi (2015), IEEE SSCI, 159-166.
     """
-    if not (np.isscalar(kept) and 0.0 < kept <= 1.0):
+    if not (isinstance(kept, Real) and 0.0 < kept <= 1.0):
         raise InvalidOptionError(f"kept={kept!r} is no share of non-events; give a number in (0, 1].")
     return shift_odds(p, kept)
 
@@ -127,7 +132,7 @@ def prior_corrected(p: ArrayLike, *, sample: float, population: float) -> NDArra
     King and Zeng (2001), Political Analysis 9, 137-163.
     """
     for name, share in (("sample", sample), ("population", population)):
-        if not (np.isscalar(share) and 0.0 < share < 1.0):
+        if not (isinstance(share, Real) and 0.0 < share < 1.0):
             raise InvalidOptionError(f"{name}={share!r} is no share of events; give a number between 0 and 1.")
     return shift_odds(p, population / (1.0 - population) / (sample / (1.0 - sample)))
 
@@ -135,12 +140,12 @@ def prior_corrected(p: ArrayLike, *, sample: float, population: float) -> NDArra
 def weight_odds(weight: ClassWeight) -> float:
     r"""Return :math:`\beta_1/(1 - \beta_1)`, the weight of events in units of that of the others."""
     if isinstance(weight, Mapping):
-        if set(weight) != {0, 1} or not all(np.isfinite(w) and w > 0 for w in weight.values()):
+        if set(weight) != {0, 1} or not all(isinstance(w, Real) and 0.0 < w < np.inf for w in weight.values()):
             raise InvalidOptionError(
                 f"weight={dict(weight)!r} must have a positive weight for each of the classes 0 and 1."
             )
         return float(weight[1]) / float(weight[0])
-    if isinstance(weight, bool) or not np.isscalar(weight) or isinstance(weight, str) or not 0.0 < weight < 1.0:
+    if isinstance(weight, bool) or not isinstance(weight, Real) or not 0.0 < weight < 1.0:
         raise InvalidOptionError(
             f"weight={weight!r} is not beta1, the weight of events among both, which lies between 0 and 1; "
             "for other class weights give {0: w0, 1: w1}."
@@ -150,16 +155,20 @@ def weight_odds(weight: ClassWeight) -> float:
 
 def checked_probabilities(p: ArrayLike) -> NDArray:
     """Return an array of probabilities, of any shape."""
-    try:
-        probabilities = np.asarray(p, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidDataError(f"probabilities must be numbers, got values such as {str(np.ravel(p)[0])!r}.") from None
+    probabilities = _numbers(p, "probabilities")
     wrong = ~((probabilities >= 0.0) & (probabilities <= 1.0))
     if wrong.any():
         raise InvalidDataError(
             f"{int(wrong.sum())} of {wrong.size} probabilities are not in [0, 1] (the first is {probabilities[wrong].ravel()[0]:g})."
         )
     return probabilities
+
+
+def _numbers(values: ArrayLike, name: str) -> NDArray:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidDataError(f"{name} must be numbers, got {str(values)[:60]!r}.") from None
 
 
 # -- more than two classes ---------------------------------------------------------------------
@@ -205,7 +214,7 @@ def loss_corrected_multiclass(scores: ArrayLike, weights: ArrayLike | Mapping[in
         raise InvalidDataError(f"{int(empty.sum())} of {len(rows)} rows have the score 0 for every class.")
     if isinstance(weights, Mapping):
         weights = _in_order(weights, a.shape[-1])
-    b = np.asarray(weights, dtype=float)
+    b = _numbers(weights, "weights of classes")
     if b.shape == (a.shape[-1],):
         if not ((b > 0.0) & np.isfinite(b)).all():
             raise InvalidDataError(f"class weights must be positive, got {b.tolist()}.")

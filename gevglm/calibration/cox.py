@@ -112,7 +112,7 @@ def cox_calibration(
     """
     sample = predictions(y, p, weights)
     eta = sample.log_odds
-    sample.need_both_outcomes("the calibration slope").need_distinct("the calibration slope")
+    sample.need_counts("the calibration slope").need_distinct("the calibration slope")
     y, weight, ones = sample.y, sample.weight, np.ones((len(eta), 1))
     both = fit_logistic(
         np.column_stack([ones, eta]),

@@ -69,6 +69,16 @@ class Sample:
             )
         return self
 
+    def need_counts(self, what: str) -> Sample:
+        """Return the sample if it has events and others, and its weights can be numbers of observations."""
+        self.need_both_outcomes(what)
+        if self.total < 2.0:
+            raise InvalidDataError(
+                f"{what} takes weights as numbers of observations, but they add up to {self.total:g}; "
+                "multiply normalised weights by the number of rows."
+            )
+        return self
+
     def need_distinct(self, what: str, number: int = 2) -> Sample:
         """Return the sample if there are at least `number` distinct predictions."""
         distinct = len(np.unique(self.p)) if number > 2 else 1 + int((self.p != self.p[0]).any())
@@ -114,8 +124,15 @@ def scores(
     name: str = "scores",
 ) -> Sample:
     """Return outcomes and scores of any size (infinite ones on request) as a sample; see :func:`predictions`."""
-    if isinstance(y, pd.Series) and isinstance(s, pd.Series) and not y.index.equals(s.index):
-        raise InvalidDataError(f"y and {name} are Series with different indexes; align them, or give .to_numpy().")
+    series = {
+        word: given.index for word, given in (("y", y), (name, s), ("weights", weights)) if isinstance(given, pd.Series)
+    }
+    for word, index in list(series.items())[1:]:
+        first = next(iter(series))
+        if not index.equals(series[first]):
+            raise InvalidDataError(
+                f"{first} and {word} are Series with different indexes; align them, or give .to_numpy()."
+            )
     y, s = vector(y, "y"), vector(s, name, infinite=infinite)
     if len(y) != len(s):
         raise InvalidDataError(f"y has {len(y)} rows, but {name} has {len(s)}.")

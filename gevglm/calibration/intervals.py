@@ -1,4 +1,4 @@
-"""Bootstrap intervals of distances from calibration: ICI, E50, E90, Emax and ECE."""
+"""Bootstrap intervals of indices that have no simple standard error: distances from calibration, average precision, parts of scores."""
 
 from __future__ import annotations
 
@@ -9,23 +9,34 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from gevglm.calibration.bins import Groups, bin_edges, grouped, weighted_quantile
+from gevglm.calibration.corp import decompositions
 from gevglm.calibration.inputs import Sample
 from gevglm.calibration.knots import damped
-from gevglm.calibration.loess import loess
+from gevglm.calibration.loess import loess_of_resamples
 from gevglm.calibration.logistic import softplus
 from gevglm.calibration.quantities import Measured
 from gevglm.calibration.smooth import SPANS, spline_columns, spline_knots
 from gevglm.linalg import one_blas_thread
 
 GROUPS = 400  # groups of neighbouring predictions that are resampled
-FEWEST = 0.9  # share of resamples with a curve below which there is no interval
+FROM_ZERO = (
+    "ICI",
+    "E50",
+    "E90",
+    "Emax",
+    "ECE, equal width",
+    "ECE, equal mass",
+    "miscalibration (Brier)",
+    "miscalibration (log)",
+)
+FEWEST = 0.9  # share of resamples with a value below which there is no interval
 STEPS = 40
 CLOSE = 1e-8  # Newton decrement, per observation, at which a curve counts as fitted
 
 Curve = Callable[[NDArray], NDArray]  # from counts of shape (b, 2, groups) to fitted shares of shape (b, groups)
 
 
-def distance_intervals(
+def bootstrap_intervals(
     sample: Sample,
     estimates: dict[str, float],
     *,
@@ -35,20 +46,21 @@ def distance_intervals(
     resamples: int,
     rng: int | np.random.Generator | None,
 ) -> dict[str, float]:
-    r"""Return distances from calibration with bootstrap intervals.
+    r"""Return indices with bootstrap intervals.
 
-    With :math:`\hat\theta` the distance and :math:`\theta^*` that of a resample, the limits are the basic ones,
+    With :math:`\hat\theta` the index and :math:`\theta^*` that of a resample, the limits are the basic ones,
     :math:`2 \hat\theta - q_{1-\alpha/2}(\theta^*)` and :math:`2 \hat\theta - q_{\alpha/2}(\theta^*)`, but not below 0. A distance is larger than the true
-    one by chance, and that of a resample is larger once more: the basic limits take this away, percentiles would double it. The lower limit is 0 also where outcomes drawn from the predictions themselves have as large a
-    distance in more than :math:`\alpha/2` of the draws: calibration is then among the possibilities.
+    one by chance, and that of a resample is larger once more: the basic limits take this away, percentiles would double it. The lower
+    limit of a distance from calibration is 0 also where outcomes drawn from the predictions themselves have as large a distance in more
+    than :math:`\alpha/2` of the draws: calibration is then among the possibilities.
 
     Parameters
     ----------
     sample : Sample
     estimates : dict
-        The distances, under the names ``"ICI"``, ``"E50"``, ``"E90"``, ``"Emax"``, ``"ECE, equal width"`` and ``"ECE, equal mass"``.
+        The indices, under the names of :func:`gevglm.calibration.assess`; those not known here stay as they are.
     method : {"spline", "loess", None}
-        Smoother behind the first four; None if it cannot be resampled.
+        Smoother behind ICI, E50, E90 and Emax; None if it cannot be resampled.
     bins : int
     level : float
     resamples : int
@@ -68,6 +80,7 @@ def distance_intervals(
     groups = grouped(sample.p, sample.y, sample.weight, GROUPS)
     total = round(sample.total)
     measures = [_binned_error(sample, groups, bins, by) for by in ("width", "mass")]
+    measures += [_calibration_loss(sample, groups, bins), _average_precision, _isotonic_parts(groups)]
     if method is not None:
         measures.append(_smooth_distances(CURVES[method](sample, groups), groups))
     whole, drawn, null = (
@@ -79,7 +92,9 @@ def distance_intervals(
         )
     )
     return {
-        name: _basic(value, whole[name][0], drawn[name], null[name], level) if name in whole else value
+        name: _basic(value, whole[name][0], drawn[name], null[name] if name in FROM_ZERO else None, level)
+        if name in whole
+        else value
         for name, value in estimates.items()
     }
 
@@ -90,13 +105,13 @@ def _drawn(events: NDArray, others: NDArray, total: int, resamples: int, rng: np
     return rng.multinomial(total, cells / cells.sum(), size=resamples).reshape(resamples, 2, -1).astype(float)
 
 
-def _basic(value: float, rough: float, drawn: NDArray, null: NDArray, level: float) -> float:
-    """Interval by resamples, which are judged by the estimate from the same groups; the value alone if too few have a curve."""
+def _basic(value: float, rough: float, drawn: NDArray, null: NDArray | None, level: float) -> float:
+    """Interval by resamples, which are judged by the estimate from the same groups; the value alone if too few have one."""
     good = drawn[np.isfinite(drawn)]
-    if not np.isfinite(rough) or len(good) < FEWEST * len(drawn):
+    if not np.isfinite([value, rough]).all() or len(good) < FEWEST * len(drawn):
         return value
     below, above = np.quantile(good - rough, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    by_chance = np.nanquantile(null, (1.0 + level) / 2.0)
+    by_chance = 0.0 if null is None else np.nanquantile(null, (1.0 + level) / 2.0)
     lower = 0.0 if rough <= by_chance else max(value - above, 0.0)
     return Measured(value, good.std(ddof=1), lower, max(value - below, 0.0), level)
 
@@ -113,6 +128,43 @@ def _binned_error(sample: Sample, groups: Groups, bins: int, by: str) -> Measure
         return {f"ECE, equal {by}": np.abs((weight * groups.score - events) @ member).sum(axis=1) / weight.sum(axis=1)}
 
     return error
+
+
+def _calibration_loss(sample: Sample, groups: Groups, bins: int) -> Measure:
+    index = np.searchsorted(bin_edges(sample, bins, "width"), groups.score, side="left")
+    member = (index[:, None] == np.unique(index)).astype(float)
+
+    def loss(counts: NDArray) -> dict[str, NDArray]:
+        weight = counts.sum(axis=1)
+        total = weight @ member
+        rate = np.divide(counts[:, 0] @ member, total, out=np.zeros_like(total), where=total > 0.0) @ member.T
+        return {
+            f"calibration loss, {bins} bins": (weight * (groups.score - rate) ** 2).sum(axis=1) / weight.sum(axis=1)
+        }
+
+    return loss
+
+
+def _average_precision(counts: NDArray) -> dict[str, NDArray]:
+    events, weight = counts[:, 0, ::-1], counts.sum(axis=1)[:, ::-1]
+    found, seen = np.cumsum(events, axis=1), np.cumsum(weight, axis=1)
+    precision = np.divide(found, seen, out=np.zeros_like(found), where=seen > 0.0)
+    with np.errstate(invalid="ignore"):  # a resample without events has none
+        return {"average precision": (events * precision).sum(axis=1) / found[:, -1]}
+
+
+def _isotonic_parts(groups: Groups) -> Measure:
+    def parts(counts: NDArray) -> dict[str, NDArray]:
+        answers = np.full((len(counts), 2, 2), np.nan)
+        for answer, own in zip(answers, counts, strict=True):
+            used = own.sum(axis=0) > 0.0
+            weight, score = own.sum(axis=0)[used], groups.score[used]
+            if 0.0 < own[0].sum() < weight.sum():
+                answer[:] = [(part.mcb, part.dsc) for part in decompositions(Groups(score, weight, own[0][used]))]
+        names = [f"{part} ({score})" for score in ("Brier", "log") for part in ("miscalibration", "discrimination")]
+        return dict(zip(names, answers.reshape(len(counts), -1).T, strict=True))
+
+    return parts
 
 
 def _smooth_distances(curve: Curve, groups: Groups) -> Measure:
@@ -176,13 +228,13 @@ def _logistic_fits(columns: NDArray, products: NDArray, events: NDArray, weight:
 
 
 def _loess_curve(sample: Sample, groups: Groups) -> Curve:
-    def one(counts: NDArray) -> NDArray:
-        weight = counts.sum(axis=0)
-        used = weight > 0.0
-        smooth = loess(groups.score[used], counts[0][used] / weight[used], weight[used], span=SPANS["loess"])
-        return smooth(groups.score)
+    smooth = loess_of_resamples(groups.score, groups.weight, span=SPANS["loess"])
 
-    return lambda counts: np.array([one(own) for own in counts])
+    def fitted(counts: NDArray) -> NDArray:
+        with one_blas_thread():
+            return smooth(counts[:, 0], counts.sum(axis=1))
+
+    return fitted
 
 
 CURVES = {"spline": _spline_curve, "loess": _loess_curve}

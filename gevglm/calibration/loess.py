@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 
 MARGIN = 0.005  # share of the range by which the outer vertices lie outside the data
 INSIDE = 0.999  # rows at this share of the bandwidth and beyond have no weight
+TIE = 1e-10  # ridge, as a share of the trace, that decides where too few values differ
 CENTER = 0.001  # rows within this share of the bandwidth have full weight
 
 
@@ -37,11 +40,66 @@ def loess(
     """
     order = np.argsort(x, kind="stable")
     x, y, weight = x[order], y[order], weight[order]
+    vertices, bandwidths = _neighbourhoods(x, weight, span, cell)
+    fits = np.array(
+        [_local_polynomial(x, y, weight, *place, degree) for place in zip(vertices, bandwidths, strict=True)]
+    )
+    return CubicHermiteSpline(vertices, fits[:, 0], fits[:, 1])
+
+
+def loess_of_resamples(
+    x: NDArray, weight: NDArray, *, span: float = 0.75, cell: float = 0.2, degree: int = 2
+) -> Callable[[NDArray, NDArray], NDArray]:
+    """Return a function that smooths many resamples at once, with the vertices and bandwidths of the whole sample.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n,)
+        Increasing.
+    weight : ndarray of shape (n,)
+    span, cell, degree
+        See :func:`loess`.
+
+    Returns
+    -------
+    callable
+        From sums of y and of weights at x, both of shape (b, n), to smooth values of shape (b, n).
+    """
+    vertices, bandwidths = _neighbourhoods(x, weight, span, cell)
+    distance = (x - vertices[:, None]) / bandwidths[:, None]
+    powers = distance[:, :, None] ** np.arange(degree + 1)
+    kernel = np.where(np.abs(distance) < INSIDE, _tricube(np.abs(distance)), 0.0)[:, :, None]
+    right, left = powers * kernel, (powers * kernel)[:, :, :, None] * powers[:, :, None, :]
+    levels, slopes = (CubicHermiteSpline(vertices, *ends)(x).T for ends in _unit_ends(len(vertices)))
+
+    def smooth(total: NDArray, weights: NDArray) -> NDArray:
+        moments, sums = (
+            np.einsum("bn,vnij->bvij", weights, left, optimize=True),
+            np.einsum("bn,vni->bvi", total, right, optimize=True),
+        )
+        moments = moments + TIE * np.einsum("bvii->bv", moments)[:, :, None, None] * np.eye(degree + 1)
+        fits = np.linalg.solve(moments, sums[..., None])[..., 0]
+        return fits[:, :, 0] @ levels + (fits[:, :, 1] / bandwidths) @ slopes
+
+    return smooth
+
+
+def _unit_ends(number: int) -> list[tuple[NDArray, NDArray]]:
+    """Values and slopes at vertices of the cubics that are 1 in one of them and 0 in the others."""
+    one, none = np.eye(number), np.zeros((number, number))
+    return [(one, none), (none, one)]
+
+
+def _neighbourhoods(x: NDArray, weight: NDArray, span: float, cell: float) -> tuple[NDArray, NDArray]:
+    """Vertices, and the distance from each to the last of the nearest observations."""
     ends = np.cumsum(weight)
     vertices = _vertices(x, ends, np.floor(ends[-1] * span * cell))
     nearest = min(ends[-1], np.floor(ends[-1] * span + 1e-5))
-    fits = np.array([_local_polynomial(x, y, weight, ends, z, nearest, degree) for z in vertices])
-    return CubicHermiteSpline(vertices, fits[:, 0], fits[:, 1])
+    return vertices, np.array([_bandwidth(x, ends, z, nearest) for z in vertices])
+
+
+def _tricube(size: NDArray) -> NDArray:
+    return np.where(size > CENTER, (1.0 - size**3) ** 3, 1.0)
 
 
 def _vertices(x: NDArray, ends: NDArray, most: float) -> NDArray:
@@ -65,14 +123,12 @@ def _vertices(x: NDArray, ends: NDArray, most: float) -> NDArray:
 
 
 def _local_polynomial(
-    x: NDArray, y: NDArray, weight: NDArray, ends: NDArray, z: float, nearest: float, degree: int
+    x: NDArray, y: NDArray, weight: NDArray, z: float, bandwidth: float, degree: int
 ) -> tuple[float, float]:
     """Value and slope at z of the polynomial fitted to the nearest observations."""
-    bandwidth = _bandwidth(x, ends, z, nearest)
     rows = slice(*np.searchsorted(x, (z - INSIDE * bandwidth, z + INSIDE * bandwidth), side="right"))
     distance = (x[rows] - z) / bandwidth
-    size = np.abs(distance)
-    tricube = np.sqrt(weight[rows] * np.where(size > CENTER, (1.0 - size**3) ** 3, 1.0))
+    tricube = np.sqrt(weight[rows] * _tricube(np.abs(distance)))
     powers = distance[:, None] ** np.arange(degree + 1) * tricube[:, None]
     coefficients = np.linalg.lstsq(powers, y[rows] * tricube, rcond=None)[0]
     return coefficients[0], coefficients[1] / bandwidth if degree else 0.0

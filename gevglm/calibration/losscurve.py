@@ -49,7 +49,7 @@ class LossCalibrationCurve:
         return int((self.bins["events"] == 0).sum())
 
     def plot(self, ax: Axes | None = None, *, scale: str = "log", label: str | None = None) -> Axes:
-        """Draw the curve; see :func:`gevglm.calibration.plots.plot_loss_calibration`."""
+        """Draw the curve; see :func:`gevglm.calibration.plot_loss_calibration`."""
         from gevglm.calibration.plots import plot_loss_calibration
 
         return plot_loss_calibration({label or f"$\\beta_1$ = {self.beta1:.3g}": self}, ax=ax, scale=scale)
@@ -122,6 +122,6 @@ def loss_calibration_test(
         See :func:`loss_calibration_curve`; scores strictly between 0 and 1, of cases that the learner has not seen.
     """
     what = "the test of loss calibration"
-    sample = predictions(y, p, weights).need_both_outcomes(what).need_distinct(what)
+    sample = predictions(y, p, weights).need_counts(what).need_distinct(what)
     test = cox_calibration(sample.y, loss_corrected(sample.p, weight), sample.weight).test
     return replace(test, name="loss calibration", null="loss-corrected scores have intercept 0 and slope 1")

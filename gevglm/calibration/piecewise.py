@@ -13,10 +13,11 @@ from gevglm.calibration.calibrators import LogisticCalibrator, checked_penalty
 from gevglm.calibration.inputs import Sample, vector
 from gevglm.calibration.knots import CRITERIA, Search, fit_pieces, ramps
 from gevglm.calibration.logistic import LogisticFit, bernoulli_llf
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, unknown_option, warn
 
 CHOICES = ("cv", "holdout")
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
+MOST = 20  # pieces: their knots are 5 % quantiles of the scores
 GROUPS = 5000  # groups of neighbouring scores by which penalties are compared
 FOLDS = {"cv": 5, "holdout": 3}
 
@@ -96,8 +97,11 @@ class PiecewiseLogistic(LogisticCalibrator):
         monotone: bool = False,
         rng: int | np.random.Generator = 0,
     ):
-        if pieces != "auto" and (isinstance(pieces, (bool, str)) or pieces != int(pieces) or pieces < 1):
-            raise InvalidOptionError(f'pieces={pieces!r} is not possible; give a whole number from 1, or "auto".')
+        whole = isinstance(pieces, (int, np.integer)) and not isinstance(pieces, bool)
+        if pieces != "auto" and not (whole and 1 <= pieces <= MOST):
+            raise InvalidOptionError(
+                f'pieces={pieces!r} is not possible; give a whole number from 1 to {MOST}, or "auto".'
+            )
         if criterion not in CRITERIA:
             raise unknown_option("criterion", criterion, CRITERIA)
         if isinstance(penalty, str) and penalty not in CHOICES:
@@ -125,6 +129,11 @@ class PiecewiseLogistic(LogisticCalibrator):
             penalty = float(self.path_["penalty"][self.path_["log_loss"].idxmin()])
         if inner is None:
             inner = self._search(unit, penalty / size**2)
+        if not given and self.pieces != "auto" and len(inner) < self.pieces - 1:
+            warn(
+                f"{self.pieces} pieces were asked for, but ties among the scores leave room for {len(inner) + 1}.",
+                GevglmWarning,
+            )
         fit, slopes = fit_pieces(unit, inner, penalty / size**2, self.monotone, "piecewise logistic calibration")
 
         ends = np.array([unit.p.min(), unit.p.max()])
@@ -153,12 +162,17 @@ class PiecewiseLogistic(LogisticCalibrator):
             return search.best_pair(
                 *(weighted_quantile(unit.p[w > 0.0], w[w > 0.0], deciles) for w in (others, events))
             )
-        candidates = weighted_quantile(unit.p, unit.weight, np.arange(1, 20) / 20.0)
+        candidates = weighted_quantile(unit.p, unit.weight, np.arange(1, MOST) / MOST)
         most = len(candidates) if self.pieces == "auto" else int(self.pieces) - 1
         return search.climb(candidates, most, self.criterion if self.pieces == "auto" else None)
 
     def _path(self, unit: Sample, given: NDArray | None, folds: int, rounds: int) -> pd.DataFrame:
         """Log loss of held-out rows for each candidate penalty."""
+        rarest = int(min((unit.y == 1.0).sum(), (unit.y == 0.0).sum()))
+        if rarest < 2:
+            raise InvalidDataError(
+                f"a penalty chosen by held-out rows needs two rows of each outcome, got {rarest} of one; give penalty=a number."
+            )
         # shares of events in each fold, but no order by score: it would put the same noise into every fold
         order = np.lexsort((np.random.default_rng(self.rng).random(len(unit.y)), unit.y))
         fold = np.empty(len(order), dtype=int)

@@ -77,11 +77,18 @@ class CalibrationTest:
         return f"{self.name}: statistic {self.statistic:.6g}, df {self.df:g}, p-value {self.pvalue:.4g}"
 
 
-def checked_level(level: float) -> float:
+def checked_level(level: float, name: str = "level") -> float:
     """Return the coverage of an interval if it is one."""
     if not (isinstance(level, Real) and 0.0 < level < 1.0):
-        raise InvalidOptionError(f"level={level!r} is no coverage; give a number between 0 and 1, such as 0.95.")
+        raise InvalidOptionError(f"{name}={level!r} is no coverage; give a number between 0 and 1, such as 0.95.")
     return float(level)
+
+
+def checked_resamples(resamples: int) -> int:
+    """Return the number of resamples if there is a spread among so many."""
+    if isinstance(resamples, bool) or not isinstance(resamples, (int, np.integer)) or resamples < 2:
+        raise InvalidOptionError(f"resamples={resamples!r} is no number of resamples; give a whole number from 2.")
+    return int(resamples)
 
 
 def wilson_limits(events: NDArray, total: NDArray, level: float = 0.95) -> tuple[NDArray, NDArray]:

@@ -5,23 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
 from statsmodels.iolib.summary import Summary
 
+from gevglm.calibration.bins import PICTURED, Groups, grouped
 from gevglm.calibration.cox import cox_calibration
 from gevglm.calibration.inputs import predictions, vector
 from gevglm.calibration.inputs import scores as checked_outcomes
 from gevglm.calibration.metrics import auc, brier_score, expected_calibration_error, log_loss, scaled_brier_score
+from gevglm.calibration.quantities import checked_resamples
 from gevglm.calibration.report import summary_table
-from gevglm.calibration.smooth import integrated_calibration
+from gevglm.calibration.smooth import curve_grid, integrated_calibration
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn
 from gevglm.progress import shown
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 Fit = Callable[[Any, NDArray], Any]
+Judged = tuple[dict[str, float], NDArray]
 Item = TypeVar("Item")
 
 
@@ -34,6 +41,11 @@ class Optimism:
     frame : DataFrame
         One row an index: ``apparent`` (on the data of the fit), ``training`` and ``test`` (means of the refits on their own resample
         and on the original data), ``optimism`` (their difference), ``corrected`` (apparent less optimism).
+    curve : DataFrame
+        The smooth calibration curve, ``apparent`` and ``corrected`` (on the scale of log-odds, so that it stays between 0 and 1), by
+        predicted probability, which is the index; missing where fewer than half of the refits have predictions.
+    groups : Groups
+        Neighbouring predictions of the fit put together, for pictures.
     resamples : int
         Refits behind it.
     failed : int
@@ -41,6 +53,8 @@ class Optimism:
     """
 
     frame: pd.DataFrame
+    curve: pd.DataFrame
+    groups: Groups
     resamples: int
     failed: int
 
@@ -52,6 +66,15 @@ class Optimism:
         """Summarise."""
         facts = {"Resamples": str(self.resamples), "Failed": str(self.failed)}
         return summary_table("Optimism by bootstrap", facts, self.frame)
+
+    def plot(self, ax: Axes | None = None, scale: str | None = None) -> Axes:
+        """Draw the apparent and the corrected calibration curve; see :func:`gevglm.calibration.plots.plot_optimism`."""
+        from gevglm.calibration.plots import plot_optimism
+
+        return plot_optimism(self, ax=ax, scale=scale)
+
+    def __str__(self) -> str:
+        return str(self.summary())
 
 
 def performance(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> dict[str, float]:
@@ -100,8 +123,8 @@ def bootstrap_optimism(
     Parameters
     ----------
     fit : callable
-        ``fit(data, y)`` runs the whole procedure on rows of the data, choices made by looking at them included, and returns an object
-        with ``predict(data)``, or a function of data, that gives probabilities.
+        ``fit(data, y)`` runs the whole procedure on rows of the data, choices made by looking at them included, and returns a
+        function of data that gives probabilities, or an object with ``predict_proba`` (scikit-learn) or ``predict``.
     data : DataFrame or ndarray
         One row an observation.
     y : array_like
@@ -131,26 +154,31 @@ def bootstrap_optimism(
     ----------
     Harrell, Lee and Mark (1996), Statistics in Medicine 15, 361-387 (rms::validate).
     """
-    if not isinstance(resamples, (int, np.integer)) or resamples < 1:
-        raise InvalidOptionError(f"resamples={resamples!r} is no number of resamples.")
+    resamples, workers = checked_resamples(resamples), _checked_workers(workers)
     y = _outcomes(y, data)
     if weights is not None:
         repeated = np.repeat(np.arange(len(y)), _whole(weights, len(y)))
         data, y = _taken(data, repeated), y[repeated]
         _outcomes(y, data)
-    apparent = pd.Series(indices(y, _predicted(fit(data, y), data)))
+    p = _predicted(fit(data, y), data)
+    grid = curve_grid(p)
 
-    def resample(generator: np.random.Generator) -> tuple[dict[str, float], dict[str, float]] | GevglmError:
+    def judged(y: NDArray, p: NDArray) -> tuple[dict[str, float], NDArray]:
+        return indices(y, p), _curve(y, p, grid)
+
+    def resample(generator: np.random.Generator) -> tuple[Judged, Judged] | GevglmError:
         rows = generator.integers(len(y), size=len(y))
         part, outcomes = _taken(data, rows), y[rows]
         try:
+            _outcomes(outcomes, part)
             model = fit(part, outcomes)
-            return indices(outcomes, _predicted(model, part)), indices(y, _predicted(model, data))
+            return judged(outcomes, _predicted(model, part)), judged(y, _predicted(model, data))
         except GevglmError as error:
             return error
 
-    seeds = np.random.default_rng(rng).spawn(int(resamples))
-    answers = list(shown(_mapped(resample, seeds, workers), int(resamples), progress))
+    apparent, curve = judged(y, p)
+    seeds = np.random.default_rng(rng).spawn(resamples)
+    answers = list(shown(_mapped(resample, seeds, workers), resamples, progress))
     good = [answer for answer in answers if not isinstance(answer, GevglmError)]
     errors = [answer for answer in answers if isinstance(answer, GevglmError)]
     if not good:
@@ -159,18 +187,35 @@ def bootstrap_optimism(
         warn(
             f"{len(errors)} of {resamples} refits failed and are left out; the first because {errors[0]}", GevglmWarning
         )
-    training, test = (pd.DataFrame([pair[i] for pair in good]).mean() for i in (0, 1))
-    optimism = training - test
+    training, test = (pd.DataFrame([pair[i][0] for pair in good]) for i in (0, 1))
+    optimism = (training - test).mean()
     frame = pd.DataFrame(
         {
             "apparent": apparent,
-            "training": training,
-            "test": test,
+            "training": training.mean(),
+            "test": test.mean(),
             "optimism": optimism,
-            "corrected": apparent - optimism,
+            "corrected": pd.Series(apparent) - optimism,
         }
     )
-    return Optimism(frame, len(good), len(errors))
+    gained = pd.DataFrame([on_resample[1] - on_data[1] for on_resample, on_data in good])
+    corrected = expit(curve - gained.mean().where(gained.notna().mean() >= 0.5))
+    return Optimism(
+        frame,
+        pd.DataFrame({"apparent": expit(curve), "corrected": corrected.to_numpy()}, index=grid),
+        grouped(p, y, np.ones_like(y), PICTURED),
+        len(good),
+        len(errors),
+    )
+
+
+def _curve(y: NDArray, p: NDArray, grid: NDArray) -> NDArray:
+    """Log-odds of the smooth calibration curve on a grid: missing beyond the predictions, and everywhere if there is none."""
+    try:
+        curve = integrated_calibration(y, p).curve
+    except GevglmError:
+        return np.full(len(grid), np.nan)
+    return np.interp(grid, curve.x, logit(curve.fitted), left=np.nan, right=np.nan)
 
 
 def cross_validated(
@@ -197,7 +242,7 @@ def cross_validated(
     ndarray of shape (n,)
         To be given to :func:`assess`.
     """
-    y = _outcomes(y, data)
+    y, workers = _outcomes(y, data), _checked_workers(workers)
     if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= len(y):
         raise InvalidOptionError(f"folds={folds!r} is not possible for {len(y)} rows; give 2 or more.")
     shuffled = np.random.default_rng(rng).permutation(len(y))
@@ -239,11 +284,23 @@ def _taken(data: Any, rows: NDArray) -> Any:
 
 
 def _predicted(model: Any, data: Any) -> NDArray:
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(data), dtype=float)[:, 1]
+    if not (hasattr(model, "predict") or callable(model)):
+        raise InvalidOptionError(
+            f"fit returned {model!r}, which cannot predict; it must return a function of data, or an object with predict_proba or predict."
+        )
     return np.asarray(model.predict(data) if hasattr(model, "predict") else model(data), dtype=float)
 
 
+def _checked_workers(workers: int) -> int:
+    if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
+        raise InvalidOptionError(f"workers={workers!r} is no number of threads; give a whole number from 1.")
+    return int(workers)
+
+
 def _mapped(function: Callable[[Item], Any], items: Iterable[Item], workers: int) -> Iterator[Any]:
-    if workers <= 1:
+    if workers == 1:
         yield from map(function, items)
         return
     with ThreadPoolExecutor(workers) as pool:

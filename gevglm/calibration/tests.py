@@ -48,7 +48,7 @@ def hosmer_lemeshow(
     The verdict depends on the number of groups and grows with the number of observations; it does not say where or how
     predictions fail. :func:`cox_calibration` and :func:`calibration_belt` do.
     """
-    sample = predictions(y, p, weights).need_both_outcomes("the Hosmer-Lemeshow test")
+    sample = predictions(y, p, weights).need_counts("the Hosmer-Lemeshow test")
     cells = binned(sample, bins, by)
     df = len(cells) - (2 if in_sample else 0)
     if df < 1:
@@ -120,7 +120,7 @@ def stukel(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, meth
     sample = predictions(y, p, weights)
     eta = sample.log_odds
     tails = np.column_stack([0.5 * eta**2 * (eta >= 0.0), -0.5 * eta**2 * (eta < 0.0)])
-    return _added_columns(sample, tails, "Stukel", "both tails of the logistic link", method)
+    return _added_columns(sample, tails, "Stukel's test", "both tails of the logistic link", method)
 
 
 def pregibon(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, method: str = "score") -> CalibrationTest:
@@ -138,7 +138,7 @@ def pregibon(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, me
     """
     sample = predictions(y, p, weights)
     return _added_columns(
-        sample, sample.log_odds[:, None] ** 2, "Pregibon link test", "no curvature in the log-odds", method
+        sample, sample.log_odds[:, None] ** 2, "Pregibon's link test", "no curvature in the log-odds", method
     )
 
 
@@ -146,12 +146,12 @@ def _added_columns(sample: Sample, added: NDArray, name: str, null: str, method:
     """Test the coefficients of columns added to the recalibration by intercept and slope."""
     if method not in METHODS:
         raise unknown_option("method", method, METHODS)
-    sample.need_both_outcomes(f"the {name}").need_distinct(f"the {name}", 3)
+    sample.need_counts(name).need_distinct(name, 3)
     design = np.column_stack([np.ones(len(added)), sample.log_odds, added])
     dependent = dependent_columns((design * sample.weight[:, None]).T @ design)
     free = [j for j in range(2, design.shape[1]) if j not in dependent]
     if not free:
-        raise InvalidDataError(f"the {name} has nothing to test: its columns are combinations of intercept and slope.")
+        raise InvalidDataError(f"{name} has nothing to test: its columns are combinations of intercept and slope.")
     null_fit = fit_logistic(
         design[:, :2],
         sample.y,
@@ -164,7 +164,7 @@ def _added_columns(sample: Sample, added: NDArray, name: str, null: str, method:
             design[:, [0, 1, *free]],
             sample.y,
             sample.weight,
-            what=f"the alternative of the {name}",
+            what=f"the alternative of {name}",
             start=np.append(null_fit.params, np.zeros(len(free))),
             advice='method="score" does not need it.',
         )

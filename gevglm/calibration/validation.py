@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlog1py, xlogy
+from scipy.special import logit, xlog1py, xlogy
 from scipy.stats import norm
 from statsmodels.iolib.summary import Summary
 
 from gevglm.calibration.belt import CalibrationBelt, calibration_belt
-from gevglm.calibration.bins import Groups, grouped
+from gevglm.calibration.bins import PICTURED, Groups, grouped
 from gevglm.calibration.corp import Reliability, reliability
 from gevglm.calibration.cox import CoxCalibration, cox_calibration
 from gevglm.calibration.inputs import Sample, predictions
-from gevglm.calibration.intervals import CURVES, distance_intervals
+from gevglm.calibration.intervals import CURVES, bootstrap_intervals
 from gevglm.calibration.metrics import (
     auc,
     auc_interval,
@@ -26,7 +26,6 @@ from gevglm.calibration.metrics import (
     calibration_loss,
     expected_calibration_error,
     infinite_log_loss,
-    scaled_brier_score,
 )
 from gevglm.calibration.quantities import CalibrationTest, Measured, checked_level
 from gevglm.calibration.report import summary_table
@@ -38,8 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Answer = TypeVar("Answer")
-DISTANCES = ("ICI", "E50", "E90", "Emax", "ECE, equal width", "ECE, equal mass")
-GROUPS = 2000  # groups of neighbouring predictions that a picture needs
 
 
 @dataclass(frozen=True)
@@ -163,8 +160,8 @@ def assess(
         Coverage of intervals and bands.
     resamples : int
     rng : int or Generator, optional
-        Number and seed of the resamples behind the band, and behind the intervals of ICI, E50, E90, Emax and ECE (see
-        :func:`gevglm.calibration.intervals.distance_intervals`).
+        Number and seed of the resamples behind the band, and behind the intervals of indices that have no simple standard error (see
+        :func:`gevglm.calibration.intervals.bootstrap_intervals`).
 
     Returns
     -------
@@ -173,8 +170,9 @@ def assess(
 
     Notes
     -----
-    Average precision, the calibration loss and the parts of the scores come without intervals, and so do ICI, E50, E90 and Emax with
-    ``smooth="lowess"``, which has no weights to resample with.
+    Every index has an interval: of Brier score, log loss and what follows from them by the delta method, of the AUC by DeLong's
+    variance, of the recalibration model by Wald's, of the others by the bootstrap. ICI, E50, E90 and Emax with ``smooth="lowess"``, which
+    has no weights to resample with, have none, nor have infinite numbers.
 
     Probabilities of exactly 0 or 1 have no log-odds: the recalibration model, the belt and the tests of the link are then left
     out, the smooth curve is by loess, and the notes say so.
@@ -188,7 +186,7 @@ def assess(
     True
     """
     checked_level(level)
-    sample = predictions(y, p, weights).need_both_outcomes("an assessment").need_distinct("an assessment")
+    sample = predictions(y, p, weights).need_counts("an assessment").need_distinct("an assessment")
     order = np.argsort(sample.p, kind="stable")  # sorted once: sorting again is nearly free
     sample = Sample(sample.y[order], sample.p[order], sample.weight[order])
     data = sample.y, sample.p, sample.weight
@@ -204,20 +202,20 @@ def assess(
     rng = np.random.default_rng(rng)
     corp = reliability(*data, band=band, level=level, resamples=resamples, rng=rng)
     indices = _indices(sample, cox, curve, corp, bins, level)
-    distances = {name: indices[name] for name in DISTANCES if name in indices}
-    resampling = {"bins": bins, "level": level, "resamples": resamples, "rng": rng}
-    resampling["method"] = method if curve is not None and method in CURVES else None
+    resampled = method if curve is not None and method in CURVES else None
     return Assessment(
         n=sample.total,
         n_events=sample.events,
         mean_prediction=sample.mean(sample.p),
-        indices=indices | distance_intervals(sample, distances, **resampling),
+        indices=bootstrap_intervals(
+            sample, indices, method=resampled, bins=bins, level=level, resamples=resamples, rng=rng
+        ),
         tests=_tests(sample, cox, corp, region, bins, in_sample, notes),
         reliability=corp,
         cox=cox,
         smooth=curve,
         belt=region,
-        groups=grouped(sample.p, sample.y, sample.weight, GROUPS),
+        groups=grouped(sample.p, sample.y, sample.weight, PICTURED),
         notes=tuple(notes.texts),
         level=level,
         in_sample=in_sample,
@@ -259,10 +257,11 @@ def _indices(
 ) -> dict[str, float]:
     data = sample.y, sample.p, sample.weight
     brier = (sample.y - sample.p) ** 2
+    spread = np.sqrt(sample.rate * (1.0 - sample.rate) / sample.total)
     loss = -xlogy(sample.y, sample.p) - xlog1py(1.0 - sample.y, -sample.p)
     indices = {
         "Brier score": _mean_with_interval(sample, brier, level),
-        "scaled Brier score": scaled_brier_score(*data),
+        "scaled Brier score": _scaled_brier(sample, brier, level),
         "log loss": _mean_with_interval(sample, loss, level) if np.isfinite(loss).all() else np.inf,
         "AUC": auc(*data)
         if min(sample.events, sample.total - sample.events) <= 1
@@ -284,16 +283,23 @@ def _indices(
         "ECE, equal mass": expected_calibration_error(*data, bins=bins, by="mass"),
         "miscalibration (Brier)": corp.brier.mcb,
         "discrimination (Brier)": corp.brier.dsc,
-        "uncertainty (Brier)": corp.brier.unc,
+        "uncertainty (Brier)": Measured.normal(corp.brier.unc, abs(1.0 - 2.0 * sample.rate) * spread, level),
         "miscalibration (log)": corp.log.mcb,
         "discrimination (log)": corp.log.dsc,
-        "uncertainty (log)": corp.log.unc,
+        "uncertainty (log)": Measured.normal(corp.log.unc, abs(logit(sample.rate)) * spread, level),
     }
 
 
 def _mean_with_interval(sample: Sample, values: NDArray, level: float) -> Measured:
     mean = sample.mean(values)
     return Measured.normal(mean, np.sqrt(sample.mean((values - mean) ** 2) / sample.total), level)
+
+
+def _scaled_brier(sample: Sample, brier: NDArray, level: float) -> Measured:
+    """Ratio of Brier score and uncertainty, both of which vary."""
+    mean, uncertainty = sample.mean(brier), sample.rate * (1.0 - sample.rate)
+    influence = (brier - mean - mean / uncertainty * (1.0 - 2.0 * sample.rate) * (sample.y - sample.rate)) / uncertainty
+    return Measured.normal(1.0 - mean / uncertainty, np.sqrt(sample.mean(influence**2) / sample.total), level)
 
 
 def _observed_to_expected(sample: Sample, level: float) -> Measured:

@@ -5,7 +5,7 @@ from scipy.special import expit
 
 from gevglm import calibration
 from gevglm.calibration import assess
-from gevglm.exceptions import GevglmWarning, InvalidDataError
+from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError
 
 
 def test_every_number_is_that_of_its_own_function(judged):
@@ -75,7 +75,9 @@ def test_limits_cover_the_true_score(simulated):
     truth = weights @ (risk * (1 - risk)) / weights.sum()
     covered = []
     for seed in range(100):
-        brier = assess(*simulated(500, center=-1.0, seed=seed), band=None, belt=False, level=0.9).indices["Brier score"]
+        brier = assess(*simulated(500, center=-1.0, seed=seed), band=None, belt=False, level=0.9, resamples=2).indices[
+            "Brier score"
+        ]
         covered.append(brier.lower < truth < brier.upper)
     assert 0.9 - 3.5 * 0.03 < np.mean(covered) < 0.99
 
@@ -176,6 +178,55 @@ def test_refits_that_fail_are_counted(noisy):
         found = calibration.bootstrap_optimism(sometimes, rows, y, resamples=6, rng=0)
     assert (found.resamples, found.failed) == (5, 1)
     assert "Failed" in str(found.summary())
+
+
+def test_resamples_with_one_outcome_are_counted_as_failed():
+    sklearn = pytest.importorskip("sklearn.linear_model")
+    rows, y = np.random.default_rng(0).normal(size=(60, 1)), np.isin(np.arange(60), [3, 9]).astype(int)
+    with pytest.warns(GevglmWarning, match="refits failed and are left out; the first because resampling needs both"):
+        found = calibration.bootstrap_optimism(
+            lambda rows, y: sklearn.LogisticRegression().fit(rows, y),
+            rows,
+            y,
+            indices=lambda y, p: {"Brier score": calibration.brier_score(y, p)},
+            resamples=20,
+            rng=0,
+        )
+    assert found.failed >= 1 and 0 < found.frame.loc["Brier score", "corrected"] < 0.1
+
+
+def test_probabilities_of_classifiers_are_used_and_not_their_classes(noisy):
+    sklearn = pytest.importorskip("sklearn.linear_model")
+    rows, y, _ = noisy
+    by_object = calibration.cross_validated(lambda x, y: sklearn.LogisticRegression(C=np.inf).fit(x, y), rows, y, rng=0)
+    by_hand = calibration.cross_validated(overfitting, rows, y, rng=0)
+    assert_allclose(by_object, by_hand, atol=1e-3)
+
+
+def test_the_calibration_curve_is_corrected_for_optimism(noisy):
+    rows, y, _ = noisy
+    found = calibration.bootstrap_optimism(overfitting, rows, y, resamples=40, rng=0)
+    curve = found.curve.dropna()
+    assert ((curve > 0) & (curve < 1)).all(axis=None)
+    p = overfitting(rows, y)(rows)
+    smooth = calibration.integrated_calibration(y, p).curve
+    assert_allclose(curve["apparent"], np.interp(curve.index, smooth.x, smooth.fitted), atol=1e-3)
+    low, high = curve.loc[: np.quantile(p, 0.1)], curve.loc[np.quantile(p, 0.9) :]
+    assert (low["corrected"] > low["apparent"]).all() and (high["corrected"] < high["apparent"]).all()
+
+
+@pytest.mark.parametrize("workers", [0, -1, "two", 1.5, True])
+def test_impossible_numbers_of_workers_are_refused(noisy, workers):
+    rows, y, _ = noisy
+    for resample in (calibration.bootstrap_optimism, calibration.cross_validated):
+        with pytest.raises(InvalidOptionError, match="workers="):
+            resample(overfitting, rows, y, workers=workers)
+
+
+def test_a_procedure_that_returns_nothing_is_refused(noisy):
+    rows, y, _ = noisy
+    with pytest.raises(InvalidOptionError, match="fit returned None, which cannot predict"):
+        calibration.bootstrap_optimism(lambda rows, y: None, rows, y)
 
 
 def test_cross_validated_predictions_come_from_the_other_folds(noisy):

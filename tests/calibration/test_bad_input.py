@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from gevglm import calibration
-from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
 
 GOOD = [0, 1, 0, 1, 0, 1], [0.1, 0.4, 0.3, 0.35, 0.6, 0.8]
 OF_PROBABILITIES = {
@@ -214,3 +214,57 @@ def test_weights_of_a_bootstrap_must_be_whole_numbers():
         calibration.bootstrap_optimism(lambda d, y: None, np.zeros((6, 1)), GOOD[0], weights=[1, 0.5, 1, -1, 1, 1])
     with pytest.raises(InvalidDataError, match="weights has 2 rows, but y has 6"):
         calibration.bootstrap_optimism(lambda d, y: None, np.zeros((6, 1)), GOOD[0], weights=[1, 2])
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(NEEDS_BOTH - {"scaled_brier_score", "auc", "average_precision", "reliability", "integrated_calibration"}),
+)
+def test_normalised_weights_are_refused_where_weights_are_numbers_of_observations(name):
+    with pytest.raises(InvalidDataError, match=r"add up to 1; multiply normalised weights|two observations of each"):
+        ALL[name](*GOOD, np.full(6, 1 / 6))
+
+
+def test_weights_with_another_index_are_refused():
+    y, p = (pd.Series(values) for values in GOOD)
+    with pytest.raises(InvalidDataError, match="y and weights are Series with different indexes"):
+        calibration.brier_score(y, p, pd.Series(np.ones(6), index=range(1, 7)))
+    with pytest.raises(InvalidDataError, match="p and weights"):
+        calibration.brier_score(y.to_numpy(), p, pd.Series(np.ones(6), index=range(1, 7)))
+
+
+@pytest.mark.parametrize("resamples", [0, 1, 10.5, True])
+def test_impossible_numbers_of_resamples_are_refused(resamples):
+    with pytest.raises(InvalidOptionError, match="resamples="):
+        calibration.assess(*GOOD, resamples=resamples)
+    with pytest.raises(InvalidOptionError, match="resamples="):
+        calibration.bootstrap_optimism(lambda d, y: None, np.zeros((6, 1)), GOOD[0], resamples=resamples)
+
+
+def test_levels_and_threshold_of_the_belt_are_checked_by_name():
+    with pytest.raises(InvalidOptionError, match="threshold=2"):
+        calibration.calibration_belt(*GOOD, threshold=2)
+    with pytest.raises(InvalidOptionError, match="levels="):
+        calibration.calibration_belt(*GOOD, levels=(0.8, 95))
+    assert list(calibration.calibration_belt(*GOOD, levels=0.9).bounds) == [0.9]
+
+
+@pytest.mark.parametrize("calibrator", [calibration.Platt, calibration.AsymmetricLaplace, calibration.Isotonic])
+def test_an_unfitted_calibrator_has_no_summary(calibrator):
+    for ask in (calibrator().summary, calibrator().summary_frame):
+        with pytest.raises(GevglmError, match="not fitted yet"):
+            ask()
+
+
+def test_ties_everywhere():
+    rng = np.random.default_rng(0)
+    p = rng.choice([0.1, 0.3], 400)
+    y = (rng.random(400) < p).astype(int)
+    assessed = calibration.assess(y, p, rng=0, resamples=20)
+    assert [note.split(":")[0] for note in assessed.notes] == ["Without Stukel's test", "Without Pregibon's test"]
+    assert np.isfinite(assessed.summary_frame()["estimate"].dropna()).all()
+    for calibrator in (calibration.Platt(), calibration.Isotonic(), calibration.Beta("am")):
+        rates = [y[p == s].mean() for s in (0.1, 0.3)]
+        np.testing.assert_allclose(calibrator.fit(p, y).predict([0.1, 0.3]), rates, rtol=1e-6)
+    with pytest.raises(InvalidDataError, match="beta calibration with three parameters needs at least 3 distinct"):
+        calibration.Beta().fit(p, y)

@@ -100,6 +100,13 @@ def test_the_ridge_penalises_both_coefficients(scored, penalty):
     assert "approximate" in str(platt.summary())
 
 
+def test_a_large_common_part_of_the_scores_does_not_matter(scored):
+    scores, y = np.round(scored[0] * 2**20) / 2**20, scored[1]
+    near, far = Platt().fit(scores, y), Platt().fit(scores + 2.0**26, y)
+    assert_allclose(far.log_odds(scores + 2.0**26), near.log_odds(scores), atol=1e-7)
+    assert_allclose(far.bse["slope"], near.bse["slope"], rtol=1e-9)
+
+
 def test_separated_scores_need_smoothed_targets():
     with pytest.raises(InvalidDataError, match="smoothed=True"):
         Platt().fit([1, 2, 3, 4], [0, 0, 1, 1])

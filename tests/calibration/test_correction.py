@@ -57,7 +57,9 @@ def test_odds_are_multiplied_and_shapes_kept():
     assert isinstance(calibration.shift_odds(0.3, 2), float)
 
 
-@pytest.mark.parametrize("weight", [0.0, 1.0, 99, "balanced", True, {1: 2.0}, {0: 1.0, 1: -1.0}, [1, 2]])
+@pytest.mark.parametrize(
+    "weight", [0.0, 1.0, 99, "balanced", True, {1: 2.0}, {0: 1.0, 1: -1.0}, {0: 1.0, 1: "a"}, [1, 2]]
+)
 def test_impossible_class_weights_are_refused(weight):
     with pytest.raises(InvalidOptionError, match="weight="):
         calibration.loss_corrected(0.5, weight)
@@ -70,6 +72,15 @@ def test_impossible_shares_and_factors_are_refused():
         calibration.prior_corrected(0.5, sample=0.5, population=1)
     with pytest.raises(InvalidOptionError, match="got -1"):
         calibration.shift_odds(0.5, [1.0, -1.0])
+    for wrong in ("much", [0.5]):
+        with pytest.raises(InvalidOptionError, match="kept="):
+            calibration.undersampling_corrected(0.5, wrong)
+        with pytest.raises(InvalidOptionError, match="sample="):
+            calibration.prior_corrected(0.5, sample=wrong, population=0.1)
+    with pytest.raises(InvalidDataError, match="must be numbers, got 'much'"):
+        calibration.shift_odds(0.5, "much")
+    with pytest.raises(InvalidDataError, match=r"factors of shape \(3,\) do not fit probabilities of shape \(2,\)"):
+        calibration.shift_odds([0.5, 0.5], [1, 2, 3])
     with pytest.raises(InvalidDataError, match="2 of 3 probabilities are not in"):
         calibration.shift_odds([0.5, 1.2, np.nan], 2.0)
 
@@ -128,6 +139,7 @@ def test_scores_that_are_optimal_for_nothing_still_give_probabilities():
         (np.ones((2, 2)), r"shape \(3, 3\), got \(2, 2\)"),
         (np.array([1.0, 0.0, 1.0]), "class weights must be positive"),
         ({0: 1.0, 1: 1.0}, r"classes \[0, 1\]"),
+        ("balanced", "weights of classes must be numbers"),
     ],
 )
 def test_weight_matrices_that_cannot_be_inverted_are_refused(matrix, message):

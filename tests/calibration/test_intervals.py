@@ -1,15 +1,23 @@
-"""Bootstrap intervals of ICI, E50, E90, Emax and ECE."""
+"""Intervals of indices, by the bootstrap and by the delta method."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
-from gevglm.calibration import assess, expected_calibration_error, integrated_calibration
+from gevglm.calibration import (
+    assess,
+    expected_calibration_error,
+    integrated_calibration,
+    reliability,
+    scaled_brier_score,
+)
 from gevglm.calibration.bins import grouped
 from gevglm.calibration.inputs import predictions
-from gevglm.calibration.intervals import CURVES, distance_intervals
-from gevglm.calibration.validation import DISTANCES
+from gevglm.calibration.intervals import CURVES, bootstrap_intervals
+from gevglm.calibration.loess import loess, loess_of_resamples
+
+DISTANCES = ("ICI", "E50", "E90", "Emax", "ECE, equal width", "ECE, equal mass")
 
 
 def intervals(y, p, weights=None, *, method="spline", resamples=200, rng=0):
@@ -19,7 +27,7 @@ def intervals(y, p, weights=None, *, method="spline", resamples=200, rng=0):
     values = smooth.ici, smooth.e50, smooth.e90, smooth.emax
     errors = (expected_calibration_error(*data, by=by) for by in ("width", "mass"))
     estimates = dict(zip(DISTANCES, [*values, *errors], strict=True))
-    return distance_intervals(sample, estimates, method=method, bins=10, level=0.95, resamples=resamples, rng=rng)
+    return bootstrap_intervals(sample, estimates, method=method, bins=10, level=0.95, resamples=resamples, rng=rng)
 
 
 @pytest.mark.parametrize("method", ["spline", "loess"])
@@ -65,10 +73,53 @@ def test_resamples_without_events_or_with_separated_ones_do_no_harm():
 
 
 def test_assess_reports_them(simulated):
-    frame = assess(*simulated(n=600, shift=0.8), belt=False, rng=0, resamples=100).summary_frame()
-    assert frame.loc[list(DISTANCES), ["se", "ci_lower", "ci_upper"]].notna().all(axis=None)
+    indices = assess(*simulated(n=600, shift=0.8), belt=False, rng=0, resamples=100).indices
+    assert all(np.isfinite([value.se, *value.interval]).all() for value in indices.values())
     plain = assess(*simulated(n=600), belt=False, rng=0, smooth="lowess", resamples=50).summary_frame()
     assert np.isnan(plain.loc["ICI", "se"]) and plain.loc["ECE, equal mass", "se"] > 0.0
+
+
+def test_an_infinite_log_loss_has_no_interval(simulated):
+    y, p = simulated(n=400)
+    p[:3], y[0] = 0.0, 1.0
+    frame = assess(y, p, rng=0, resamples=20).summary_frame()
+    assert np.isnan(frame.loc[["log loss", "miscalibration (log)"], ["se", "ci_lower", "ci_upper"]]).all(axis=None)
+
+
+def test_rough_indices_of_few_predictions_are_the_indices(simulated):
+    y, p = simulated(n=350)
+    sample = predictions(y, p)
+    indices = assess(y, p, belt=False, rng=0, resamples=5).indices
+    plain = {name: float(value) for name, value in indices.items()}
+    found = bootstrap_intervals(sample, plain, method="spline", bins=10, level=0.95, resamples=300, rng=0)
+    groups = grouped(sample.p, sample.y, sample.weight, 400)
+    assert len(groups.score) == 350  # so that the measures of the resamples are those of the rows
+    for name in ("average precision", "calibration loss, 10 bins", "miscalibration (log)", "discrimination (Brier)"):
+        middle = (found[name].lower + found[name].upper) / 2
+        assert abs(middle - plain[name]) < 3 * found[name].se, name
+
+
+def test_the_scaled_brier_score_varies_as_the_bootstrap_says(simulated):
+    y, p = simulated(n=500, shift=0.3)
+    indices = assess(y, p, band=None, belt=False, resamples=5).indices
+    rng = np.random.default_rng(0)
+    drawn = [rng.integers(500, size=500) for _ in range(2000)]
+    for name, index in (
+        ("scaled Brier score", scaled_brier_score),
+        ("uncertainty (Brier)", lambda y, p: y.mean() * (1 - y.mean())),
+        ("uncertainty (log)", lambda y, p: reliability(y, p).log.unc),
+    ):
+        spread = np.std([index(y[rows], p[rows]) for rows in drawn[: 2000 if "log" not in name else 400]])
+        assert_allclose(indices[name].se, spread, rtol=0.12, err_msg=name)
+
+
+def test_resamples_are_smoothed_as_by_loess_with_the_same_neighbourhoods(simulated):
+    y, p = simulated(n=300)
+    p = np.sort(p)
+    smooth = loess_of_resamples(p, np.ones(300))
+    counts = np.ones((2, 300))
+    fitted = smooth(np.stack([y, 2 * y]), counts * np.array([[1.0], [2.0]]))
+    assert_allclose(fitted, [loess(p, y, np.ones(300))(p)] * 2, atol=1e-8)
 
 
 @pytest.mark.study

@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from gevglm.calibration import PiecewiseLogistic, Platt
 from gevglm.calibration.knots import ramps
-from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError
 
 
 def scored(n=1200, seed=0, bend=2.0):
@@ -218,8 +218,29 @@ def test_a_piece_without_events_is_finite_with_a_penalty():
     assert np.isfinite(fitted.slopes_).all()
 
 
+def test_fewer_pieces_than_asked_for_are_warned_of():
+    s = np.append(np.repeat([0.0, 1.0, 2.0], 50), [3.0, 4.0])  # the two last are no quantiles
+    y = (np.random.default_rng(0).random(152) < expit(s - 2)).astype(float)
+    with pytest.warns(GevglmWarning, match="4 pieces were asked for, but ties among the scores leave room for 3"):
+        fitted = PiecewiseLogistic(4, penalty=1.0).fit(s, y)
+    assert len(fitted.slopes_) == 3
+
+
+def test_one_event_is_too_few_to_choose_a_penalty():
+    with pytest.raises(InvalidDataError, match="needs two rows of each outcome, got 1 of one; give penalty"):
+        PiecewiseLogistic().fit(np.arange(50.0), np.eye(1, 50, 40)[0])
+
+
 def test_impossible_options_are_refused():
-    for options in ({"pieces": 0}, {"pieces": "three"}, {"pieces": 2.5}, {"penalty": "loo"}, {"criterion": "2%"}):
+    for options in (
+        {"pieces": 0},
+        {"pieces": "three"},
+        {"pieces": 2.5},
+        {"pieces": None},
+        {"pieces": 21},
+        {"penalty": "loo"},
+        {"criterion": "2%"},
+    ):
         with pytest.raises(InvalidOptionError):
             PiecewiseLogistic(**options)
     with pytest.raises(InvalidDataError, match="1 of 2 do not lie there"):

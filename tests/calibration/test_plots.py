@@ -1,10 +1,11 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from gevglm import calibration
-from gevglm.exceptions import InvalidOptionError
+from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 pytest.importorskip("matplotlib")
 each_scale = pytest.mark.parametrize("scale", ["linear", "log", "logit"])
@@ -44,6 +45,25 @@ def test_the_diagram_is_drawn_into_given_axes(assessed):
 def test_several_models_share_a_picture(assessed, scale):
     ax = drawn(calibration.plot_reliability(assessed, scale=scale))
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "95 % consistency bands"]
+
+
+@each_scale
+def test_optimism_is_drawn_as_two_curves(simulated, scale):
+    y, p = simulated(500)
+    found = calibration.bootstrap_optimism(lambda rows, y: lambda new: new[:, 0], p[:, None], y, resamples=3, rng=0)
+    ax = drawn(found.plot(scale=scale))
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert labels == ["apparent", "corrected for optimism (3 refits)"] and ax.get_xscale() == scale
+
+
+def test_optimism_without_a_curve_cannot_be_drawn(simulated):
+    y, p = simulated(200)
+    indices = {"indices": lambda y, p: {"mean": p.mean()}}
+    found = calibration.bootstrap_optimism(
+        lambda rows, y: lambda new: np.round(new[:, 0]), p[:, None], y, **indices, rng=0
+    )
+    with pytest.raises(InvalidDataError, match="no smooth calibration curve"):
+        found.plot()
 
 
 @each_scale

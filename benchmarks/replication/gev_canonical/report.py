@@ -1,0 +1,170 @@
+"""The tables as csv and markdown, for reading and for the documentation to include."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from benchmarks.replication.gev_canonical import comparison, figures, paper
+from benchmarks.replication.gev_canonical.methods import PAPER_METHODS
+from benchmarks.replication.gev_canonical.study import DRAWS, SPLITS
+from benchmarks.report import table
+
+WORDS = {"brier": "Brier score", "calibration": "calibration loss", "log_loss": "log loss"}
+
+
+def write(folder: Path) -> None:
+    """Write every table and picture that the records in the folder allow."""
+    splits, draws = folder / SPLITS, folder / DRAWS
+    if splits.exists():
+        records = comparison.with_choices(pd.read_csv(splits))
+        eighth = comparison.recommended(records).index[0]
+        shown = comparison.eight(records, eighth)
+        for measure in WORDS:
+            _measure(folder, shown, measure)
+        _against_paper(folder, shown)
+        _ranks(folder, shown)
+        _variants(folder, records, eighth)
+        _paired(folder, records)
+        _run_times(folder, shown)
+        figures.beside_the_paper(shown)
+    if draws.exists():
+        _synthetic(folder, pd.read_csv(draws))
+        figures.synthetic_errors(pd.read_csv(draws))
+    figures.loss_shapes()
+    _cost(folder, [path for path in (splits, draws) if path.exists()])
+
+
+def number(value: float, digits: int = 4) -> str:
+    """Return a number without the zero before the point."""
+    if not np.isfinite(value):
+        return "infinite" if np.isinf(value) else "n/a"
+    return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
+
+
+def _keep(folder: Path, name: str, numbers: pd.DataFrame, text: str) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    numbers.to_csv(folder / f"{name}.csv", float_format="%.6g")
+    (folder / f"{name}.md").write_text(text + "\n")
+
+
+def _measure(folder: Path, records: pd.DataFrame, measure: str) -> None:
+    """Tables 3 and 4, and the same for the log loss: two lines a task, ours and the paper's."""
+    mean, error = comparison.means(records, measure), comparison.standard_errors(records, measure)
+    stars = comparison.marks(records, measure) if measure in paper.TABLES else None
+    theirs = paper.printed(paper.TABLES[measure]) if measure in paper.TABLES else None
+    lines = []
+    for task in mean.index:
+        best = mean.loc[task].idxmin()
+        cells = []
+        for name in mean.columns:
+            cell = number(mean.loc[task, name])
+            if np.isfinite(error.loc[task, name]):
+                cell += f" ± {number(error.loc[task, name])}"
+            cell = f"**{cell}**" if name == best else cell
+            cells.append(cell + _escaped(stars.loc[task, name] if stars is not None else ""))
+        lines.append([task, *cells])
+        if theirs is not None:
+            lines.append(["*paper*", *(f"*{_escaped(cell)}*" for cell in theirs.loc[task]), ""])
+    numbers = pd.concat({"mean": mean, "se": error}, axis=1)
+    _keep(folder, measure, numbers, table(["task", *mean.columns], lines))
+
+
+def _escaped(marked: str) -> str:
+    return marked.replace("*", r"\*")
+
+
+def _against_paper(folder: Path, records: pd.DataFrame) -> None:
+    found = comparison.against_paper(records)
+    lines = [
+        [task, number(row["ours"]), number(row["se"]), number(row["paper"]), f"{row['distance']:+.1f}"]
+        for task, row in found.iterrows()
+    ]
+    within = int((found["distance"].abs() <= 2).sum())
+    text = table(["task", "ours", "standard error", "paper", "difference / standard error"], lines)
+    text += f"\n\nWithin two standard errors: {within} of {len(found)} tasks."
+    _keep(folder, "against_paper", found, text)
+
+
+def _ranks(folder: Path, records: pd.DataFrame) -> None:
+    found = comparison.ranks(records).sort_values("brier")
+    lines = [[name, *(f"{row[measure]:.2f}" for measure in WORDS)] for name, row in found.iterrows()]
+    text = table(["method", *WORDS.values()], lines)
+    tests = ", ".join(f"{WORDS[measure]} {p:.2g}" for measure, p in comparison.friedman(records).items())
+    _keep(folder, "ranks", found, f"{text}\n\nFriedman's test that all are alike, p-values: {tests}.")
+
+
+def _variants(folder: Path, records: pd.DataFrame, eighth: str) -> None:
+    found = comparison.variants(records)
+    lines = [
+        [
+            f"**{name}**" if name == eighth else name,
+            f"{row['validation']:.2f}" if np.isfinite(row["validation"]) else "",
+            *(f"{row[measure]:.2f}" for measure in WORDS),
+            f"{row['infinite']:.0f}",
+            f"{row['failures']:.0f}",
+        ]
+        for name, row in found.iterrows()
+    ]
+    header = [
+        "variant",
+        "rank on held-out training rows",
+        *WORDS.values(),
+        "splits with infinite log loss",
+        "failed splits",
+    ]
+    _keep(folder, "variants", found, table(header, lines))
+
+
+def _paired(folder: Path, records: pd.DataFrame) -> None:
+    """GEV-log against GEV-canonical: as the paper trains them, and with everything by cross-validation."""
+    for name, (first, second) in {
+        "losses": ("GEV-log", "GEV-canonical"),
+        "losses_cv": ("GEV-log, cv (Brier)", "GEV, cv (Brier)"),
+    }.items():
+        found = comparison.paired(records, first, second)
+        lines = [
+            [
+                task,
+                number(row[first]),
+                number(row[second]),
+                f"{row['difference']:+.4f}",
+                number(row["se"]),
+                number(row["corrected_se"]),
+                f"{row['wins']:.0f}",
+                f"{row['pvalue']:.3f}",
+            ]
+            for task, row in found.iterrows()
+        ]
+        header = ["task", first, second, "difference", "plain se", "corrected se", "splits won", "Wilcoxon p"]
+        _keep(folder, name, found, table(header, lines))
+
+
+def _run_times(folder: Path, records: pd.DataFrame) -> None:
+    found = comparison.run_times(records)
+    lines = [[task, *(f"{value:.2f}" for value in row)] for task, row in found.iterrows()]
+    _keep(folder, "run_times", found, table(["task", *found.columns], lines))
+
+
+def _synthetic(folder: Path, draws: pd.DataFrame) -> None:
+    groups = draws.groupby(["distribution", "rows", "method"])["rmse"]
+    mean, error = groups.mean().unstack()[list(PAPER_METHODS)], groups.sem().unstack()[list(PAPER_METHODS)]
+    lines = []
+    for key, row in mean.iterrows():
+        best = row.idxmin()
+        cells = [f"{number(value)} ± {number(error.loc[key, name])}" for name, value in row.items()]
+        cells = [f"**{cell}**" if name == best else cell for name, cell in zip(row.index, cells, strict=True)]
+        lines.append([key[0], f"{key[1]:,}", *cells])
+    numbers = pd.concat({"mean": mean, "se": error}, axis=1)
+    _keep(folder, "synthetic_rmse", numbers, table(["distribution", "rows", *mean.columns], lines))
+
+
+def _cost(folder: Path, files: list[Path]) -> None:
+    """How long everything took, in processor time, which a busy machine does not change much."""
+    found = pd.DataFrame({"cpu_minutes": {path.stem: pd.read_csv(path)["cpu"].sum() / 60 for path in files}})
+    lines = [[name, f"{minutes:.1f}"] for name, minutes in found["cpu_minutes"].items()]
+    total = found["cpu_minutes"].sum()
+    text = table(["records", "processor minutes"], [*lines, ["all", f"{total:.1f}"]])
+    _keep(folder, "cost", found, f"{text}\n\nOn two idle cores about {total / 2:.0f} minutes.")

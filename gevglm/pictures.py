@@ -182,7 +182,7 @@ class Pictures:
 def judged_rows(results: BinaryGLMResults, data: Any = None, endog: Any = None) -> tuple[NDArray, NDArray, Any]:
     """Return outcomes, predicted risks and weights of the rows of a fit, weighted to the population, or of new data."""
     if data is not None:
-        return results._outcomes(data, endog), np.asarray(results.predict(data)), None
+        return results._complete(data, endog, results.predict(data))
     if not results.has_data:
         raise InvalidDataError("the rows of the fit are not in memory (removed, or read in pieces); give data=.")
     if endog is not None:

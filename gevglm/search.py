@@ -29,6 +29,9 @@ CRITERIA: dict[str, Callable[[NDArray, Point, BinaryLink], NDArray]] = {
     "log_loss": lambda y, point, link: Log(link).value_at(y, point),
     "brier": lambda y, point, link: y * point.sf**2 + (1.0 - y) * point.cdf**2,
 }
+KEPT_ELEMENTS = (
+    1 << 21
+)  # of a design whose selected rows are kept from pass to pass, since picking them takes longer than using them
 REFINED = 5  # shapes tried on either side of the best one, between it and its neighbours on the grid
 
 Fold = tuple[NDArray, NDArray]
@@ -110,14 +113,15 @@ def search(
     refused: list[CollinearityError] = []
     middle = int(np.argmin(np.abs(grid)))
     order = [*range(middle, len(grid)), *range(middle - 1, -1, -1)]
-    weights = [_weight(problem.engine, test) for _, test in folds]
+    parts = [(rows_where(problem.engine, train), rows_where(problem.engine, test)) for train, test in folds]
+    weights = [_weight(held) for _, held in parts]
     with one_blas_thread():
         paths_to_follow = [(f, alpha) for f in range(len(folds)) for alpha in alphas]
         for f, alpha in shown(paths_to_follow, len(paths_to_follow), progress):
-            train = replace(problem, engine=rows_where(problem.engine, folds[f][0]), start=None)
+            train = replace(problem, engine=parts[f][0], start=None)
             path = paths[alpha, f] = ShapePath(train, loss_of, penalty_of(alpha))
             try:
-                values = [_score(problem.engine, path, grid[i], folds[f][1], criterion) for i in order]
+                values = [_score(parts[f][1], path, grid[i], criterion) for i in order]
             except CollinearityError as error:  # without a penalty; a rare column may be constant in the rows of a fold
                 refused.append(error)
                 values = [np.inf] * len(order)
@@ -127,7 +131,7 @@ def search(
         if refine and len(grid) > 1:
             for xi in _between(grid, best[0]):
                 scores[xi, best[1]] = [
-                    _score(problem.engine, paths[best[1], f], xi, test, criterion) for f, (_, test) in enumerate(folds)
+                    _score(held, paths[best[1], f], xi, criterion) for f, (_, held) in enumerate(parts)
                 ]
     found = Search(_table(scores, weights), criterion, len(folds))
     if not np.isfinite(found.best["score"]):
@@ -172,11 +176,18 @@ def make_folds(y: NDArray, folds: Any = 5, rng: Any = 0) -> list[Fold]:
 
 def rows_where(engine: Engine, mask: NDArray) -> MappedEngine:
     """Return an engine over the rows that a boolean mask selects."""
+    keep = engine.in_memory and engine.n_rows * engine.n_cols <= KEPT_ELEMENTS
+    kept: dict[int, Block] = {}
 
     def select(block: Block) -> Block:
+        if block.start in kept:
+            return kept[block.start]
         rows = mask[block.start : block.start + len(block.y)]
         vectors = (None if v is None else v[rows] for v in (block.freq, block.var, block.trials, block.offset))
-        return Block(block.start, block.X[rows], block.y[rows], *vectors)
+        selected = Block(block.start, block.X[rows], block.y[rows], *vectors)
+        if keep:
+            kept[block.start] = selected
+        return selected
 
     return MappedEngine(engine, select, engine.n_cols)
 
@@ -206,7 +217,7 @@ def _masks(pair: tuple[Any, Any], y: NDArray, number: int) -> Fold:
     return masks[0], masks[1]
 
 
-def _score(engine: Engine, path: ShapePath, xi: float, test: NDArray, criterion: str) -> float:
+def _score(held: Engine, path: ShapePath, xi: float, criterion: str) -> float:
     """Return the mean score of the held-out rows; infinite where the fit fails."""
     link = path.loss_of(xi).link
     params = path.fit(xi, ROUGH).params
@@ -217,15 +228,15 @@ def _score(engine: Engine, path: ShapePath, xi: float, test: NDArray, criterion:
         value = CRITERIA[criterion](block.y, link.at(block.linear_predictor(params)), link)
         return np.array([block.weighted(value).sum(), block.weighted(np.ones_like(value)).sum()])
 
-    value, weight = rows_where(engine, test).reduce(ArraySum(total))
+    value, weight = held.reduce(ArraySum(total))
     return float(value / weight) if np.isfinite(value) else np.inf
 
 
-def _weight(engine: Engine, mask: NDArray) -> float:
+def _weight(held: Engine) -> float:
     def weight(block: Block) -> NDArray:
         return block.weighted(np.ones_like(block.y)).sum()
 
-    return float(rows_where(engine, mask).reduce(ArraySum(weight)))
+    return float(held.reduce(ArraySum(weight)))
 
 
 def _between(grid: NDArray, best: float) -> NDArray:

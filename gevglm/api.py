@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from gevglm.exceptions import InvalidOptionError
 from gevglm.model import BinaryGLM
 from gevglm.results import BinaryGLMResults
+from gevglm.watch import watching
 
 
 def fit(
@@ -40,6 +41,8 @@ def fit(
     maxiter: int = 100,
     tol: float = 1e-8,
     disp: bool = False,
+    progress: bool | None = None,
+    resume: Any = None,
 ) -> BinaryGLMResults:
     """Fit a regression of a binary outcome, made for rare events.
 
@@ -48,7 +51,9 @@ def fit(
     formula_or_endog : str or array_like
         A formula such as ``"y ~ x1 + C(group)"``, or the outcome.
     data_or_exog : table or array_like
-        With a formula: a pandas or polars DataFrame, a pyarrow Table, a dict of columns, or the path of a csv or parquet file.
+        With a formula: a pandas or polars DataFrame, a pyarrow Table, a dict of columns, or the path of a csv or parquet file. Or data that
+        are read in pieces and never held in memory: a pattern of file names, a folder, a list of files, a function that returns an iterable of
+        DataFrames, a Dask DataFrame.
         With an outcome: the design matrix, as it is (no constant is added).
     xi : float, "ml" or "cv", optional
         Shape of the GEV link; given alone it means ``link="gev", loss="canonical"``. "ml" maximises the likelihood over it, "cv"
@@ -83,7 +88,7 @@ def fit(
         "nonrobust" (the default), "HC0" (the default if rows are weighted by their outcome), "HC1", "HC2", "HC3", "cluster"
         (``{"groups": ...}``) or "HAC" (``{"maxlags": ...}``).
     formula_engine : {"formulaic", "patsy"}, optional
-    start_params, maxiter, tol, disp
+    start_params, maxiter, tol, disp, progress, resume
         See :meth:`gevglm.BinaryGLM.fit`.
 
     Returns
@@ -118,9 +123,15 @@ def fit(
     if isinstance(formula_or_endog, str):
         if data_or_exog is None:
             raise InvalidOptionError(f"the formula {formula_or_endog!r} needs data: fit(formula, data).")
-        model = BinaryGLM.from_formula(
-            formula_or_endog, data_or_exog, subset=subset, formula_engine=formula_engine, eval_env=1, **model_options
-        )
+        with watching(progress):
+            model = BinaryGLM.from_formula(
+                formula_or_endog,
+                data_or_exog,
+                subset=subset,
+                formula_engine=formula_engine,
+                eval_env=1,
+                **model_options,
+            )
     else:
         if data_or_exog is None:
             raise InvalidOptionError("an outcome needs a design matrix: fit(y, X).")
@@ -141,4 +152,6 @@ def fit(
         maxiter=maxiter,
         tol=tol,
         disp=disp,
+        progress=progress,
+        resume=resume,
     )

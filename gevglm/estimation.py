@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm import watch
 from gevglm.engine.base import Engine
 from gevglm.exceptions import SupportError
 from gevglm.linalg import COLLINEAR, Cholesky, one_blas_thread
@@ -116,6 +117,7 @@ def estimate(
         weight, events = totals(engine)
         task = Task(engine, loss, penalty, constant, names, tol, maxiter, weight, events)
         start = None if start is None else np.asarray(start, dtype=float)
+        start = watch.current().fit(loss, start, engine.n_cols)
         if adjustment is None:
             result, steps = _minimum(task, start)
         else:

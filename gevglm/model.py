@@ -43,6 +43,7 @@ from gevglm.sources import as_source, wide_source
 from gevglm.statsmodels_wrapper import BinaryGLMResultsWrapper
 from gevglm.tables import as_frame
 from gevglm.task import Ridge
+from gevglm.watch import watching
 from gevglm.words import check_iteration, resolve_bias, resolve_loss, resolve_penalty, resolve_shape
 
 
@@ -327,6 +328,8 @@ class BinaryGLM(GLM):
         maxiter: int = 100,
         tol: float = 1e-8,
         disp: bool = False,
+        progress: bool | None = None,
+        resume: Any = None,
     ) -> BinaryGLMResults:
         r"""Estimate the coefficients.
 
@@ -359,6 +362,12 @@ class BinaryGLM(GLM):
             Distance to the solution in standard errors, relative to the square root of the null loss.
         disp : bool
             Print how the iteration ended.
+        progress : bool, optional
+            Whether a bar follows the passes over data that are read in pieces. By default it does in terminals and notebooks, if
+            tqdm is installed and the fit takes more than a moment.
+        resume : path, optional
+            A file that keeps the current iterate: an interrupted fit that is called again with the same file goes on from there. It is
+            removed when the fit has ended.
 
         Returns
         -------
@@ -368,6 +377,38 @@ class BinaryGLM(GLM):
         -----
         ConvergenceWarning, SeparationWarning, SupportWarning, FewEventsWarning
         """
+        with watching(progress, resume, self.exog_names):
+            return self._fit(
+                start_params,
+                bias=bias,
+                alpha=alpha,
+                penalize_intercept=penalize_intercept,
+                standardize=standardize,
+                search_kwds=search_kwds,
+                cov_type=cov_type,
+                cov_kwds=cov_kwds,
+                use_t=use_t,
+                maxiter=maxiter,
+                tol=tol,
+                disp=disp,
+            )
+
+    def _fit(
+        self,
+        start_params: ArrayLike | None,
+        *,
+        bias: Any,
+        alpha: float | str,
+        penalize_intercept: bool,
+        standardize: bool,
+        search_kwds: dict[str, Any] | None,
+        cov_type: str | None,
+        cov_kwds: dict[str, Any] | None,
+        use_t: bool | None,
+        maxiter: int,
+        tol: float,
+        disp: bool,
+    ) -> BinaryGLMResults:
         if cov_type is None:
             cov_type = self.sampling.default_covariance
         again = {"alpha": alpha, "penalize_intercept": penalize_intercept, "standardize": standardize}

@@ -19,7 +19,7 @@ from formulaic.parser.types import Factor
 from numpy.typing import NDArray
 from patsy.categorical import _CategoricalBox
 
-from gevglm import formulas
+from gevglm import formulas, watch
 from gevglm.exceptions import InvalidDataError
 from gevglm.materializer import Memory, evaluated, is_categorical, ordered_levels, remember, remembers, terms
 from gevglm.selection import Selected, Selection
@@ -147,9 +147,11 @@ def scan(source: Source, selection: Selection, columns: Sequence[str]) -> tuple[
     states: dict[str, dict[str, Any]] = {}
     while True:
         found = Found()
+        watch.current().begin_pass(getattr(source, "n_rows", None))
         with closing(source.map(partial(_look, selection, factors, dict(states)), columns)) as answers:
             for _, part in answers:
                 found.add(part, kinds)
+                watch.current().rows(part.n_given)
         if not sum(found.kept.values()):
             return found, Memory({}, {})
         new = {text: _finished(kinds[text], state) for text, state in found.states.items()}

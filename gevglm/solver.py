@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm import watch
 from gevglm.linalg import COLLINEAR, Cholesky
 from gevglm.reducers import NewtonSums
 
@@ -109,6 +110,7 @@ def _iterate(
             reason = "the loss is not finite at the starting values"
             return SolverResult(params, sums, n_iter, np.inf, False, reason, step)
         step, decrement, damped = _newton_step(sums)
+        watch.current().step(params, decrement)
         if decrement <= enough and not damped:
             reason = "the Newton decrement is below its tolerance"
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from gevglm import watch
 from gevglm.engine.base import Block, Engine, Partial, Reducer
 from gevglm.linalg import one_blas_thread
 
@@ -75,10 +76,12 @@ class StreamedEngine(Engine):
         else:
             task = partial(_parts, self.reader, reducer, self._starts, self._kept)
             parts_of_batches = self.source.map(task, self.reader.all_columns, self._every)
+        watch.current().begin_pass(self.n_rows)
         with one_blas_thread(), closing(parts_of_batches):
-            for _, parts in parts_of_batches:
+            for number, parts in parts_of_batches:
                 for part in parts:
                     total = reducer.combine(total, part)
+                watch.current().rows(self._kept.get(number, 0))
         return total
 
     def _copy(self) -> StreamedEngine:

@@ -1,0 +1,187 @@
+"""Fits that are followed, interrupted, and resumed."""
+
+import _thread
+import builtins
+import json
+import threading
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+import gevglm
+from gevglm.engine.memory import MemoryEngine
+from gevglm.engine.streamed import StreamedEngine
+from gevglm.exceptions import InvalidOptionError
+from gevglm.reader import Reader
+
+FORMULA = "y ~ x0 + x1 + C(group)"
+FITS = {
+    "canonical": {"xi": 0.5},
+    "log": {"xi": 0.2, "loss": "log"},
+    "firth": {"link": "logit", "bias": "firth"},
+    "flac": {"link": "logit", "bias": "flac"},
+    "shape": {"xi": "ml", "loss": "log", "search_kwds": {"grid": [-1.0, -0.5, -0.2, 0.1]}},
+}
+
+
+@pytest.fixture(scope="module")
+def parts(table):
+    return [table.iloc[start : start + 1_000] for start in range(0, 6_000, 1_000)]
+
+
+class Looks:
+    """Counts the passes over the rows, and presses Ctrl-C in the midst of one."""
+
+    def __init__(self, monkeypatch):
+        self.count, self.stop = 0, None
+        reduce, blocks = StreamedEngine.reduce, Reader.blocks
+
+        def counted(engine, reducer):
+            self.count += 1
+            return reduce(engine, reducer)
+
+        def pressed(reader, *args):
+            if self.count == self.stop:
+                self.stop = None
+                _thread.interrupt_main()
+            return blocks(reader, *args)
+
+        monkeypatch.setattr(StreamedEngine, "reduce", counted)
+        monkeypatch.setattr(Reader, "blocks", pressed)
+
+    def during(self, call):
+        self.count = 0
+        return call(), self.count
+
+
+@pytest.fixture
+def looks(monkeypatch):
+    return Looks(monkeypatch)
+
+
+def threads():
+    return {thread for thread in threading.enumerate() if thread.name.startswith("gevglm")}
+
+
+def still_there(before):
+    """The new threads of fits that do not end by themselves, as one does that Ctrl-C met while it was started."""
+    for thread in threads() - before:
+        thread.join(5.0)
+    return threads() - before
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_an_interrupted_fit_goes_on_where_it_was(name, parts, tmp_path, looks):
+    path = tmp_path / "fit.checkpoint"
+    fit = partial(gevglm.fit, FORMULA, parts, tol=1e-11, **FITS[name])
+    expected, needed = looks.during(fit)
+    before = threads()
+    looks.stop = needed - needed // 4
+    with pytest.raises(KeyboardInterrupt):
+        looks.during(partial(fit, resume=path))
+    assert not still_there(before)
+    assert json.loads(path.read_text())["iterates"]
+    found, still_needed = looks.during(partial(fit, resume=path))
+    assert_allclose(found.params, expected.params, rtol=1e-8)
+    assert_allclose(found.bse, expected.bse, rtol=1e-6)
+    assert still_needed < needed
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_model_is_as_before_after_an_interrupt(parts, looks):
+    model = gevglm.BinaryGLM.from_formula(FORMULA, lambda: iter(parts), xi=0.5)
+    expected, needed = looks.during(model.fit)
+    looks.stop = needed - 1
+    with pytest.raises(KeyboardInterrupt):
+        looks.during(model.fit)
+    assert_array_equal(model.fit().params, expected.params)
+
+
+def test_rows_in_memory_resume_too(table, tmp_path, monkeypatch):
+    path = tmp_path / "fit.checkpoint"
+    data = table.head(6_000)
+    looks, block = [], MemoryEngine._block
+
+    def fails(engine, start):
+        looks.append(start)
+        if len(looks) == 5:
+            raise MemoryError
+        return block(engine, start)
+
+    monkeypatch.setattr(MemoryEngine, "_block", fails)
+    with pytest.raises(MemoryError):
+        gevglm.fit(FORMULA, data, xi=0.5, resume=path)
+    monkeypatch.undo()
+    again = gevglm.fit(FORMULA, data, xi=0.5, resume=path)
+    whole = gevglm.fit(FORMULA, data, xi=0.5)
+    assert again.n_iter < whole.n_iter
+    assert_allclose(again.params, whole.params, rtol=1e-8)
+
+
+def test_start_params_are_kept_to(parts):
+    whole = gevglm.fit(FORMULA, parts, xi=0.5)
+    assert gevglm.fit(FORMULA, parts, xi=0.5, start_params=whole.params).n_passes < whole.n_passes
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ("no json", "not a checkpoint"),
+        ("[1, 2]", "not a checkpoint"),
+        (
+            '{"coefficients": ["Intercept", "age"], "iterates": {}}',
+            "another model, with the coefficients Intercept, age",
+        ),
+    ],
+)
+def test_other_files_are_refused(content, message, parts, tmp_path):
+    path = tmp_path / "fit.checkpoint"
+    path.write_text(content)
+    with pytest.raises(InvalidOptionError, match=message):
+        gevglm.fit(FORMULA, parts, xi=0.5, resume=path)
+    assert path.read_text() == content
+
+
+def test_a_folder_that_is_not_there(parts, tmp_path):
+    with pytest.raises(InvalidOptionError, match="there is no folder"):
+        gevglm.fit(FORMULA, parts, xi=0.5, resume=tmp_path / "none" / "fit.checkpoint")
+
+
+class TestProgress:
+    def test_passes_rows_and_decrement_are_shown(self, parts, capsys):
+        pytest.importorskip("tqdm")
+        results = gevglm.fit(FORMULA, parts, xi=0.5, progress=True)
+        shown = capsys.readouterr().err
+        assert f"pass {results.n_passes}" in shown
+        assert "decrement" in shown
+        assert "rows/s" in shown
+        assert "6.00k" in shown
+
+    @pytest.mark.parametrize("progress", [None, False])
+    def test_nothing_is_shown_where_nobody_looks(self, progress, parts, capsys):
+        gevglm.fit(FORMULA, parts, xi=0.5, progress=progress)
+        assert capsys.readouterr().err == ""
+
+    def test_the_numbers_are_the_same(self, parts, capsys):
+        pytest.importorskip("tqdm")
+        fits = [gevglm.fit(FORMULA, parts, xi=0.5, progress=progress) for progress in (True, False)]
+        assert_array_equal(fits[0].params, fits[1].params)
+
+    def test_without_tqdm(self, parts, monkeypatch):
+        load = builtins.__import__
+
+        def no_tqdm(name, *args, **options):
+            if name.startswith("tqdm"):
+                raise ImportError(name)
+            return load(name, *args, **options)
+
+        monkeypatch.setattr(builtins, "__import__", no_tqdm)
+        with pytest.raises(InvalidOptionError, match="pip install"):
+            gevglm.fit(FORMULA, parts, xi=0.5, progress=True)
+        assert np.isfinite(gevglm.fit(FORMULA, parts, xi=0.5).params).all()
+
+    def test_other_words(self, parts):
+        with pytest.raises(InvalidOptionError, match="progress='yes'"):
+            gevglm.fit(FORMULA, parts, xi=0.5, progress="yes")

@@ -7,6 +7,8 @@ from collections.abc import Callable
 
 from benchmarks import (
     bias_simulation,
+    calibration_inference,
+    calibration_speed,
     cli_speed,
     convergence,
     core_speed,
@@ -27,7 +29,9 @@ BENCHMARKS: dict[str, Callable[[], str]] = {
     "convergence": convergence.run,
     "search_speed": search_speed.run,
     "cli_speed": cli_speed.run,
+    "calibration_speed": calibration_speed.run,
     "bias_simulation": bias_simulation.run,
+    "calibration_inference": calibration_inference.run,
     "shape_simulation": shape_simulation.run,
     "effects_simulation": effects_simulation.run,
 }

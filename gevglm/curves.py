@@ -123,7 +123,7 @@ class LinkCurve:
     ----------
     name : str
     linear : ndarray
-        Values of the linear predictor.
+        Values of the linear predictor, from its 0.5 % to its 99.5 % quantile.
     risk, logit : ndarray
         By the fitted link, and by the logistic regression of the outcome on the linear predictor.
     bins : DataFrame
@@ -262,12 +262,25 @@ def link_curve(
     standard = (sample.p - middle) / scale
     X = np.column_stack([np.ones_like(standard), standard])
     logistic = estimate(MemoryEngine(X, sample.y, freq=sample.weight), Log(Logit()), constant=0).params
-    v = np.linspace(sample.p.min(), sample.p.max(), points)
+    v = np.linspace(*weighted_quantile(sample.p, sample.weight, np.array([TAIL, 1.0 - TAIL])), points)
     cells = binned(sample, BINS, "mass")
     lower, upper = wilson_limits(cells.events, cells.weight)
     bins = pd.DataFrame({"linear": cells.score, "rate": cells.rate, "lower": lower, "upper": upper})
     logit = Logit().inverse(logistic[0] + logistic[1] * (v - middle) / scale)
-    return LinkCurve(repr(link).replace("()", ""), v, link.inverse(v), logit, bins)
+    return LinkCurve(link_name(link), v, link.inverse(v), logit, bins)
+
+
+def link_name(link: BinaryLink) -> str:
+    """Return a link as people write it, its shape to three digits.
+
+    Examples
+    --------
+    >>> from gevglm.links import GEV, Logit
+    >>> link_name(GEV(-0.699692)), link_name(Logit())
+    ('GEV(xi=-0.7)', 'Logit')
+    """
+    shape = getattr(link, "xi", None)
+    return type(link).__name__ + ("" if shape is None else f"(xi={shape:.3g})")
 
 
 def _called(sample: Sample, what: str) -> tuple[NDArray, NDArray, NDArray]:

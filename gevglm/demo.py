@@ -1,4 +1,4 @@
-"""The demo: a simulated rare-event study, fitted, summarised and drawn."""
+"""The demo: a simulated rare-event study, fitted, summarised, drawn and reported."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ CALIBRATION = ["Brier score", "AUC", "observed / expected", "calibration in the 
 
 
 def run(folder: str | Path = "demo-output") -> Path:
-    """Run the demo and return the path of its first picture.
+    """Run the demo and return the path of its report.
 
     Parameters
     ----------
     folder : path
-        Where the pictures go.
+        Where pictures and report go.
     """
     data = simulate_study(rng=2014)
     print("A cohort of 5,000 persons, simulated with a GEV link (xi = 0.5): age above 50, smoking, and a rare event.\n")
@@ -52,7 +52,9 @@ def run(folder: str | Path = "demo-output") -> Path:
     picture = path.with_name("calibration.png")
     found.plot().figure.savefig(picture, dpi=150)
     print(f"\nPredicted against observed risk there: {picture}")
-    return path
+    report = results.report(path.with_name("report.html"), title="A simulated cohort: smoking, age and a rare event")
+    print(f"\nThe report, to read or print in a browser: {report.resolve()}")
+    return report
 
 
 def risk_curves(results: BinaryGLMResults) -> list[RiskCurve]:

@@ -32,11 +32,22 @@ def color(i: int) -> str:
 
 
 def finish(ax: Axes, xlabel: str = "", ylabel: str = "", legend: str | None = None) -> Axes:
-    """Label the axes, take away what frames them, and show the legend if a place for it is given."""
+    """Label the axes, take away what frames them, and show the legend if a place for it is given: one of matplotlib's, or "above"."""
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
     ax.spines[["top", "right"]].set_visible(False)
-    if legend is not None:
+    if legend == "above":
+        n = len(ax.get_legend_handles_labels()[0])
+        ax.legend(
+            frameon=False,
+            fontsize="small",
+            loc="lower left",
+            bbox_to_anchor=(0.0, 1.0),
+            ncols=n,
+            columnspacing=1.2,
+            handlelength=1.4,
+        )
+    elif legend is not None:
         ax.legend(frameon=False, fontsize="small", loc=legend)
     return ax
 

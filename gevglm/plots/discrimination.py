@@ -56,7 +56,7 @@ def plot_precision_recall(curve: PrecisionRecallCurve, *, ax: Axes | None = None
     settled = curve.precision[curve.recall >= 0.02]
     ax.set_ylim(0.0, min(1.0, 1.15 * max(float(settled.max()), 2.0 * curve.prevalence)))
     ax.set_xlim(0.0, 1.0)
-    return finish(ax, "share of events found (recall)", "share right (precision)", "upper right")
+    return finish(ax, "share of events found (recall)", "share right (precision)", "above")
 
 
 def plot_decision(curve: DecisionCurve, *, ax: Axes | None = None) -> Axes:
@@ -74,7 +74,7 @@ def plot_decision(curve: DecisionCurve, *, ax: Axes | None = None) -> Axes:
     top = max(float(curve.net_benefit.max()), float(curve.act_on_all.max()))
     ax.set_ylim(min(-0.12 * top, 1.1 * float(curve.net_benefit.min())), 1.08 * top)
     ax.set_xlim(curve.threshold.min(), curve.threshold.max())
-    return finish(ax, "risk from which one acts", "net benefit (true positives an observation)", "upper right")
+    return finish(ax, "risk from which one acts", "net benefit (true positives an observation)", "above")
 
 
 def plot_risk_spread(spread: RiskSpread, *, ax: Axes | None = None) -> Axes:
@@ -100,7 +100,7 @@ def plot_risk_spread(spread: RiskSpread, *, ax: Axes | None = None) -> Axes:
     ax.set_ylim(bottom=0.0)
     ax.set_yticks([])
     ax.spines["left"].set_visible(False)
-    return finish(ax, "predicted risk", "share of the outcome", "best")
+    return finish(ax, "predicted risk", "share of the outcome", "above")
 
 
 def _vertices(along: NDArray) -> NDArray:

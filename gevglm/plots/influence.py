@@ -41,7 +41,7 @@ def plot_cooks_distance(rows: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
             fontsize="small",
         )
     ax.set_ylim(0.0, 1.15 * max(float(rows["cooks_distance"].max()), 1e-12))
-    return finish(ax, "row", "Cook's distance", "best")
+    return finish(ax, "row", "Cook's distance", "above")
 
 
 def plot_dfbetas(rows: pd.DataFrame, *, ax: Axes | None = None) -> Axes:

@@ -39,7 +39,7 @@ def plot_link(curve: LinkCurve, *, ax: Axes | None = None) -> Axes:
         color="0.45",
         markersize=4,
         elinewidth=1,
-        label="share of events, tenths",
+        label="share of events",
     )
     empty = bins["linear"][~inside]
     if len(empty):
@@ -58,4 +58,4 @@ def plot_link(curve: LinkCurve, *, ax: Axes | None = None) -> Axes:
         plain_log_ticks(ax.yaxis, *ax.get_ylim())
     else:
         ax.set_ylim(0.0, min(1.02, 1.08 * top))
-    return finish(ax, "linear predictor", "risk", "upper left")
+    return finish(ax, "linear predictor", "risk", "above")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,7 @@ REFITTED_ROWS = 20_000  # up to which predictions are cross-validated
 SEPARATION_ROWS = 20_000  # up to which separation is looked for, if the fit did not
 LARGE_DISTANCE = 0.5  # Cook's
 FOLDS = 10
+LEVELS = ("problem", "mind", "fine")
 
 
 @dataclass(frozen=True)
@@ -119,7 +121,7 @@ def fatal(results: BinaryGLMResults) -> list[str]:
     return []
 
 
-def diagnostics(results: BinaryGLMResults) -> Html:
+def remarks_on(results: BinaryGLMResults) -> list[Remark]:
     """Return the checks with their outcome, the worst first."""
     remarks = [
         *_iteration(results),
@@ -129,11 +131,13 @@ def diagnostics(results: BinaryGLMResults) -> Html:
         *_shape(results),
         *_rows(results),
     ]
-    order = {"problem": 0, "mind": 1, "fine": 2}
-    words = {"problem": "problem", "mind": "mind", "fine": "fine"}
+    return sorted(remarks, key=lambda remark: LEVELS.index(remark.level))
+
+
+def diagnostics(remarks: Sequence[Remark]) -> Html:
+    """Return remarks as a list, each marked by its level."""
     marked = [
-        tag("li", tag("span", words[remark.level], class_="mark"), remark.text, class_=remark.level)
-        for remark in sorted(remarks, key=lambda remark: order[remark.level])
+        tag("li", tag("span", remark.level, class_="mark"), remark.text, class_=remark.level) for remark in remarks
     ]
     return tag("ul", *marked, class_="status")
 

@@ -14,6 +14,7 @@ from gevglm.report.numbers import count, percent, plain, pvalue, rounded, with_l
 
 if TYPE_CHECKING:
     from gevglm.calibration.validation import Assessment
+    from gevglm.report.checks import Remark
     from gevglm.results import BinaryGLMResults
 
 MANY = 10  # variables from which chance findings are mentioned
@@ -173,8 +174,26 @@ def about_predictions(assessed: Assessment, how: str) -> list[Html]:
     slope = assessed.indices.get("calibration slope")
     expected = assessed.n * assessed.mean_prediction
     text = f": {count(round(assessed.n_events, 1))} events happened where the predicted risks add up to {count(round(expected, 1))}"
-    told.append(joined([tag("b", "Calibration"), text, "" if slope is None else _spread(slope), "."]))
-    return told
+    spread = "" if slope is None else _spread(slope)
+    return [*told, joined([tag("b", "Calibration"), text, spread, ".", _distance(assessed)])]
+
+
+def to_mind(remarks: Sequence[Remark]) -> list[Html]:
+    """Say what the checks found, if they found anything."""
+    found = [remark.text for remark in remarks if remark.level != "fine"]
+    return [joined([tag("b", "To mind"), ": ", " ".join(found)])] if found else []
+
+
+def _distance(assessed: Assessment) -> str:
+    """Say how far predicted and observed risks are apart, and whether that may be chance."""
+    ici, test = assessed.indices.get("ICI"), assessed.tests.get("Hosmer-Lemeshow")
+    if ici is None:
+        return ""
+    text = f" Along the predicted risks, the share of events is {plain(100.0 * float(ici), 2)} percentage points away from them on average"
+    if test is None:
+        return f"{text}."
+    chance = "more than chance explains" if test.pvalue < 0.05 else "which chance explains"
+    return f"{text}, {chance} (Hosmer-Lemeshow p {_equals(test.pvalue)})."
 
 
 def _measured(number: float) -> str:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.curves import link_name
 from gevglm.pictures import judged_rows
 from gevglm.report.html import Html, table, tag
 from gevglm.report.numbers import count, percent, plain
@@ -36,7 +37,7 @@ def facts(results: BinaryGLMResults) -> Html:
             "Model",
             results.model.formula if design.recipe is not None else f"{len(design.names)} columns of a design matrix",
         ),
-        ("Link", repr(results.link.population).replace("()", "")),
+        ("Link", link_name(results.link.population)),
         ("Loss", results.loss.name),
         ("Estimation", _estimation(results)),
         ("Standard errors", _errors(results)),

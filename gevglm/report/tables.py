@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gevglm.curves import link_name
 from gevglm.report.effects import Effects
 from gevglm.report.html import Html, items, joined, table, tag
 from gevglm.report.numbers import MINUS, percent, plain, pvalue, rounded, with_limits
@@ -65,9 +66,9 @@ def _meaning(results: BinaryGLMResults, meaning: str | None) -> str:
             "A coefficient is the change of the log hazard for one unit of its variable; exponentiated, a hazard ratio."
         )
     return (
-        f"A coefficient is the change of the linear predictor of {results.link.population!r} for one unit of its variable: its sign says "
+        f"A coefficient is the change of the linear predictor of {link_name(results.link.population)} for one unit of its variable: its sign says "
         "whether the risk rises or falls. With this link exp(coefficient) is no odds ratio; sizes are read from the effects on the risk."
-    ).replace("()", "")
+    )
 
 
 def effects_table(effects: Effects, alpha: float) -> Html:
@@ -92,7 +93,8 @@ def effects_table(effects: Effects, alpha: float) -> Html:
             )
     caption = (
         "Average predicted risk with the variable set to one value and then to another in every row, the difference in percentage points, and the ratio, "
-        f"with {coverage} intervals (delta method; ratios on the log scale)."
+        f"with {coverage} intervals (delta method; ratios on the log scale). Continuous variables are compared at their quartiles, or, where these are equal, "
+        "half a standard deviation below and above each row."
     )
     parts = [table(header, rows, words=2, caption=caption)]
     if effects.missing:
@@ -103,4 +105,4 @@ def effects_table(effects: Effects, alpha: float) -> Html:
 def _compared(kind: str, first: str, second: str) -> str:
     if kind == "sd":
         return f"{MINUS}1/2 sd {ARROW} +1/2 sd"
-    return f"{first} {ARROW} {second}" + (" (quartiles)" if kind == "quartiles" else "")
+    return f"{first} {ARROW} {second}"

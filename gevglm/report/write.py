@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gevglm._version import __version__
+from gevglm.curves import link_name
 from gevglm.exceptions import GevglmError
 from gevglm.files import check_target, write_text
 from gevglm.plots import new_axes
@@ -56,9 +57,10 @@ def report(
     """Return the report as HTML."""
     stop = checks.fatal(results)
     effects = None if stop or not results.has_data else effects_of(results, alpha)
+    remarks = checks.remarks_on(results)
     judged, unjudged = (None, "; ".join(stop)) if stop else _judged(results)
     sections = [
-        Section("findings", "Findings", _findings(results, effects, judged, stop, alpha)),
+        Section("findings", "Findings", _findings(results, effects, judged, remarks, stop, alpha)),
         Section("study", "What was fitted on what", _study(results)),
         Section(
             "coefficients",
@@ -70,15 +72,13 @@ def report(
         Section(
             "diagnostics",
             "Diagnostics and warnings",
-            [checks.diagnostics(results), *_unless(stop or not results.has_data, lambda: figures.influence(results))],
+            [checks.diagnostics(remarks), *_unless(stop or not results.has_data, lambda: figures.influence(results))],
         ),
         Section("code", "Code", [tag("pre", tag("code", Html(escape(code or code_of(results)))))]),
     ]
     outcome = results.model.design.outcome
     today = datetime.date.today().isoformat()
-    subtitle = ", ".join(
-        part for part in (author, today, f"{results.link.population!r} link".replace("()", "")) if part
-    )
+    subtitle = ", ".join(part for part in (author, today, f"{link_name(results.link.population)} link") if part)
     foot = f"Made with gevglm {__version__} and Python {platform.python_version()}."
     return page(title or f"Regression of {outcome}", subtitle, sections, foot)
 
@@ -94,7 +94,7 @@ def _unless(stop: Any, make: Any) -> list[Html]:
     return [] if stop else [make()]
 
 
-def _findings(results, effects: Effects | None, judged, stop: list[str], alpha: float) -> list[Html]:
+def _findings(results, effects: Effects | None, judged, remarks, stop: list[str], alpha: float) -> list[Html]:
     told = [findings.overview(results)]
     if stop:
         return [items(told, class_="findings"), findings.no_findings(stop)]
@@ -103,6 +103,7 @@ def _findings(results, effects: Effects | None, judged, stop: list[str], alpha: 
         told += findings.about_effects(effects, alpha)
     if judged is not None:
         told += findings.about_predictions(judged.assessed, judged.how)
+    told += findings.to_mind(remarks)
     parts.append(items(told, class_="findings"))
     if effects is None:
         parts.append(tag("p", GONE, class_="note"))

@@ -1,5 +1,7 @@
 """The replication of the GEV-canonical paper: its data, its protocol, its tables, and what it does without data."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -219,6 +221,13 @@ class TestReport:
         assert r"*.0084*" in brier
         assert r"*.0080\*\**" in brier
         assert len(list((tmp_path / "figures").glob("*.svg"))) == 3
+
+    def test_without_matplotlib_the_pictures_are_skipped(self, tmp_path, monkeypatch, capsys):
+        monkeypatch.setitem(sys.modules, "benchmarks.replication.gev_canonical.figures", None)
+        monkeypatch.delattr("benchmarks.replication.gev_canonical.figures")
+        report.write(tmp_path)
+        assert "pictures skipped" in capsys.readouterr().err
+        assert (tmp_path / "cost.md").exists()
 
     def test_figure_1_alone(self, tmp_path, pictures_aside):
         figures.loss_shapes()

@@ -9,7 +9,6 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.replication.figures import FIGURES
 from benchmarks.replication.gev_canonical import report, study
 from benchmarks.replication.gev_canonical.synthetic import REPETITIONS
 from benchmarks.replication.gev_canonical.tasks import SHARED, TASKS
@@ -31,7 +30,7 @@ def main(words: Sequence[str] | None = None) -> None:
     study.run_splits(options.results, options.tasks, options.splits, options.processes, options.data)
     study.run_draws(options.results, options.draws, options.processes)
     report.write(options.results)
-    print(f"tables: {options.results}; pictures: {FIGURES}")
+    print(f"tables: {options.results}")
 
 
 if __name__ == "__main__":

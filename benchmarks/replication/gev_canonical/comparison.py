@@ -20,6 +20,12 @@ LEVELS = {"**": 0.05, "*": 0.10}
 OURS = "ours"
 
 
+def complete(records: pd.DataFrame) -> pd.DataFrame:
+    """Return the records of splits on which every method was trained."""
+    methods = records.groupby(["task", "split"])["method"].transform("nunique")
+    return records[methods == len(PAPER_METHODS) + len(VARIANTS)]
+
+
 def with_choices(records: pd.DataFrame) -> pd.DataFrame:
     """Add the variants that pick, split by split, the one of several with the best cross-validated score."""
     added = [records]
@@ -125,6 +131,7 @@ def paired(
     """
     rows = {}
     for task, table in by_method(records, measure).items():
+        table = table[[first, second]].dropna()
         difference = table[first] - table[second]
         spread, count = difference.std(), len(difference)
         rows[task] = {
@@ -133,7 +140,8 @@ def paired(
             "difference": difference.mean(),
             "se": spread / np.sqrt(count),
             "corrected_se": spread * np.sqrt(1 / count + TEST_SHARE / (1 - TEST_SHARE)),
-            "wins": int((difference < 0).sum()),
+            "splits": count,
+            "won": int((difference < 0).sum()),
             "pvalue": signed_rank(difference),
         }
     return pd.DataFrame(rows).T

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.replication.gev_canonical import comparison, figures, paper
+from benchmarks.replication.gev_canonical import comparison, paper, synthetic
 from benchmarks.replication.gev_canonical.methods import PAPER_METHODS
+from benchmarks.replication.gev_canonical.protocol import COLUMNS
 from benchmarks.replication.gev_canonical.study import DRAWS, SPLITS
 from benchmarks.report import table
 
@@ -17,24 +19,43 @@ WORDS = {"brier": "Brier score", "calibration": "calibration loss", "log_loss": 
 
 def write(folder: Path) -> None:
     """Write every table and picture that the records in the folder allow."""
-    splits, draws = folder / SPLITS, folder / DRAWS
-    if splits.exists():
-        records = comparison.with_choices(pd.read_csv(splits))
-        eighth = comparison.recommended(records).index[0]
-        shown = comparison.eight(records, eighth)
-        for measure in WORDS:
-            _measure(folder, shown, measure)
-        _against_paper(folder, shown)
-        _ranks(folder, shown)
-        _variants(folder, records, eighth)
-        _paired(folder, records)
-        _run_times(folder, shown)
-        figures.beside_the_paper(shown)
-    if draws.exists():
-        _synthetic(folder, pd.read_csv(draws))
-        figures.synthetic_errors(pd.read_csv(draws))
+    files = [path for path in (folder / SPLITS, folder / DRAWS) if path.exists()]
+    records = {path.name: pd.read_csv(path) for path in files}
+    everything = records.get(SPLITS, pd.DataFrame(columns=list(COLUMNS)))
+    draws = records.get(DRAWS, pd.DataFrame(columns=list(synthetic.COLUMNS)))
+    shown = _tables(folder, everything)
+    if len(draws):
+        _synthetic(folder, draws)
+    _cost(folder, files)
+    try:
+        from benchmarks.replication.gev_canonical import figures
+    except ModuleNotFoundError as missing:
+        print(f"pictures skipped: {missing.name} is not installed; pip install {missing.name}", file=sys.stderr)
+        return
     figures.loss_shapes()
-    _cost(folder, [path for path in (splits, draws) if path.exists()])
+    if len(draws):
+        figures.synthetic_errors(draws)
+    if len(shown):
+        figures.beside_the_paper(shown)
+
+
+def _tables(folder: Path, everything: pd.DataFrame) -> pd.DataFrame:
+    """Write the tables of the UCI tasks; return the records of the eight columns."""
+    whole = comparison.complete(everything)
+    if not len(whole):
+        return whole
+    records = comparison.with_choices(whole)
+    eighth = comparison.recommended(records).index[0]
+    shown = comparison.eight(records, eighth)
+    for measure in WORDS:
+        _measure(folder, shown, measure)
+    _against_paper(folder, shown)
+    _ranks(folder, shown)
+    _variants(folder, records, eighth)
+    _paired(folder, "losses", everything, "GEV-log", "GEV-canonical")
+    _paired(folder, "losses_cv", records, "GEV-log, cv (Brier)", "GEV, cv (Brier)")
+    _run_times(folder, shown)
+    return shown
 
 
 def number(value: float, digits: int = 4) -> str:
@@ -90,10 +111,13 @@ def _against_paper(folder: Path, records: pd.DataFrame) -> None:
 
 def _ranks(folder: Path, records: pd.DataFrame) -> None:
     found = comparison.ranks(records).sort_values("brier")
-    lines = [[name, *(f"{row[measure]:.2f}" for measure in WORDS)] for name, row in found.iterrows()]
-    text = table(["method", *WORDS.values()], lines)
+    theirs = {f"paper_{measure}": paper.numbers(text).rank(axis=1).mean() for measure, text in paper.TABLES.items()}
+    found = found.join(pd.DataFrame(theirs))
+    lines = [[name, *("" if np.isnan(value) else f"{value:.2f}" for value in row)] for name, row in found.iterrows()]
+    header = ["method", *WORDS.values(), *(f"{WORDS[measure]}, paper (of seven)" for measure in paper.TABLES)]
     tests = ", ".join(f"{WORDS[measure]} {p:.2g}" for measure, p in comparison.friedman(records).items())
-    _keep(folder, "ranks", found, f"{text}\n\nFriedman's test that all are alike, p-values: {tests}.")
+    text = table(header, lines) + f"\n\nFriedman's test that all eight are alike, p-values: {tests}."
+    _keep(folder, "ranks", found, text)
 
 
 def _variants(folder: Path, records: pd.DataFrame, eighth: str) -> None:
@@ -118,28 +142,24 @@ def _variants(folder: Path, records: pd.DataFrame, eighth: str) -> None:
     _keep(folder, "variants", found, table(header, lines))
 
 
-def _paired(folder: Path, records: pd.DataFrame) -> None:
-    """GEV-log against GEV-canonical: as the paper trains them, and with everything by cross-validation."""
-    for name, (first, second) in {
-        "losses": ("GEV-log", "GEV-canonical"),
-        "losses_cv": ("GEV-log, cv (Brier)", "GEV, cv (Brier)"),
-    }.items():
-        found = comparison.paired(records, first, second)
-        lines = [
-            [
-                task,
-                number(row[first]),
-                number(row[second]),
-                f"{row['difference']:+.4f}",
-                number(row["se"]),
-                number(row["corrected_se"]),
-                f"{row['wins']:.0f}",
-                f"{row['pvalue']:.3f}",
-            ]
-            for task, row in found.iterrows()
+def _paired(folder: Path, name: str, records: pd.DataFrame, first: str, second: str) -> None:
+    """The log loss against the canonical loss, split by split."""
+    found = comparison.paired(records, first, second)
+    lines = [
+        [
+            task,
+            number(row[first]),
+            number(row[second]),
+            f"{row['difference']:+.4f}",
+            number(row["se"]),
+            number(row["corrected_se"]),
+            f"{row['won']:.0f} of {row['splits']:.0f}",
+            f"{row['pvalue']:.3f}",
         ]
-        header = ["task", first, second, "difference", "plain se", "corrected se", "splits won", "Wilcoxon p"]
-        _keep(folder, name, found, table(header, lines))
+        for task, row in found.iterrows()
+    ]
+    header = ["task", first, second, "difference", "plain se", "corrected se", "splits won by the first", "Wilcoxon p"]
+    _keep(folder, name, found, table(header, lines))
 
 
 def _run_times(folder: Path, records: pd.DataFrame) -> None:

@@ -67,14 +67,51 @@ def test_the_logit_equals_logistic_regression():
     assert_allclose(ours.decision_function(X), theirs.decision_function(X), rtol=1e-6)
 
 
-@pytest.mark.parametrize("options", [{"xi": 0.3}, {"link": "probit"}, {"bias": "firth"}, {"alpha": 2.0}, {"xi": "ml"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"xi": 0.3},
+        {"link": "probit"},
+        {"bias": "firth"},
+        {"alpha": 2.0},
+        {"xi": "ml"},
+        {"class_weight": "balanced"},
+        {"class_weight": "balanced", "link": "cloglog"},
+        {"prevalence": 0.02},
+        {"prevalence": 0.02, "sampling": "weight", "link": "probit"},
+        {"cov_type": "HC3"},
+        {"cov_type": "cluster", "cov_kwds": {"groups": np.arange(2000) // 10}},
+    ],
+    ids=str,
+)
 def test_it_is_the_fit_of_the_same_options(options):
     X, y = rows()
     model = BinaryGLMClassifier(**options).fit(X, y)
     res = gevglm.fit((y == "yes").astype(float), np.column_stack([np.ones(len(X)), X]), **options)
     assert_allclose(np.append(model.intercept_, model.coef_), res.params, rtol=1e-9)
+    assert_allclose(model.results_.bse, res.bse, rtol=1e-7)
     assert_allclose(model.predict_proba(X)[:, 1], res.predict(), rtol=1e-9)
     assert ((model.decision_function(X) > 0) == (model.predict(X) == "yes")).all()
+
+
+@pytest.mark.parametrize("labels", [(-1, 1), (False, True), ("a", "b"), (2.0, 7.0)], ids=str)
+def test_labels_of_any_kind(labels):
+    X, y = rows(400)
+    zero_one = BinaryGLMClassifier().fit(X, (y == "yes").astype(int))
+    model = BinaryGLMClassifier().fit(X, np.array(labels)[(y == "yes").astype(int)])
+    assert model.classes_.tolist() == list(labels)
+    assert_allclose(model.predict_proba(X), zero_one.predict_proba(X), rtol=1e-12)
+    assert ((model.predict(X) == labels[1]) == (zero_one.predict(X) == 1)).all()
+
+
+def test_pickles_carry_no_rows():
+    X, y = rows(5000)
+    fitted = BinaryGLMClassifier(xi=0.1).fit(X, y)
+    again = pickle.loads(pickle.dumps(pickle.loads(pickle.dumps(fitted))))
+    assert len(pickle.dumps(fitted)) < 30_000
+    assert_allclose(again.predict_proba(X), fitted.predict_proba(X), rtol=1e-15)
+    assert str(again.results_.summary()) == str(fitted.results_.summary())
+    assert len(fitted.results_.fittedvalues) == 5000  # the object at hand keeps them
 
 
 def test_names_of_columns_reach_the_summary():

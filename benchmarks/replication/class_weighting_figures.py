@@ -34,17 +34,14 @@ def _panels(count: int, height: float = 3.4) -> tuple[Figure, list]:
     return figure, axes
 
 
-def convergence(
-    data: Mapping[str, Split], learners: Mapping[str, Any], name: str = "class_weighting_convergence_spam"
-) -> None:
+def convergence(title: str, split: Split, learners: Mapping[str, Any], name: str) -> None:
     """Figure 1: the bound of DiffBoost and the training error of the rare class."""
     figure, axes = _panels(len(learners))
-    for title, split in data.items():
-        for ax, (learner, base) in zip(axes, learners.items(), strict=True):
-            h = DiffBoost(clone(base), rounds=ROUNDS, early_stopping=False).fit(split.X, split.y).history_
-            ax.plot(h.index, h["bound"], "--", color=COLORS["DiffBoost"], label="bound")
-            ax.plot(h.index, h["training_error_rare"], color=COLORS["DiffBoost"], label="training error")
-            ax.set(title=f"{title}, {learner}", xlabel="round", ylim=(-0.02, 1.05))
+    for ax, (learner, base) in zip(axes, learners.items(), strict=True):
+        h = DiffBoost(clone(base), rounds=ROUNDS, early_stopping=False).fit(split.X, split.y).history_
+        ax.plot(h.index, h["bound"], "--", color=COLORS["DiffBoost"], label="bound")
+        ax.plot(h.index, h["training_error_rare"], color=COLORS["DiffBoost"], label="training error")
+        ax.set(title=f"{title}, {learner}", xlabel="round", ylim=(-0.02, 1.05))
     axes[0].set_ylabel("rare class")
     axes[0].legend(frameon=False)
     save(figure, name)
@@ -53,19 +50,18 @@ def convergence(
 def errors(title: str, split: Split, learner: Any, name: str) -> None:
     """Figure 2: training and test error of the rare class, round by round."""
     figure, axes = _panels(2)
+    at = np.arange(1, ROUNDS + 1, 3)
     for ax, method in zip(axes, (AdaClassWeight, DiffBoost), strict=True):
         found = []
-        for rounds in range(1, ROUNDS + 1, 3):
-            model = method(clone(learner), rounds=rounds, early_stopping=False)
-            model.fit(split.X, split.y)
+        for rounds in at:
+            model = method(clone(learner), rounds=int(rounds), early_stopping=False).fit(split.X, split.y)
             found.append(
                 [(model.predict(X)[y == 1] != 1).mean() for X, y in ((split.X, split.y), (split.X_test, split.y_test))]
             )
         train, test = np.transpose(found)
-        at = np.arange(1, ROUNDS + 1, 3)
         ax.plot(at, test, color=COLORS[method.__name__], label="test")
         ax.plot(at, train, "--", color=COLORS[method.__name__], label="training")
-        ax.set(title=f"{title}, {method.__name__}", xlabel="rounds allowed", ylim=(-0.02, 1.05))
+        ax.set(title=f"{title}, {method.__name__}", xlabel="rounds", ylim=(-0.02, 1.05))
         ax.legend(frameon=False)
     axes[0].set_ylabel("error of the rare class")
     save(figure, name)
@@ -94,16 +90,16 @@ def roc(lines: Sequence[Split], models: Mapping[str, Any]) -> None:
 
 
 def noise(found: pd.DataFrame) -> None:
-    """Figure 4: what wrong labels do to the error of the rare class."""
+    """Figure 4: what wrong labels do to the errors of both classes on test data with true labels."""
     figure, axes = _panels(2)
-    logistic = found[found["learner"] == "LR"]
-    for ax, part in zip(axes, ("train", "test"), strict=True):
+    logistic = found[found["learner"] == "LR"].assign(error=lambda f: 1.0 - f["test_recall"])
+    for ax, (column, title) in zip(axes, {"error": "rare class", "test_false": "main class"}.items(), strict=True):
         for name, color in COLORS.items():
-            mine = logistic[logistic["method"] == name].assign(error=lambda f, p=part: 1.0 - f[f"{p}_recall"])
-            mean = mine.groupby(["noise", "draw"])["error"].mean().groupby("noise").mean()
-            ax.plot(100 * mean.index, mean, "o-", markersize=3, color=color, label=name)
-        ax.set(title=f"39-bus stand-in, {'training' if part == 'train' else 'test'}", xlabel="labels flipped, %")
-    axes[0].set_ylabel("error of the rare class")
+            by_draw = logistic[logistic["method"] == name].groupby(["noise", "draw"])[column].mean().groupby("noise")
+            mean, half = by_draw.mean(), 1.96 * by_draw.sem()
+            ax.errorbar(100 * mean.index, mean, half, fmt="o-", markersize=3, color=color, label=name, linewidth=1.2)
+        ax.set(title=f"39-bus stand-in, {title}", xlabel="training labels flipped, %")
+    axes[0].set_ylabel("test error")
     axes[0].set_ylim(bottom=0.0)
-    axes[0].legend(frameon=False)
+    axes[1].legend(frameon=False)
     save(figure, "class_weighting_noise")

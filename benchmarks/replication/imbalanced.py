@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import gzip
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -16,14 +16,7 @@ SHARED = Path(__file__).parents[3] / "shared" / "data"
 SPAM = SHARED / "uci" / "spambase-keel.dat.gz"
 SIMULATED = SHARED / "power" / "he_cheng_synthetic.txt"
 STAND_IN = SHARED / "power" / "ieee39_line_outage_sim.csv"
-LINES = (
-    7,
-    8,
-    15,
-    23,
-    30,
-    39,
-)  # reported on in the authors' code; the stand-in lacks some, whose loss splits the network
+LINES = (7, 8, 15, 23, 30, 39)  # of the authors' code; the stand-in lacks those whose loss splits the network
 METER_NOISE = 0.5  # degrees; without any the lines are nearly separable
 
 
@@ -37,8 +30,8 @@ class Split:
     y_test: NDArray
 
     def with_label_noise(self, share: float, rng: np.random.Generator) -> Split:
-        """Return the split with this share of each class mislabelled, in both parts."""
-        return Split(self.X, flipped(self.y, share, rng), self.X_test, flipped(self.y_test, share, rng))
+        """Return the split with this share of each class mislabelled in the training rows."""
+        return replace(self, y=flipped(self.y, share, rng))
 
 
 def available(path: Path) -> bool:
@@ -70,10 +63,10 @@ def stand_in(rng: np.random.Generator) -> list[tuple[NDArray, NDArray]]:
     return [(X, (data["line"] == line).to_numpy().astype(int)) for line in LINES if (data["line"] == line).any()]
 
 
-def drawn(X: NDArray, y: NDArray, rare: int, main: int, rng: np.random.Generator) -> Split:
-    """Return so many rows of each class to train with, and others in the same proportion to test with, at most as many."""
+def drawn(X: NDArray, y: NDArray, rare: int, main: int, rng: np.random.Generator, tested: int | None = None) -> Split:
+    """Return so many rows of each class to train with, and others in the same proportion to test with: at most `tested` main ones, by default as many."""
     of_rare, of_main = (rng.permutation(np.flatnonzero(y == label)) for label in (1, 0))
-    tested = min(main, len(of_main) - main)
+    tested = min(main if tested is None else tested, len(of_main) - main)
     train = np.concatenate([of_rare[:rare], of_main[:main]])
     test = np.concatenate([of_rare[rare : rare + round(rare * tested / main)], of_main[main : main + tested]])
     return Split(X[train], y[train], X[test], y[test])
@@ -95,11 +88,13 @@ def flipped(y: NDArray, share: float, rng: np.random.Generator) -> NDArray:
     return wrong
 
 
-def repeated(study: Callable[[np.random.Generator], list[dict]], draws: int, what: str) -> pd.DataFrame:
-    """Return the records of many random draws, with the number of the draw."""
-    records = []
-    for draw in range(draws):
-        print(f"\r{what}: draw {draw + 1} of {draws}", end="", file=sys.stderr, flush=True)
-        records += [record | {"draw": draw} for record in study(np.random.default_rng([2021, draw]))]
+def repeated(study: Callable[[np.random.Generator], Iterable[dict]], draws: int, kept: Path) -> pd.DataFrame:
+    """Return the records of many random draws, with the number of the draw; draws that the file `kept` has are not run again."""
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    done = set(pd.read_csv(kept)["draw"]) if kept.exists() else set()
+    for draw in sorted(set(range(draws)) - done):
+        print(f"\r{kept.stem}: draw {draw + 1} of {draws}", end="", file=sys.stderr, flush=True)
+        found = pd.DataFrame(study(np.random.default_rng([2021, draw]))).assign(draw=draw)
+        found.to_csv(kept, mode="a", header=not kept.exists(), index=False, float_format="%.6g")
     print(file=sys.stderr)
-    return pd.DataFrame(records)
+    return pd.read_csv(kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -20,9 +21,9 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    link, loss, xi, bias, alpha, penalize_intercept, standardize, class_weight, search_kwds
-        See :func:`gevglm.fit`. With `class_weight`, whose keys are the labels, probabilities are those of the population, not of the
-        weighted sample.
+    link, loss, xi, bias, alpha, penalize_intercept, standardize, class_weight, prevalence, sampling, search_kwds, cov_type, cov_kwds
+        See :func:`gevglm.fit`. With `class_weight`, whose keys are the labels, or `prevalence`, that of the second label, probabilities
+        are those of the population, not of the weighted or sampled rows.
     fit_intercept : bool
         Whether to add a constant.
     maxiter, tol : int, float
@@ -35,7 +36,7 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
     coef_ : ndarray of shape (1, n_features)
     intercept_ : ndarray of shape (1,)
     results_ : BinaryGLMResults
-        Everything else: summary, standard errors, tests.
+        Everything else: summary, standard errors, tests. A pickle has it without the training rows.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If `X` had string column names.
@@ -64,7 +65,11 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         standardize: bool = False,
         fit_intercept: bool = True,
         class_weight: Any = None,
+        prevalence: float | None = None,
+        sampling: str = "prior",
         search_kwds: dict[str, Any] | None = None,
+        cov_type: str | None = None,
+        cov_kwds: dict[str, Any] | None = None,
         maxiter: int = 100,
         tol: float = 1e-8,
     ):
@@ -77,7 +82,11 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         self.standardize = standardize
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.prevalence = prevalence
+        self.sampling = sampling
         self.search_kwds = search_kwds
+        self.cov_type = cov_type
+        self.cov_kwds = cov_kwds
         self.maxiter = maxiter
         self.tol = tol
 
@@ -105,6 +114,8 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
             xi=self.xi,
             freq_weights=weights,
             class_weight=self._weights_by_event(),
+            prevalence=self.prevalence,
+            sampling=self.sampling,
         )
         model.data.xnames = [*(["const"] if self.fit_intercept else []), *names]
         self.results_ = model.fit(
@@ -113,6 +124,8 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
             penalize_intercept=self.penalize_intercept,
             standardize=self.standardize,
             search_kwds=self.search_kwds,
+            cov_type=self.cov_type,
+            cov_kwds=self.cov_kwds,
             maxiter=self.maxiter,
             tol=self.tol,
         )
@@ -123,9 +136,9 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def decision_function(self, X: ArrayLike) -> NDArray:
-        """Return the linear predictor less its value at a probability of one half: positive where the event is more likely."""
+        """Return the linear predictor less its value at a probability of one half in the population: positive where the event is more likely."""
         linear = self._linear(X)
-        return linear - self.results_.link(0.5)
+        return linear - self.results_.model.population_link(0.5)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return the probabilities of both classes, in the order of ``classes_``."""
@@ -156,6 +169,15 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         if unknown:
             raise InvalidDataError(f"class_weight names {unknown}, but the labels are {self.classes_.tolist()}.")
         return {i: self.class_weight.get(label, 1.0) for i, label in enumerate(self.classes_)}
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the training rows out of a pickle; the summary, tests and predictions for other rows do without."""
+        state = super().__getstate__()
+        if "results_" not in state:
+            return state
+        results = deepcopy(state["results_"])
+        results.remove_data()
+        return state | {"results_": results}
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

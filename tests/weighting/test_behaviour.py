@@ -51,7 +51,7 @@ def test_corrected_probabilities_are_as_good_as_unweighted_ones(rare_rows, metho
     raw = model.set_params(corrected=False).predict_proba(X[test])[:, 1]
     for loss in (brier_score_loss, log_loss):
         assert loss(y[test], corrected) < 1.01 * loss(y[test], plain)
-        assert loss(y[test], raw) > 2.0 * loss(y[test], plain)
+        assert loss(y[test], raw) > 3.0 * loss(y[test], plain)
 
 
 def test_the_weights_in_force_are_those_undone(few_rows):
@@ -149,13 +149,13 @@ def test_pipelines_and_searches(few_rows):
     X, y = few_rows
     base = make_pipeline(StandardScaler().set_output(transform="pandas"), LogisticRegression())
     search = GridSearchCV(
-        make_pipeline(StandardScaler(), AdaClassWeight(base)),
+        make_pipeline(StandardScaler(), AdaClassWeight(base, rounds=5)),
         {"adaclassweight__tradeoff": [0.5, 2.0], "adaclassweight__estimator__logisticregression__C": [1.0]},
         scoring="balanced_accuracy",
         cv=3,
     ).fit(X, y)
     assert search.best_params_["adaclassweight__tradeoff"] in (0.5, 2.0)
-    p = cross_val_predict(DiffBoost(base), X, y, method="predict_proba", cv=3)
+    p = cross_val_predict(DiffBoost(base, rounds=5), X, y, method="predict_proba", cv=3)
     assert p.shape == (len(y), 2)
     boosted = AdaBoost(base, rounds=2).fit(X, y)  # weights of rows reach the last step
     direct = AdaBoost(LogisticRegression(), rounds=2).fit(StandardScaler().fit_transform(X), y)

@@ -138,8 +138,9 @@ def _from_levels(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
     if len(levels) != 2 and not (event is not None and len(levels) == 1):
         raise InvalidDataError(f"the outcome {name!r} has {len(levels)} levels ({shown}); a binary outcome has two.")
     if event is None:
+        rarer = min(levels, key=lambda level: int((array == level).sum()))
         raise InvalidDataError(
-            f"the outcome {name!r} has the levels {shown}; say which one is the event, as in event={levels[0]!r}."
+            f"the outcome {name!r} has the levels {shown}; say which one is the event, as in event={rarer!r}."
         )
     if event not in levels:
         raise InvalidDataError(

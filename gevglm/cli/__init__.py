@@ -23,19 +23,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         The words after ``gevglm``; those of the process by default.
     """
     options = _parser().parse_args(argv)
-    from gevglm.cli.messages import plain_warnings, say
+    from gevglm.cli.messages import in_options, plain_warnings, say
     from gevglm.exceptions import GevglmError, IncompatibleOptionsError, InvalidOptionError
 
     try:
         with plain_warnings():
             options.run(options)
             sys.stdout.flush()
-    except (InvalidOptionError, IncompatibleOptionsError) as error:
-        say(f"gevglm {options.command}: error: {error}")
-        return USAGE
     except GevglmError as error:
-        say(f"gevglm {options.command}: error: {error}")
-        return FAILURE
+        say(f"gevglm {options.command}: error: {in_options(str(error))}")
+        return USAGE if isinstance(error, (InvalidOptionError, IncompatibleOptionsError)) else FAILURE
     except BrokenPipeError:  # whoever reads the output has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE

@@ -52,11 +52,17 @@ def add_to(commands: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Assess, and calibrate if asked to."""
     from gevglm.calibration import assess
-    from gevglm.cli.tables import read_table
+    from gevglm.cli.tables import check_output, read_table
     from gevglm.exceptions import IncompatibleOptionsError
+    from gevglm.files import check_target
 
     if (options.apply or options.output) and not options.method:
         raise IncompatibleOptionsError("--apply and -o go with --method, the calibrator to learn.")
+    if options.plot and options.method:
+        raise IncompatibleOptionsError("--plot draws predictions as they are; leave --method out.")
+    check_output(options.output or "-")
+    if options.plot:
+        check_target(options.plot)
     frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
     y, score, weights = _columns(frame, options)
     if options.method:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gevglm.cli.messages import say
-from gevglm.cli.options import FORMATS, LINKS, add_model, add_reading, level_named, model_words, number_or
+from gevglm.cli.options import FORMATS, LINKS, add_model, add_reading, check_level, level_named, model_words, number_or
 
 EXAMPLES = """examples:
   gevglm fit "default ~ income + age" loans.csv --xi 0.5
@@ -53,13 +53,9 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit, print and write."""
-    from gevglm.exceptions import InvalidOptionError
-    from gevglm.files import check_target
+    from gevglm.files import check_target, unwritable
 
-    if not 0.0 < options.level < 1.0:
-        raise InvalidOptionError(
-            f"--level {options.level:g} is no coverage; give a number between 0 and 1, such as 0.95."
-        )
+    check_level(options.level)
     for name in (options.html, options.save, options.json):
         if name not in (None, "-"):
             check_target(name)
@@ -81,7 +77,10 @@ def run(options: argparse.Namespace) -> None:
         path = results.report(options.html, title=options.title, alpha=alpha, code=_code(options, words))
         say(f"report: {path}", options.quiet)
     if options.save:
-        results.save(options.save)
+        try:
+            results.save(options.save)
+        except OSError as error:
+            raise unwritable(options.save, error) from None
         say(f"model: {options.save}", options.quiet)
 
 

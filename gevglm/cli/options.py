@@ -37,6 +37,14 @@ def share(text: str) -> Any:
     return numbers[0] if len(numbers) == 1 else numbers
 
 
+def check_level(level: float) -> None:
+    """Refuse a coverage that is none, such as 95."""
+    from gevglm.exceptions import InvalidOptionError
+
+    if not 0.0 < level < 1.0:
+        raise InvalidOptionError(f"--level {level:g} is no coverage; give a number between 0 and 1, such as 0.95.")
+
+
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Add how a table is read."""
     group = parser.add_argument_group("reading the data")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gevglm.cli.messages import say
-from gevglm.cli.options import FORMATS, add_reading
+from gevglm.cli.options import FORMATS, add_reading, check_level
 
 EXAMPLES = """examples:
   gevglm predict war.pkl new.csv -o scored.csv
@@ -45,9 +45,11 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Predict and write."""
-    from gevglm.cli.tables import read_table, write_table
+    from gevglm.cli.tables import check_output, read_table, write_table
     from gevglm.exceptions import InvalidOptionError
 
+    check_level(options.level)
+    check_output(options.output)
     results = load_model(options.model)
     frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
     names = [options.name, f"{options.name}_lower", f"{options.name}_upper"] if options.interval else [options.name]
@@ -59,9 +61,10 @@ def run(options: argparse.Namespace) -> None:
         columns = dict(zip(names, (limits.iloc[:, j].to_numpy() for j in (0, 2, 3)), strict=True))
     else:
         columns = {options.name: results.predict(frame).to_numpy()}
-    incomplete = int(frame.assign(**columns)[options.name].isna().sum())
-    write_table(frame.assign(**columns), options.output)
-    left = f"; {incomplete:,} incomplete rows have none" if incomplete else ""
+    scored = frame.assign(**columns)
+    write_table(scored, options.output)
+    incomplete = int(scored[options.name].isna().sum())
+    left = f"; {incomplete:,} incomplete ones have none" if incomplete else ""
     say(f"{len(frame) - incomplete:,} rows predicted{left}", options.quiet)
 
 

@@ -10,7 +10,12 @@ if TYPE_CHECKING:
 
 PACKED = (".gz", ".bz2", ".zip", ".xz", ".zst")
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
-NAMED = {"\t": "tabs", ";": "';'", ",": "','", "|": "'|'"}
+NAMED = {"\t": "tabs", ";": "';'", ",": "','", "|": "'|'", " ": "blanks"}
+WRITTEN = {
+    ".parquet": lambda frame, name: frame.to_parquet(name),
+    ".feather": lambda frame, name: frame.to_feather(name),
+    ".dta": lambda frame, name: frame.to_stata(name, write_index=False),
+}
 NEEDS = {
     ".parquet": "pyarrow",
     ".pq": "pyarrow",
@@ -28,7 +33,7 @@ def read_table(name: str, *, sep: str | None = None, encoding: str | None = None
     ----------
     name : str
     sep, encoding : str, optional
-        Of csv files.
+        Of csv files; the encoding also of SAS files.
     """
     from gevglm.exceptions import InvalidDataError
 
@@ -45,11 +50,9 @@ def read_table(name: str, *, sep: str | None = None, encoding: str | None = None
         known = ", ".join([*SEPARATORS, *readers])
         raise InvalidDataError(f"{name!r} is no table by its name ({kind or 'no'} ending); known are {known}.")
     try:
-        return readers[kind](path)
-    except ImportError:
-        raise InvalidDataError(
-            f"reading {kind} needs {NEEDS.get(kind, 'another package')}: pip install {NEEDS.get(kind)}."
-        ) from None
+        return readers[kind](path, encoding)
+    except ImportError:  # the optional packages of pandas
+        raise InvalidDataError(f"reading {kind} needs {NEEDS[kind]}: pip install {NEEDS[kind]}.") from None
     except Exception as error:
         raise InvalidDataError(f"{name!r} could not be read as {kind}: {error}") from error
 
@@ -61,28 +64,34 @@ def comes_in_pieces(name: str) -> bool:
     return as_source(name) is not None
 
 
+def check_output(name: str) -> None:
+    """Refuse a name that no table can be written to, before anything is computed; "-" is stdout."""
+    from gevglm.exceptions import InvalidOptionError
+    from gevglm.files import check_target
+
+    if name == "-":
+        return
+    if _kind(Path(name)) not in (*WRITTEN, *SEPARATORS):
+        known = ", ".join([*WRITTEN, *SEPARATORS])
+        raise InvalidOptionError(f"{name!r} has an ending that cannot be written; use one of {known}.")
+    check_target(name)
+
+
 def write_table(frame: pd.DataFrame, name: str) -> None:
     """Write a table to a file, its kind by its name; to stdout as csv for "-"."""
     import sys
 
-    from gevglm.exceptions import InvalidOptionError
     from gevglm.files import unwritable
 
     if name == "-":
         frame.to_csv(sys.stdout, index=False)
         return
-    path = Path(name)
-    kind = _kind(path)
-    writers = {
-        ".parquet": lambda: frame.to_parquet(path, index=False),
-        ".feather": lambda: frame.reset_index(drop=True).to_feather(path),
-        ".dta": lambda: frame.to_stata(path, write_index=False),
-    }
-    writers |= {ending: lambda: frame.to_csv(path, index=False, sep=SEPARATORS[kind]) for ending in SEPARATORS}
-    if kind not in writers:
-        raise InvalidOptionError(f"{name!r} has an ending that cannot be written; use one of {', '.join(writers)}.")
+    kind = _kind(Path(name))
     try:
-        writers[kind]()
+        if kind in WRITTEN:
+            WRITTEN[kind](frame.reset_index(drop=True), name)
+        else:
+            frame.to_csv(name, index=False, sep=SEPARATORS[kind])
     except OSError as error:
         raise unwritable(name, error) from None
 
@@ -123,18 +132,19 @@ def _read_csv(path: Path, sep: str, encoding: str | None) -> pd.DataFrame:
 
 
 def _readers() -> dict[str, Any]:
+    """Return what reads each kind of file, from its path and the encoding given."""
     import pandas as pd
 
     return {
-        ".parquet": pd.read_parquet,
-        ".pq": pd.read_parquet,
-        ".feather": pd.read_feather,
-        ".arrow": pd.read_feather,
-        ".dta": pd.read_stata,
-        ".sas7bdat": pd.read_sas,
-        ".xpt": pd.read_sas,
-        ".sav": pd.read_spss,
-        ".zsav": pd.read_spss,
+        ".parquet": lambda path, _: pd.read_parquet(path),
+        ".pq": lambda path, _: pd.read_parquet(path),
+        ".feather": lambda path, _: pd.read_feather(path),
+        ".arrow": lambda path, _: pd.read_feather(path),
+        ".dta": lambda path, _: pd.read_stata(path),
+        ".sas7bdat": lambda path, encoding: pd.read_sas(path, encoding=encoding or "infer"),
+        ".xpt": lambda path, encoding: pd.read_sas(path, encoding=encoding or "latin-1"),
+        ".sav": lambda path, _: pd.read_spss(path),
+        ".zsav": lambda path, _: pd.read_spss(path),
     }
 
 

@@ -197,6 +197,8 @@ def plot_loss_calibration(
             seen = (curve.theory > low) & (curve.score > low)
             name = None if points else label
             ax.plot(curve.score[seen], curve.theory[seen], color=color, linewidth=1.2, label=name)
+    if theory and points and not corrected:
+        ax.plot([], [], color="0.4", linewidth=1.2, label="if loss-calibrated")
     finished(ax, scale, low, high)
     ax.set_xlabel("loss-corrected score" if corrected else "score")
     ax.set_ylabel("share of events")

@@ -68,7 +68,7 @@ class Optimism:
         return summary_table("Optimism by bootstrap", facts, self.frame)
 
     def plot(self, ax: Axes | None = None, scale: str | None = None) -> Axes:
-        """Draw the apparent and the corrected calibration curve; see :func:`gevglm.calibration.plots.plot_optimism`."""
+        """Draw the apparent and the corrected calibration curve; see :func:`gevglm.calibration.plot_optimism`."""
         from gevglm.calibration.plots import plot_optimism
 
         return plot_optimism(self, ax=ax, scale=scale)

@@ -81,6 +81,14 @@ def test_recalibration_equals_val_prob_and_val_prob_ci_2(judged):
     )
 
 
+def test_discrimination_of_rms_takes_the_predictions_as_they_are(judged):
+    cox, rms = calibration.cox_calibration(judged.y, judged.p), judged.r["val_prob"]["stats"]
+    gain = 2 * (cox.llf_predicted - cox.llf_null)
+    assert_allclose([gain, (gain - 1) / cox.n], [rms["D:Chi-sq"], rms["D"]], rtol=1e-10)
+    assert_allclose((gain - 1) / cox.n - cox.unreliability, rms["Q"], rtol=1e-10)
+    assert_allclose(np.expm1(-gain / cox.n) / np.expm1(2 * cox.llf_null / cox.n), rms["R2"], rtol=1e-10)
+
+
 def test_emax_of_val_prob_ci_2_is_that_of_the_logistic_recalibration(judged):
     grid = np.arange(0.0005, 1.0, 0.0005)
     distance = np.abs(calibration.cox_calibration(judged.y, judged.p).calibrated(grid) - grid)

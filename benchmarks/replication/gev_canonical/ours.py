@@ -1,8 +1,8 @@
-"""What gevglm would recommend: variants through the public interface, to be chosen between by validation.
+"""What gevglm would recommend: variants of the canonical fit through the public interface, to be chosen between by validation.
 
 Penalised variants choose xi and lambda together by five-fold cross-validation of all training rows, where the paper uses one part of
 them; the constant is not penalised, and the penalty is on standardised columns. Variants with bias reduction are not penalised, so
-they leave out columns that are linear combinations of others. The variant with the log loss shows what the canonical loss costs.
+they leave out columns that are linear combinations of others.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from gevglm.exceptions import GevglmWarning
 from gevglm.linalg import dependent_columns
 
 
-def penalised(link: str, criterion: str, **options: Any) -> Method:
-    """A fit with xi and a ridge penalty by cross-validation."""
-    options |= {"xi": "cv", "alpha": "cv", "search_kwds": {"alphas": LAMBDAS, "criterion": criterion}}
+def penalised(link: str, criterion: str) -> Method:
+    """The canonical fit with xi and a ridge penalty by cross-validation."""
+    words = {"alphas": LAMBDAS, "criterion": criterion}
 
     def train(split: Split) -> Trained:
-        return _trained(split.X, split.y, link=link, standardize=True, **options)
+        return _trained(split.X, split.y, link=link, xi="cv", alpha="cv", standardize=True, search_kwds=words)
 
     return train
 
@@ -55,7 +55,6 @@ def _trained(X: NDArray, y: NDArray, **options: Any) -> Trained:
 
 VARIANTS: dict[str, Method] = {
     "GEV, cv (Brier)": penalised("gev", "brier"),
-    "GEV-log, cv (Brier)": penalised("gev", "brier", loss="log"),
     "GEV, cv (log loss)": penalised("gev", "log_loss"),
     "GEVc, cv (Brier)": penalised("gevc", "brier"),
     "GEV, cv (Brier), bias reduction": bias_reduced(link="gev", xi="cv", search_kwds={"criterion": "brier"}),
@@ -63,8 +62,4 @@ VARIANTS: dict[str, Method] = {
 }
 EITHER: dict[str, tuple[str, ...]] = {  # of several variants, the one with the best cross-validated score
     "GEV or GEVc, cv (Brier)": ("GEV, cv (Brier)", "GEVc, cv (Brier)"),
-    "either loss, cv (Brier)": ("GEV, cv (Brier)", "GEVc, cv (Brier)", "GEV-log, cv (Brier)"),
 }
-CANONICAL = tuple(
-    name for name in [*VARIANTS, *EITHER] if name not in ("GEV-log, cv (Brier)", "either loss, cv (Brier)")
-)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.replication.gev_canonical.methods import Method, Trained
-from benchmarks.replication.gev_canonical.ours import CANONICAL
+from benchmarks.replication.gev_canonical.ours import VARIANTS
 from benchmarks.replication.gev_canonical.splits import Split, split_of
 from benchmarks.replication.gev_canonical.tasks import Data
 from gevglm.calibration import brier_score, calibration_loss
@@ -44,7 +44,7 @@ def judged(trained: Trained, X: np.ndarray, y: np.ndarray) -> Record:
 def run_split(task: str, data: Data, number: int, methods: Mapping[str, Method]) -> list[Record]:
     """Return one record a method.
 
-    Variants with the canonical loss are trained once more without the held-out rows and judged on those too, so that they can be chosen between without
+    Variants of ours are trained once more without the held-out rows and judged on those too, so that they can be chosen between without
     a look at the test rows. A method that fails says why in its record. ``seconds`` are the processor seconds of training, choice
     of shape and penalty included; ``cpu`` those of everything the record took.
     """
@@ -59,7 +59,7 @@ def run_split(task: str, data: Data, number: int, methods: Mapping[str, Method])
             record |= {"xi": trained.xi, "alpha": trained.alpha, "score": trained.score}
             record["converged"] = bool(trained.converged)
             record |= judged(trained, split.X_test, split.y_test)
-            if name in CANONICAL:
+            if name in VARIANTS:
                 record |= _validated(train, split)
         except (GevglmError, np.linalg.LinAlgError) as error:
             record["failure"] = f"{type(error).__name__}: {error}"

@@ -11,7 +11,7 @@ import pandas as pd
 from benchmarks.replication.gev_canonical import comparison, paper, synthetic
 from benchmarks.replication.gev_canonical.methods import PAPER_METHODS
 from benchmarks.replication.gev_canonical.protocol import COLUMNS
-from benchmarks.replication.gev_canonical.study import DRAWS, SPLITS
+from benchmarks.replication.gev_canonical.study import DRAWS, LOSSES, SPLITS
 from benchmarks.report import table
 
 WORDS = {"brier": "Brier score", "calibration": "calibration loss", "log_loss": "log loss"}
@@ -52,8 +52,7 @@ def _tables(folder: Path, everything: pd.DataFrame) -> pd.DataFrame:
     _against_paper(folder, shown)
     _ranks(folder, shown)
     _variants(folder, records, eighth)
-    _paired(folder, "losses", everything, "GEV-log", "GEV-canonical")
-    _paired(folder, "losses_cv", records, "GEV-log, cv (Brier)", "GEV, cv (Brier)")
+    _paired(folder, everything)
     _run_times(folder, shown)
     return shown
 
@@ -142,8 +141,9 @@ def _variants(folder: Path, records: pd.DataFrame, eighth: str) -> None:
     _keep(folder, "variants", found, table(header, lines))
 
 
-def _paired(folder: Path, name: str, records: pd.DataFrame, first: str, second: str) -> None:
+def _paired(folder: Path, records: pd.DataFrame) -> None:
     """The log loss against the canonical loss, split by split."""
+    first, second = LOSSES
     found = comparison.paired(records, first, second)
     lines = [
         [
@@ -159,7 +159,7 @@ def _paired(folder: Path, name: str, records: pd.DataFrame, first: str, second: 
         for task, row in found.iterrows()
     ]
     header = ["task", first, second, "difference", "plain se", "corrected se", "splits won by the first", "Wilcoxon p"]
-    _keep(folder, name, found, table(header, lines))
+    _keep(folder, "losses", found, table(header, lines))
 
 
 def _run_times(folder: Path, records: pd.DataFrame) -> None:

@@ -168,18 +168,34 @@ def compare(
     """
     if not results:
         raise InvalidOptionError("there is nothing to compare: give a dict of names to results.")
-    fits = list(results.values())
-    first = fits[0]
-    for name, res in results.items():
-        if res.model.endog.shape != first.model.endog.shape or not np.array_equal(res.model.endog, first.model.endog):
-            raise InvalidDataError(
-                f"{name!r} is fitted to other data ({len(res.model.endog)} rows) than the first model ({len(first.model.endog)} rows); "
-                "fit all of them to the same complete rows."
-            )
+    _check_comparable(results)
+    first = next(iter(results.values()))
     split = make_folds(first.model.endog, folds, rng)
     rows = {name: _row(res, first, split) for name, res in results.items()}
     table = pd.DataFrame.from_dict(rows, orient="index")
     return Comparison(dict(results), table, len(split), dict(remarks or {}))
+
+
+def _check_comparable(results: Mapping[str, BinaryGLMResults]) -> None:
+    """Refuse models that are not fitted to the same outcomes, or whose rows are gone."""
+    from gevglm.results import BinaryGLMResults
+
+    fits = {name: getattr(res, "_results", res) for name, res in results.items()}
+    first, *_ = fits.values()
+    for name, res in fits.items():
+        if not isinstance(res, BinaryGLMResults):
+            raise InvalidOptionError(f"{name!r} is a {type(res).__name__}; give results of gevglm.fit.")
+        if not res.has_data:
+            raise InvalidDataError(
+                f"the rows of {name!r} are not in memory (a saved model, or data in pieces), but each model is fitted anew to parts of them; "
+                "fit it to a table in memory."
+            )
+        ours, other = first.model.endog, res.model.endog
+        if ours.shape != other.shape or not np.array_equal(ours, other):
+            raise InvalidDataError(
+                f"{name!r} is fitted to other data ({res.model.design.outcome!r}, {len(other)} rows) than the first model "
+                f"({first.model.design.outcome!r}, {len(ours)} rows); fit all of them to the same complete rows."
+            )
 
 
 def _row(res: BinaryGLMResults, first: BinaryGLMResults, folds: list) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.calibration.bins import weighted_quantile
-from gevglm.exceptions import InvalidOptionError
+from gevglm.exceptions import GevglmWarning, InvalidOptionError, warn
 
 MOVES = ("unit", "sd", "iqr", "range")
 MOST_LEVELS = 20
@@ -58,12 +58,24 @@ def arms(column: pd.Series, at: Any, weights: NDArray, *, factor: bool = False) 
         raise InvalidOptionError(
             f"at={at!r} must be two values or more, the first being the reference, or one of {', '.join(MOVES)}."
         )
-    if levels is not None:
+    if levels is None or (pd.api.types.is_numeric_dtype(column.dtype) and not factor):
+        _warn_of_extrapolation(column, at)
+    else:
         known = list(column.cat.categories) if isinstance(column.dtype, pd.CategoricalDtype) else levels
         absent = [value for value in at if value not in known]
-        if absent and (factor or not pd.api.types.is_numeric_dtype(column.dtype)):
+        if absent:
             raise InvalidOptionError(f"at has {absent[0]!r}, but the levels of {column.name!r} are {known}.")
     return [Arm(_shown(value), _constant(value)) for value in at]
+
+
+def _warn_of_extrapolation(column: pd.Series, at: Sequence[Any]) -> None:
+    low, high = column.min(), column.max()
+    beyond = [value for value in at if not low <= value <= high]
+    if beyond:
+        warn(
+            f"at has {beyond[0]!r}, but {column.name!r} is between {low:g} and {high:g} in the data: the risk there is extrapolated.",
+            GevglmWarning,
+        )
 
 
 def _levels(column: pd.Series, factor: bool) -> list[Any] | None:

@@ -61,3 +61,19 @@ def test_every_format_escapes_names(comparison):
     rows = [line for line in table.to_markdown().splitlines() if line.startswith("|")]
     assert {line.count("|") - line.count(r"\|") for line in rows} == {5}
     assert re.search(r"^a & b <1> +\S+", str(table), re.MULTILINE)
+
+
+def test_what_cannot_be_compared_is_named(comparison, tmp_path):
+    data = simulate_study(rng=1).iloc[:2000]
+    one = gevglm.fit("event ~ age", data, link="logit")
+    gevglm.fit("event ~ age", data, link="logit").save(tmp_path / "m.pkl")
+    for other, message in (
+        (gevglm.fit("smoker ~ age", data, link="logit"), r"'b' is fitted to other data \('smoker', 2000 rows\)"),
+        (gevglm.fit("event ~ age", data.iloc[:1900], link="logit"), r"\('event', 1900 rows\).*\('event', 2000 rows\)"),
+        (gevglm.load(tmp_path / "m.pkl"), "rows of 'b' are not in memory"),
+        (3, "'b' is a int"),
+    ):
+        with pytest.raises(gevglm.exceptions.GevglmError, match=message):
+            gevglm.compare({"a": one, "b": other})
+    with pytest.raises(gevglm.exceptions.InvalidOptionError, match="nothing to compare"):
+        gevglm.compare({})

@@ -10,7 +10,7 @@ from scipy.special import expit
 
 import gevglm
 from gevglm.datasets import STUDY_XI, simulate_study
-from gevglm.exceptions import GevglmError, IncompatibleOptionsError, InvalidDataError, InvalidOptionError
+from gevglm.exceptions import GevglmError, GevglmWarning, IncompatibleOptionsError, InvalidDataError, InvalidOptionError
 from gevglm.links import GEV
 
 FORMULA = "low ~ age + lwt + C(race, Treatment('white')) + smoke + ptl + ht + ui + ftv"
@@ -222,9 +222,11 @@ def test_levels_that_are_not_there_and_terms_are_named(birthwt):
     with pytest.raises(InvalidOptionError, match="name the variable in it"):
         res.risk("np.log(lwt)")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)
+        warnings.simplefilter("ignore")
         with pytest.raises(InvalidOptionError, match="189 of 189 rows"):
             res.risk("lwt", (-1.0, 100.0))
+    with pytest.warns(GevglmWarning, match=r"at has 500\.0, but 'lwt' is between 80 and 250"):
+        res.risk("lwt", (100.0, 500.0))
     assert res.risk("lwt", "iqr").table["estimate"].iloc[0] < 0
 
 

@@ -205,7 +205,7 @@ def test_vuong_is_the_studentised_mean_gain():
 
 def test_comparisons_of_different_data_are_refused():
     data = study()
-    with pytest.raises(InvalidDataError, match="'less' is fitted to other data \\(2490 rows\\)"):
+    with pytest.raises(InvalidDataError, match="'less' is fitted to other data \\('y', 2490 rows\\)"):
         gevglm.compare({"all": gevglm.fit("y ~ x", data), "less": gevglm.fit("y ~ x", data.iloc[10:])})
     with pytest.raises(InvalidOptionError, match="nothing to compare"):
         gevglm.compare({})

@@ -46,15 +46,15 @@ def extra_share(name: str, order: str, dtype: str) -> float:
     for loss in LOSSES.values():
         estimate(MemoryEngine(*small), loss, constant=0)
     X, y = rare_events(*SIZE, order=order, dtype=dtype)
-    before = _resident("VmRSS")
+    before = resident("VmRSS")
     kept = X.copy(order="K") if name == CONTROL else estimate(MemoryEngine(X, y), LOSSES[name], constant=0)
-    share = (_resident("VmHWM") - before) / X.nbytes
+    share = (resident("VmHWM") - before) / X.nbytes
     if name != CONTROL and not (kept.converged and np.isfinite(kept.inverse_information).all()):
         raise RuntimeError(f"{name} did not converge: {kept.reason}")
     return share
 
 
-def _resident(field: str) -> int:
+def resident(field: str) -> int:
     """Return the bytes resident now (VmRSS) or at most so far (VmHWM); elsewhere than on Linux, the latter for both.
 
     The peak of getrusage is not enough on Linux: a child begins with the peak of the process that started it.

@@ -22,7 +22,7 @@ from gevglm.exceptions import (
 from gevglm.links.base import BinaryLink
 from gevglm.reducers import ArraySum
 from gevglm.separation import Separation
-from gevglm.verdict import uninformed
+from gevglm.verdict import information_left, uninformed
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
@@ -119,9 +119,22 @@ def check_support(engine: Engine, link: BinaryLink, params: NDArray) -> Support:
 
 def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> Separation | None:
     """Look for separation by linear programming, if the fit shows its symptoms: no convergence, or vanished information."""
+    if not model.design.has_rows:
+        return None
     rate = fitted.events / fitted.weight
     suspect = not fitted.converged or uninformed(engine, model.loss, fitted.information, rate, VANISHED)
-    return model.separation() if suspect and model.design.has_rows else None
+    return model.separation() if suspect else None
+
+
+def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
+    """Return the columns of data in pieces on which hardly any information is left."""
+    if model.design.has_rows:
+        return []
+    engine, rate = model.engine(), fitted.events / fitted.weight
+    if not uninformed(engine, model.loss, fitted.information, rate, VANISHED):
+        return []
+    left = information_left(engine, model.loss, fitted.information, rate)
+    return [model.exog_names[j] for j in np.flatnonzero(left < VANISHED)]
 
 
 def warn_of_problems(
@@ -149,6 +162,12 @@ def warn_of_problems(
             f"the outcomes are {kind} separated ({separation.rows} of {separation.n_rows} rows are predicted perfectly): the estimates of "
             f"{listed(separation.infinite)} are infinite, and what is reported for them is where the iteration ended. "
             "Use bias='firth', or look at their cross-table with the outcome.",
+            SeparationWarning,
+        )
+    elif plain and (columns := separation_symptoms(model, fitted)):
+        warn(
+            f"the fit shows the symptoms of separation: hardly any information is left on {listed(columns)}, whose maximum-likelihood "
+            "estimates may be infinite. Use bias='firth', or look at the cross-table with the outcome.",
             SeparationWarning,
         )
     elif not fitted.converged and maxiter > 0:

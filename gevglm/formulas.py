@@ -144,6 +144,8 @@ class Recipe:
         Numbers that a row of them holds.
     """
 
+    sparse = False  # for models saved before it was known
+
     def __init__(
         self,
         formula: str,

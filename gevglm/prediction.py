@@ -63,7 +63,8 @@ class Predictions:
         if source is not None:
             if offset is not None or exposure is not None:
                 raise InvalidOptionError("offset and exposure of data in pieces are the columns that the model names.")
-            return predict_in_pieces(self, source, which, to)
+            values = predict_in_pieces(self, source, which, to)
+            return values.set_axis(exog.index) if to is None and isinstance(exog, pd.DataFrame) else values
         exog, offset, exposure, index = self._rows_to_predict(exog, transform, offset, exposure)
         values = self.model.predict(self._params, exog, exposure=exposure, offset=offset, which=which)
         return values if index is None else pd.Series(values, index=index)
@@ -156,12 +157,12 @@ class Predictions:
         return np.column_stack([exog, column])
 
     def _source_to_predict(self, exog: Any, to: Any) -> Source | None:
-        """Return new data that come in pieces, or are to be written to a file."""
-        by_formula = exog is not None and self.model.design.recipe is not None
+        """Return new data that come in pieces, are to be written to a file, or have too many columns for a dense matrix."""
+        by_formula = not isinstance(exog, (np.ndarray, type(None))) and self.model.design.recipe is not None
         source = as_source(exog) if by_formula else None
-        if source is None and to is not None:
-            if not by_formula:
-                raise InvalidOptionError("to= goes with new data, for a model from a formula.")
+        if to is not None and not by_formula:
+            raise InvalidOptionError("to= goes with new data, for a model from a formula.")
+        if source is None and by_formula and (to is not None or self.model.design.recipe.sparse):
             table = as_frame(exog)
             return FramesSource(lambda: [table])
         return source

@@ -48,7 +48,7 @@ def uninformed(engine: Engine, loss: Loss, information: NDArray, rate: float, sh
     """
     for rows in (engine.thin(THINNEST), engine):
         part = rows.n_rows / engine.n_rows
-        if not (_information_left(rows, loss, part * information, rate) < share).any():
+        if not (information_left(rows, loss, part * information, rate) < share).any():
             return False
     return True
 
@@ -60,7 +60,7 @@ def _still_moving(task: Task, result: SolverResult) -> bool:
     return bool(task.engine.reduce(ArraySum(lambda block: ((_used_rows(block) @ result.step) ** 2).sum())) > GROWING**2)
 
 
-def _information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> NDArray:
+def information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> NDArray:
     """Return the information on each column, as a share of that in the null model of the given event rate."""
     null = loss.expected_curvature_at(loss.link.at(np.atleast_1d(loss.link(rate))))
     squares = ArraySum(lambda block: column_squares(block.X, block.weight))

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
 from gevglm.calibration import condensed
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, SeparationWarning, SupportWarning
 
 FORMULA = "y ~ x0 + x1 + C(group)"
 
@@ -180,3 +180,12 @@ def test_shapes_by_maximum_likelihood(pattern, table):
     assert found.xi == pytest.approx(expected.xi, abs=1e-6)
     assert_allclose(found.params, expected.params, rtol=1e-5)
     assert found.xi_bse == pytest.approx(expected.xi_bse, rel=1e-4)
+
+
+@pytest.mark.parametrize("rows", [2_000, 20_000])
+def test_separation_shows_in_its_symptoms(rows, table):
+    data = table.head(rows).assign(never=np.arange(rows) % 50 == 0)
+    data.loc[data["never"], "y"] = 0
+    with pytest.warns(SeparationWarning, match=r"symptoms of separation: .* never\[T.True\]"):
+        gevglm.fit("y ~ x0 + never", [data.iloc[:900], data.iloc[900:]], link="logit")
+    assert gevglm.fit("y ~ x0 + never", [data.iloc[:900], data.iloc[900:]], link="logit", bias="firth").converged

@@ -13,19 +13,19 @@ from statsmodels.iolib.table import SimpleTable
 def summary_table(
     title: str,
     facts: Mapping[str, str],
-    frame: pd.DataFrame,
+    frames: pd.DataFrame | Sequence[pd.DataFrame],
     notes: Sequence[str] = (),
     formats: Mapping[str, str] | None = None,
 ) -> Summary:
-    """Return a statsmodels Summary: facts in two columns, a table below, notes at the end.
+    """Return a statsmodels Summary: facts in two columns, one table or more below, notes at the end.
 
     Parameters
     ----------
     title : str
     facts : mapping
         Names and values of the upper part.
-    frame : DataFrame
-        The table; missing numbers are left blank.
+    frames : DataFrame or sequence of DataFrame
+        The tables; missing numbers are left blank.
     notes : sequence of str
     formats : mapping, optional
         From columns to format specifications; ``".4g"`` for the others.
@@ -40,17 +40,21 @@ def summary_table(
     )
     left.extend_right(right)
     summary.tables.append(left)
-    formats = formats or {}
+    for frame in [frames] if isinstance(frames, pd.DataFrame) else frames:
+        summary.tables.append(_table(frame, formats or {}))
+    if notes:
+        summary.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, 1))])
+    return summary
+
+
+def _table(frame: pd.DataFrame, formats: Mapping[str, str]) -> SimpleTable:
     cells = [
         [_cell(value, formats.get(name, ".4g")) for name, value in zip(frame.columns, row, strict=True)]
         for row in frame.itertuples(index=False)
     ]
-    summary.tables.append(
-        SimpleTable(cells, headers=list(frame.columns), stubs=[str(name) for name in frame.index], txt_fmt=fmt_params)
+    return SimpleTable(
+        cells, headers=list(frame.columns), stubs=[str(name) for name in frame.index], txt_fmt=fmt_params
     )
-    if notes:
-        summary.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, 1))])
-    return summary
 
 
 def _cell(value: object, spec: str) -> str:

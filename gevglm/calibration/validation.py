@@ -99,8 +99,10 @@ class Assessment:
             "Mean prediction": f"{self.mean_prediction:.5g}",
             "Predictions": "fitted to these data" if self.in_sample else "from elsewhere",
         }
+        frame = self.summary_frame()
+        numbers, tests = frame.loc[list(self.indices)].iloc[:, :4], frame.loc[list(self.tests)].iloc[:, 4:]
         return summary_table(
-            "Calibration of predicted probabilities", facts, self.summary_frame(), self.notes, {"pvalue": ".3g"}
+            "Calibration of predicted probabilities", facts, [numbers, tests], self.notes, {"pvalue": ".3g"}
         )
 
     def plot(self, ax: Axes | None = None, scale: str | None = None, **options) -> Axes:

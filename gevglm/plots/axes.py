@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +12,9 @@ from gevglm.exceptions import GevglmError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+RESOLUTION = 110  # dots per inch in notebooks
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 
 
@@ -23,7 +27,16 @@ def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
         raise GevglmError("pictures need matplotlib: pip install 'gevglm[plot]'.") from None
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    ax = figure.add_subplot()
+    # notebooks show figures of pyplot, which this is not, so that it tells them how
+    figure._repr_png_ = ax._repr_png_ = partial(_as_png, figure)
+    return ax
+
+
+def _as_png(figure: Figure) -> bytes:
+    picture = BytesIO()
+    figure.savefig(picture, format="png", dpi=RESOLUTION)
+    return picture.getvalue()
 
 
 def color(i: int) -> str:

@@ -36,6 +36,11 @@ def test_rare_events_get_a_logarithmic_axis_unless_told_otherwise(assessed):
     assert assessed["b"].plot(scale="linear").get_xscale() == "linear"
 
 
+def test_notebooks_are_told_how_to_show_a_picture(assessed):
+    ax = assessed["a"].plot()
+    assert ax._repr_png_()[:4] == ax.figure._repr_png_()[:4] == b"\x89PNG"
+
+
 def test_the_diagram_is_drawn_into_given_axes(assessed):
     first = assessed["a"].plot()
     assert assessed["b"].plot(ax=first, histogram=False) is first

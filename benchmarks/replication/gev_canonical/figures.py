@@ -118,7 +118,7 @@ def beside_the_paper(records: pd.DataFrame, name: str = "gev_canonical_tables") 
         xlabel="our Brier score / the paper's (bars: 2 standard errors)",
     )
     left.invert_yaxis()
-    left.legend(frameon=False, loc="lower left")
+    _legend_above(left)
     table = ranks(records).sort_values("brier", ascending=False)
     for marker, (measure, word) in zip(
         "osD", {"brier": "Brier score", "calibration": "calibration loss", "log_loss": "log loss"}.items(), strict=True
@@ -126,9 +126,13 @@ def beside_the_paper(records: pd.DataFrame, name: str = "gev_canonical_tables") 
         right.plot(table[measure], range(len(table)), marker, label=word, markersize=6, fillstyle="none")
     right.set(yticks=range(len(table)), yticklabels=table.index, xlabel="mean rank over the tasks (1 is best)")
     right.grid(axis="y", color="0.9")
-    right.legend(frameon=False, loc="lower right")
+    _legend_above(right)
     _bare((left, right))
     save(figure, name)
+
+
+def _legend_above(ax: Axes) -> None:
+    ax.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=3)
 
 
 def _bare(axes) -> None:

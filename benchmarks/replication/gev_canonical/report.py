@@ -64,6 +64,11 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
 
 
+def with_error(value: float, error: float) -> str:
+    """Return a number with its standard error in units of its last digit, as .0084 (3)."""
+    return number(value) + (f"&nbsp;({1e4 * error:.0f})" if np.isfinite(error) else "")
+
+
 def _keep(folder: Path, name: str, numbers: pd.DataFrame, text: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     numbers.to_csv(folder / f"{name}.csv", float_format="%.6g")
@@ -80,9 +85,7 @@ def _measure(folder: Path, records: pd.DataFrame, measure: str) -> None:
         best = mean.loc[task].idxmin()
         cells = []
         for name in mean.columns:
-            cell = number(mean.loc[task, name])
-            if np.isfinite(error.loc[task, name]):
-                cell += f" ± {number(error.loc[task, name])}"
+            cell = with_error(mean.loc[task, name], error.loc[task, name])
             cell = f"**{cell}**" if name == best else cell
             cells.append(cell + _escaped(stars.loc[task, name] if stars is not None else ""))
         lines.append([task, *cells])
@@ -174,7 +177,7 @@ def _synthetic(folder: Path, draws: pd.DataFrame) -> None:
     lines = []
     for key, row in mean.iterrows():
         best = row.idxmin()
-        cells = [f"{number(value)} ± {number(error.loc[key, name])}" for name, value in row.items()]
+        cells = [with_error(value, error.loc[key, name]) for name, value in row.items()]
         cells = [f"**{cell}**" if name == best else cell for name, cell in zip(row.index, cells, strict=True)]
         lines.append([key[0], f"{key[1]:,}", *cells])
     numbers = pd.concat({"mean": mean, "se": error}, axis=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,9 @@ from gevglm.calibration.quantities import CalibrationTest, checked_level
 from gevglm.calibration.smooth import curve_grid
 from gevglm.exceptions import GevglmError, InvalidOptionError
 from gevglm.linalg import one_blas_thread
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 GROUPS = 2000  # groups of neighbouring predictions that trace the edge of the confidence region
 CHUNK = 1 << 15  # numbers, directions times groups, that stay in the cache
@@ -52,6 +56,12 @@ class CalibrationBelt:
     bounds: dict[float, tuple[NDArray, NDArray]]
     deviations: pd.DataFrame
     in_sample: bool
+
+    def plot(self, ax: Axes | None = None, scale: str = "linear") -> Axes:
+        """Draw the belt; see :func:`gevglm.calibration.plot_belt`."""
+        from gevglm.calibration.plots import plot_belt
+
+        return plot_belt(self, ax=ax, scale=scale)
 
 
 def calibration_belt(

@@ -76,6 +76,7 @@ def test_a_belt_shows_its_levels_and_its_test(assessed, scale):
     ax = drawn(calibration.plot_belt(assessed["a"].belt, scale=scale))
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["95 % belt", "80 % belt"]
     assert "degree 1, p =" in ax.texts[0].get_text()
+    assert assessed["a"].belt.plot(scale=scale).get_xscale() == scale
 
 
 @each_scale

@@ -226,11 +226,9 @@ class Recipe:
             return InvalidOptionError(
                 f"formula_engine='patsy' cannot read {unknown[0]!r}; formula_engine='formulaic' can."
             )
-        known = {*frame.columns, *self.scope, *dir(builtins), *WORDS, "I", "Q", "hashed"}
-        missing = [name for name in names_in(self.formula) if name not in known]
-        if missing:
-            hints = "".join(suggestion(name, frame.columns) for name in missing[:1])
-            return InvalidDataError(f"the formula names {', '.join(map(repr, missing))}, not in the data.{hints}")
+        unknown = unknown_names(self.formula, frame.columns, self.scope)
+        if unknown is not None:
+            return unknown
         cause = " ".join(_DECORATION.sub("", str(error)).split())
         if "invalid syntax" in cause:
             cause += ". A formula joins columns and calls of functions by + - : * / and **; 0 leaves out the constant."
@@ -248,6 +246,16 @@ class Recipe:
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
         self.scope = unpacked(state["scope"])
+
+
+def unknown_names(formula: str, columns: Iterable[str], scope: dict[str, Any]) -> InvalidDataError | None:
+    """Return the error of names that are neither columns nor known otherwise, None if there are none."""
+    known = {*columns, *scope, *dir(builtins), *WORDS, "I", "Q", "hashed"}
+    missing = [name for name in names_in(formula) if name not in known]
+    if not missing:
+        return None
+    hint = suggestion(missing[0], columns)
+    return InvalidDataError(f"the formula names {', '.join(map(repr, missing))}, not in the data.{hint}")
 
 
 def packed(scope: dict[str, Any]) -> dict[str, tuple]:

@@ -80,8 +80,8 @@ class LossSums(Reducer[NewtonSums]):
                 slope = np.where(used, slope * weight, 0.0)
                 curvature = np.where(used, curvature * weight, 0.0)
                 value = None if value is None else np.where(used, value * weight, 0.0)
-        total = 0.0 if value is None else float(value.sum())
-        return NewtonSums(slope @ block.X, weighted_gram(block.X, curvature), total, feasible)
+            total = 0.0 if value is None else float(value.sum())
+            return NewtonSums(slope @ block.X, weighted_gram(block.X, curvature), total, feasible)
 
     def combine(self, total: NewtonSums, part: NewtonSums) -> NewtonSums:
         total.gradient += part.gradient

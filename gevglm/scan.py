@@ -7,7 +7,7 @@ several threads or machines. Functions within functions that remember take a fur
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -146,12 +146,11 @@ def scan(source: Source, selection: Selection, columns: Sequence[str]) -> tuple[
     kinds = _kinds(factors, WORDS | selection.scope_beside(source.columns))
     states: dict[str, dict[str, Any]] = {}
     while True:
-        found = Found()
-        watch.current().begin_pass(getattr(source, "n_rows", None))
-        with closing(source.map(partial(_look, selection, factors, dict(states)), columns)) as answers:
-            for _, part in answers:
-                found.add(part, kinds)
-                watch.current().rows(part.n_given)
+        try:
+            found = _look_at_all(source, columns, partial(_look, selection, factors, dict(states)), kinds)
+        except InvalidDataError as error:
+            unknown = formulas.unknown_names(selection.right, source.columns, selection.scope)
+            raise unknown or error from None
         if not sum(found.kept.values()):
             return found, Memory({}, {})
         new = {text: _finished(kinds[text], state) for text, state in found.states.items()}
@@ -164,6 +163,18 @@ def scan(source: Source, selection: Selection, columns: Sequence[str]) -> tuple[
             raise InvalidDataError(f"the formula '{selection.right}' could not be learned from data in pieces.")
     encoders = {expr: _encoder(levels) for expr, levels in found.factors.items()}
     return found, Memory(states, encoders)
+
+
+def _look_at_all(
+    source: Source, columns: Sequence[str], look: Callable[[pd.DataFrame, Number], Found], kinds: dict[str, Any]
+) -> Found:
+    found = Found()
+    watch.current().begin_pass(getattr(source, "n_rows", None))
+    with closing(source.map(look, columns)) as answers:
+        for _, part in answers:
+            found.add(part, kinds)
+            watch.current().rows(part.n_given)
+    return found
 
 
 def _kinds(factors: list[str], scope: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from gevglm.exceptions import InvalidDataError
 from gevglm.sources.base import BATCH_ROWS, Load, Number, ReadSource
 from gevglm.tables import as_frame
 
+MOST_TABLES = 1_000_000  # more of them are taken for a sequence without end
 ENDLESS = (itertools.count, itertools.cycle, itertools.repeat)
 
 
@@ -62,7 +63,11 @@ class FramesSource(ReadSource):
                 f"{self.name} returns a {type(tables).__name__}; it must return an iterable of DataFrames."
             )
         try:
-            for table in tables:
+            for number, table in enumerate(tables):
+                if number == MOST_TABLES:
+                    raise InvalidDataError(
+                        f"{self.name} has returned {number} tables; if it goes on without end, let it stop, and if not, return larger tables."
+                    )
                 yield as_frame(table)
         finally:
             if hasattr(tables, "close"):

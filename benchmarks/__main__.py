@@ -18,6 +18,7 @@ from benchmarks import (
     model_speed,
     search_speed,
     shape_simulation,
+    sklearn_speed,
 )
 from benchmarks.report import publish
 
@@ -29,6 +30,7 @@ BENCHMARKS: dict[str, Callable[[], str]] = {
     "convergence": convergence.run,
     "search_speed": search_speed.run,
     "cli_speed": cli_speed.run,
+    "sklearn_speed": sklearn_speed.run,
     "calibration_speed": calibration_speed.run,
     "bias_simulation": bias_simulation.run,
     "calibration_inference": calibration_inference.run,

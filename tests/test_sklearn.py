@@ -118,7 +118,9 @@ def test_names_of_columns_reach_the_summary():
     X, y = rows()
     model = BinaryGLMClassifier().fit(pd.DataFrame(X, columns=["age", "dose", "sex"]), y)
     assert list(model.feature_names_in_) == ["age", "dose", "sex"]
-    assert "dose" in str(model.results_.summary())
+    summary = str(model.results_.summary())
+    assert "dose" in summary
+    assert "Event:" in summary and "yes" in summary.split("Event:")[1].splitlines()[0]
 
 
 def test_it_lives_in_pipelines_and_searches():

@@ -91,10 +91,12 @@ def flipped(y: NDArray, share: float, rng: np.random.Generator) -> NDArray:
 def repeated(study: Callable[[np.random.Generator], Iterable[dict]], draws: int, kept: Path) -> pd.DataFrame:
     """Return the records of many random draws, with the number of the draw; draws that the file `kept` has are not run again."""
     kept.parent.mkdir(parents=True, exist_ok=True)
-    done = set(pd.read_csv(kept)["draw"]) if kept.exists() else set()
-    for draw in sorted(set(range(draws)) - done):
+    for draw in range(draws):
+        if kept.exists() and draw in set(pd.read_csv(kept)["draw"]):
+            continue
         print(f"\r{kept.stem}: draw {draw + 1} of {draws}", end="", file=sys.stderr, flush=True)
         found = pd.DataFrame(study(np.random.default_rng([2021, draw]))).assign(draw=draw)
         found.to_csv(kept, mode="a", header=not kept.exists(), index=False, float_format="%.6g")
     print(file=sys.stderr)
-    return pd.read_csv(kept)
+    found = pd.read_csv(kept)
+    return found[found["draw"] < draws]

@@ -103,12 +103,12 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         """
         X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
         self.classes_ = two_classes(y)
-        event = (y == self.classes_[1]).astype(float)
         weights = row_weights(sample_weight, X, y)
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]))
         model = BinaryGLM(
-            event,
+            y,
             self._design(X),
+            event=self.classes_.tolist()[1],
             link=self.link,
             loss=self.loss,
             xi=self.xi,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 LINES = {
     "training_error_rare": ("training error, rare class", COLORS[1], "-"),
     "training_error_main": ("training error, main class", COLORS[0], "-"),
-    "bound": ("bound of the rare (DiffBoost) or total error", COLORS[1], "--"),
+    "bound": ("bound of the {whose}", COLORS[1], "--"),
 }
 
 
@@ -33,9 +33,10 @@ def plot_history(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """
     ax = ax or new_axes()
     marker = "o" if len(history) < 3 else ""
+    whose = "rare class" if "z_rare" in history else "error of both classes"
     for name, (label, color, style) in LINES.items():
         if name in history:
-            ax.plot(history.index, history[name], style, color=color, label=label, marker=marker)
+            ax.plot(history.index, history[name], style, color=color, label=label.format(whose=whose), marker=marker)
     ax.set(xlabel="round", ylabel="error", ylim=(0.0, None))
     ax.xaxis.get_major_locator().set_params(integer=True)
     ratio = ax.twinx()

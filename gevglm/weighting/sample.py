@@ -56,10 +56,11 @@ def draw_up(X: ArrayLike, y: NDArray, classes: NDArray, rare: Any, sample_weight
     """Return the sample; the rare class is the one named, else the less frequent one, else the second."""
     weights = row_weights(sample_weight, X, y)
     weight = np.ones(len(y)) if weights is None else weights
+    labels = classes.tolist()
     if rare is None:
         first, second = (weight[y == label].sum() for label in classes)
-        rare = classes[0] if first < second else classes[1]
-    elif rare not in classes:
-        raise InvalidOptionError(f"rare={rare!r} is not a label; the labels are {classes.tolist()}.")
-    main = classes[0] if rare == classes[1] else classes[1]
+        rare = labels[0] if first < second else labels[1]
+    elif rare not in labels:
+        raise InvalidOptionError(f"rare={rare!r} is not a label; the labels are {labels}.")
+    main = labels[0] if rare == labels[1] else labels[1]
     return Sample((main, rare), y == rare, weight, weights is not None)

@@ -129,3 +129,11 @@ def test_weights_of_rows_are_repeated_rows(problem):
             other = method(learner, rounds=3).fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))
         assert one.rare_ == other.rare_
         assert_allclose(one.history_["weight_rare"], other.history_["weight_rare"], rtol=1e-9)
+
+
+def test_the_bound_need_not_reach_zero(rare_rows):
+    # the learner sees class weights, not D: the rows it always misses gather D until the weighted error is one half, and nothing moves any more
+    X, y = rare_rows[0][:3000], rare_rows[1][:3000]
+    h = DiffBoost(rounds=40, early_stopping=False).fit(X, y).history_
+    assert h["error_rare"].iloc[-1] == pytest.approx(0.5, abs=1e-3)
+    assert h["bound"].iloc[20] - h["bound"].iloc[-1] < 1e-4 < h["training_error_rare"].iloc[-1]

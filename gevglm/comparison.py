@@ -209,7 +209,7 @@ def _row(res: BinaryGLMResults, first: BinaryGLMResults, folds: list) -> dict[st
     return {
         "link": type(res.link).__name__,
         "loss": res.loss.name,
-        "xi": res.xi,
+        "xi": np.nan if res.xi is None else res.xi,
         "k": res.k_params + (res._shape is not None),
         "llf": res._scalars["bernoulli_llf"],
         "aic": res.aic if maximises else np.nan,

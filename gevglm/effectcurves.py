@@ -202,7 +202,7 @@ def _groups(rows: Rows, name: str) -> list:
     continuous, levels = _values(rows, name, 2)
     if not continuous:
         return levels
-    return list(weighted_quantile(rows.frame[name].to_numpy(float), rows.weights, np.array(GROUPS)))
+    return list(np.unique(weighted_quantile(rows.frame[name].to_numpy(float), rows.weights, np.array(GROUPS))))
 
 
 def _shown(value: Any) -> str:

@@ -49,7 +49,7 @@ class Contrast:
     def label(self, other: str, reference: str) -> str:
         """Return how a contrast of two arms is written."""
         inside = "odds" in self.pattern
-        arms = (arm if inside or " " not in arm else f"({arm})" for arm in (other, reference))
+        arms = (f"({arm})" if not inside and (" " in arm or arm.startswith("-")) else arm for arm in (other, reference))
         return self.pattern.format(*arms)
 
 

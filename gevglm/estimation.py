@@ -16,8 +16,8 @@ from gevglm.linalg import COLLINEAR, Cholesky, one_blas_thread
 from gevglm.losses import Canonical, Loss
 from gevglm.refusals import refuse_collinear_columns, refuse_nonfinite_columns, totals
 from gevglm.roots import first_root, rough_start
-from gevglm.solver import Evaluate, SolverResult
-from gevglm.task import Adjustment, Penalty, Task
+from gevglm.solver import SolverResult
+from gevglm.task import Adjustment, Objective, Penalty, Task
 from gevglm.verdict import judged
 
 SHIFTS = 60
@@ -190,7 +190,7 @@ class Problem:
 
 def objective(
     engine: Engine, loss: Loss, *, penalty: Penalty | None = None, adjustment: Adjustment | None = None
-) -> Evaluate:
+) -> Objective:
     """Return what :func:`estimate` minimises: value, gradient and second derivative as a function of the coefficients."""
     task = Task(engine, loss, penalty)
     return task.evaluator(value=True) if adjustment is None else task.adjusted(adjustment, value=True)

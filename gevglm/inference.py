@@ -60,7 +60,7 @@ class LikelihoodInference:
             raise unknown_option("method", method, METHODS)
         likelihood = self._likelihood("conf_int(method='profile')")
         columns = range(self.k_params) if cols is None else cols
-        limits = np.array([likelihood.interval(j, alpha) for j in columns])
+        limits = np.array(likelihood.intervals(columns, alpha))
         return self._with_own_constant(limits, columns, super().conf_int(alpha=alpha))
 
     def lr_tests(self) -> pd.DataFrame:

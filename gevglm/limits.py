@@ -5,25 +5,59 @@ The signed root (equation :eq:`signed-root` of the theory pages) :math:`z(b_j) =
 quantile, is found by Newton steps that move the coefficient along z and the others towards their minimum at the same time
 (Venzon and Moolgavkar 1988).
 
-Every look at a likelihood costs passes over the rows, so none is wasted on making sure: the steps shrink ever faster, and the last two
+Every look at a likelihood costs passes over the rows, so the walks to all limits go :func:`in_step`, and no look is wasted on making
+sure: the steps shrink ever faster, and the last two
 of them say how much the next one would have moved. The upper limit starts where the bend of the path to the lower limit sends it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.linalg import Cholesky
 from gevglm.reducers import NewtonSums
-from gevglm.solver import Evaluate
+from gevglm.task import Objective
 
 STEPS = 12
 LONGEST_STEP = 2.0  # of a coefficient, in standard errors
 ACCURACY = 1e-8  # of a limit in standard errors, of a ratio
+
+Found = TypeVar("Found")
+Walk = Generator[
+    NDArray, NewtonSums, Found
+]  # asks for the likelihood at one point after the other, and ends with what it found
+
+
+def in_step(walks: Iterable[Walk[Found]], likelihood: Objective) -> list[Found]:
+    """Take several walks over a likelihood at the same time: each look at the rows serves all of them.
+
+    Parameters
+    ----------
+    walks : iterable of Walk
+    likelihood : Objective
+
+    Returns
+    -------
+    list
+        What each of them found.
+    """
+    walks = list(walks)
+    found: list = [None] * len(walks)
+    asked = {i: next(walk) for i, walk in enumerate(walks)}
+    while asked:
+        answers = likelihood.at_all(list(asked.values()))
+        for i, sums in zip(list(asked), answers, strict=True):
+            try:
+                asked[i] = walks[i].send(sums)
+            except StopIteration as end:
+                found[i] = end.value
+                del asked[i]
+    return found
 
 
 @dataclass(frozen=True)
@@ -32,8 +66,6 @@ class JointSteps:
 
     Attributes
     ----------
-    evaluate : callable
-        From coefficients to value, gradient and second derivative of the negative log-likelihood.
     params : ndarray of shape (k,)
         The estimates.
     value : float
@@ -45,14 +77,13 @@ class JointSteps:
         the penalty: they shrink fast at first and by a constant factor in the end, which the first two of them do not show.
     """
 
-    evaluate: Evaluate
     params: NDArray
     value: float
     covariance: NDArray
     smallest_contraction: float = 0.1
 
-    def limits(self, column: int, quantile: float) -> tuple[float | None, float | None]:
-        """Return the lower and the upper limit of a coefficient; None for one that the steps do not find.
+    def limits(self, column: int, quantile: float) -> Walk[tuple[float | None, float | None]]:
+        """Find the lower and the upper limit of a coefficient; None for one that the steps do not find.
 
         Parameters
         ----------
@@ -63,21 +94,21 @@ class JointSteps:
         error = np.sqrt(self.covariance[column, column])
         tangent = self.covariance[:, column] / error**2
         reach = quantile * error
-        lower = self._limit(column, -quantile, self.params - reach * tangent, contraction=1.0)
+        lower = yield from self._limit(column, -quantile, self.params - reach * tangent, contraction=1.0)
         start, contraction = self.params + reach * tangent, 1.0
         if lower is not None:
             below, above = lower.value - self.params[column], lower.opposite(self.params[column], -quantile)
             if above > 0.0:
                 bend = lower.point - self.params - below * tangent
                 start, contraction = self.params + above * tangent + (above / below) ** 2 * bend, lower.contraction
-        upper = self._limit(column, quantile, start, contraction)
+        upper = yield from self._limit(column, quantile, start, contraction)
         return tuple(None if limit is None else limit.value for limit in (lower, upper))
 
-    def ratio(self, columns: list[int], start: NDArray) -> float | None:
-        """Return the likelihood-ratio statistic with some coefficients held at `start`; None if the steps do not find it."""
+    def ratio(self, columns: list[int], start: NDArray) -> Walk[float | None]:
+        """Find the likelihood-ratio statistic with some coefficients held at `start`; None if the steps do not find it."""
         point, last = start, np.inf
         for _ in range(STEPS):
-            look = self._look(point, columns)
+            look = self._look((yield point), columns)
             if look is None or look.decrement > last:
                 return None
             contraction = 1.0 if np.isinf(last) else max(look.decrement / last, self.smallest_contraction)
@@ -88,10 +119,10 @@ class JointSteps:
             point[look.free] -= look.towards
         return None
 
-    def _limit(self, j: int, target: float, point: NDArray, contraction: float) -> _Limit | None:
+    def _limit(self, j: int, target: float, point: NDArray, contraction: float) -> Walk[_Limit | None]:
         error, last = np.sqrt(self.covariance[j, j]), None
         for _ in range(STEPS):
-            look = self._look(point, [j])
+            look = self._look((yield point), [j])
             if look is None or not (look.rise > 0.0 and target * look.slope > 0.0):
                 return None
             root = np.copysign(np.sqrt(look.rise), target)
@@ -108,10 +139,9 @@ class JointSteps:
             last = missed
         return None
 
-    def _look(self, point: NDArray, columns: list[int]) -> _Look | None:
-        """Evaluate, and project onto the minimum over the other coefficients; None where there is none in sight."""
-        sums = self.evaluate(point)
-        free = np.delete(np.arange(len(point)), columns)
+    def _look(self, sums: NewtonSums, columns: list[int]) -> _Look | None:
+        """Project onto the minimum over the other coefficients; None where there is none in sight."""
+        free = np.delete(np.arange(len(sums.gradient)), columns)
         if not (sums.feasible and np.isfinite(sums.value)):
             return None
         towards, along = _projections(sums, columns, free)

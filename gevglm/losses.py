@@ -188,7 +188,7 @@ class Canonical(Loss):
         return True
 
     def value_at(self, y: NDArray, point: Point) -> NDArray:
-        value = np.zeros_like(point.v)
+        value, y = np.zeros_like(point.v), np.broadcast_to(y, point.v.shape)
         event, rest = y > 0, y < 1
         value[event] = y[event] * self.link.integral_sf(point.v[event])
         value[rest] += (1.0 - y[rest]) * self.link.integral_cdf(point.v[rest])

@@ -5,6 +5,7 @@ Limits and ratios come from :mod:`gevglm.limits`. Where its steps fail, the cons
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
-from gevglm.limits import JointSteps
+from gevglm.limits import JointSteps, in_step
 from gevglm.linalg import Cholesky, one_blas_thread
 from gevglm.reducers import NewtonSums
 from gevglm.solver import Evaluate, newton, value_search
+from gevglm.task import Objective
 
 MANY_ROWS = 5_000
 ROUGH = 1e-5  # distance from a constrained minimum, in standard errors, whose square the value does not see
@@ -29,7 +31,7 @@ class PenalisedLikelihood:
 
     Attributes
     ----------
-    evaluate : callable
+    evaluate : Objective
         From coefficients to value, gradient and second derivative (or information) of the negative log-likelihood.
     params : ndarray of shape (k,)
         The estimates.
@@ -41,14 +43,14 @@ class PenalisedLikelihood:
         Above :data:`MANY_ROWS`, looks at the likelihood are dear.
     """
 
-    evaluate: Evaluate
+    evaluate: Objective
     params: NDArray
     sums: NewtonSums
     covariance: NDArray
     n_rows: int
 
     @classmethod
-    def at(cls, evaluate: Evaluate, params: NDArray, n_rows: int) -> PenalisedLikelihood:
+    def at(cls, evaluate: Objective, params: NDArray, n_rows: int) -> PenalisedLikelihood:
         """Look at a likelihood at its maximum."""
         with one_blas_thread():
             sums = evaluate(params)
@@ -56,26 +58,40 @@ class PenalisedLikelihood:
 
     def interval(self, column: int, alpha: float) -> tuple[float, float]:
         """Return the profile interval of a coefficient, infinite where the ratio never reaches the quantile."""
+        return self.intervals([column], alpha)[0]
+
+    def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
+        """Return the profile intervals of coefficients."""
         quantile = float(norm.ppf(1.0 - alpha / 2.0))
+        steps = self._steps
         with one_blas_thread():
-            limits = self._steps.limits(column, quantile)
-            return tuple(
-                _crossing(ProfileCurve(self, [column]), sign, quantile) if limit is None else limit
-                for sign, limit in zip((-1.0, 1.0), limits, strict=True)
-            )
+            found = in_step((steps.limits(j, quantile) for j in columns), self.evaluate)
+            return [
+                tuple(
+                    _crossing(ProfileCurve(self, [j]), sign, quantile) if limit is None else limit
+                    for sign, limit in zip((-1.0, 1.0), limits, strict=True)
+                )
+                for j, limits in zip(columns, found, strict=True)
+            ]
 
     def ratio(self, columns: list[int]) -> float:
         """Return the likelihood-ratio statistic of the hypothesis that coefficients are zero."""
-        curve = ProfileCurve(self, columns)
-        null = np.zeros(len(columns))
+        return self.ratios([columns])[0]
+
+    def ratios(self, hypotheses: Sequence[list[int]]) -> list[float]:
+        """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
+        steps, curves = self._steps, [ProfileCurve(self, columns) for columns in hypotheses]
         with one_blas_thread():
-            ratio = self._steps.ratio(columns, curve.predicted(null))
-            return curve.ratio(null) if ratio is None else ratio
+            walks = (steps.ratio(curve.columns, curve.predicted(curve.null)) for curve in curves)
+            found = in_step(walks, self.evaluate)
+            return [
+                curve.ratio(curve.null) if ratio is None else ratio for curve, ratio in zip(curves, found, strict=True)
+            ]
 
     @property
     def _steps(self) -> JointSteps:
         careful = {} if self.n_rows <= MANY_ROWS else {"smallest_contraction": 0.0}
-        return JointSteps(self.evaluate, self.params, self.sums.value, self.covariance, **careful)
+        return JointSteps(self.params, self.sums.value, self.covariance, **careful)
 
 
 class ProfileCurve:
@@ -91,6 +107,11 @@ class ProfileCurve:
     def center(self) -> NDArray:
         """The estimates of the coefficients in question."""
         return self.likelihood.params[self.columns]
+
+    @property
+    def null(self) -> NDArray:
+        """The hypothesis that they are zero."""
+        return np.zeros(len(self.columns))
 
     def restart(self) -> None:
         """Return to the estimates, before turning to another side."""
@@ -194,7 +215,7 @@ def profile(likelihood: PenalisedLikelihood, column: int, name: str, alpha: floa
 
 def ratio_tests(likelihood: PenalisedLikelihood, names: list[str]) -> pd.DataFrame:
     """Return the likelihood-ratio test of every coefficient being zero: columns ``statistic`` and ``pvalue``."""
-    statistics = [likelihood.ratio([j]) for j in range(len(names))]
+    statistics = likelihood.ratios([[j] for j in range(len(names))])
     return pd.DataFrame({"statistic": statistics, "pvalue": chi2.sf(statistics, 1)}, index=names)
 
 

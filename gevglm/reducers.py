@@ -121,6 +121,31 @@ class ArraySum(Reducer[NDArray]):
         return [reduce(self.combine, parts)] if parts and parts[0].size > LARGE else parts
 
 
+class Several(Reducer[list]):
+    """Several sums in one pass over the rows.
+
+    Parameters
+    ----------
+    reducers : list of Reducer
+    """
+
+    def __init__(self, reducers: list[Reducer]):
+        self.reducers = reducers
+
+    def zero(self) -> list:
+        return [reducer.zero() for reducer in self.reducers]
+
+    def map(self, block: Block) -> list:
+        return [reducer.map(block) for reducer in self.reducers]
+
+    def combine(self, total: list, part: list) -> list:
+        return [reducer.combine(*pair) for reducer, *pair in zip(self.reducers, total, part, strict=True)]
+
+    def condensed(self, parts: list[list]) -> list[list]:
+        columns = zip(self.reducers, zip(*parts, strict=True), strict=True) if parts else ()
+        return [list(part) for part in zip(*(r.condensed(list(column)) for r, column in columns), strict=True)]
+
+
 class WeightedGram(ArraySum):
     r"""The k x k sum :math:`\sum_i q_i x_i x_i'` with q a function of the row at given coefficients.
 

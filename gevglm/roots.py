@@ -13,13 +13,15 @@ from gevglm.task import Adjustment, Task
 
 EVENTS_FOR_ROUGH_START = 5  # events a column from which the plain fit is a start for the adjusted one
 ROUGH_STEPS = 6
+ROUGH = 0.7  # standard errors a coefficient, on average: the step after one this long ends close enough
 MANY_ROWS = 5_000
 
 
 def rough_start(task: Task) -> NDArray:
     """Return a few steps of the plain fit where there are events enough, else the null model's coefficients."""
     if task.loss.convex and task.rarer >= EVENTS_FOR_ROUGH_START * task.engine.n_cols:
-        rough = task.aside(task.start_from_part(), tol=1e-2, maxiter=ROUGH_STEPS)
+        tol = ROUGH * np.sqrt(task.engine.n_cols / task.scale)
+        rough = task.aside(task.start_from_part(), tol=tol, maxiter=ROUGH_STEPS)
         if rough.converged:
             return rough.params
     return task.null_start
@@ -42,12 +44,15 @@ def first_root(task: Task, adjustment: Adjustment, start: NDArray) -> SolverResu
         "scale": task.scale,
         "maxiter": task.maxiter,
         "extrapolate": True,
+        "foretell": large,
     }
     best = None
     for search, factor in attempts:
         evaluate = task.adjusted(adjustment, value=search is value_search)
         point = start if factor is None else _root_by_secants(evaluate, best, factor)
         found = newton(evaluate, point, search=search, **options)
+        if found.converged:
+            return found
         if best is None or found.decrement < best.decrement:
             best = found
         if not np.isfinite(best.decrement) or task.maxiter == 0:

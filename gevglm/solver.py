@@ -74,6 +74,7 @@ def newton(
     scale: float = 1.0,
     maxiter: int = 100,
     extrapolate: bool = False,
+    foretell: bool = False,
 ) -> SolverResult:
     """Minimise by damped Newton steps.
 
@@ -91,20 +92,29 @@ def newton(
         Largest number of steps.
     extrapolate : bool
         Learn from the last steps, where the Hessian is not the derivative of the gradient (see :class:`Extrapolation`).
+    foretell : bool
+        Believe that the next step is shorter than this one by as much as this one is shorter than the last, and save a look.
 
     Returns
     -------
     SolverResult
     """
     with np.errstate(all="ignore"):
-        return _iterate(evaluate, start, search, tol**2 * scale, maxiter, Extrapolation() if extrapolate else None)
+        past = Extrapolation() if extrapolate else None
+        return _iterate(evaluate, start, search, tol**2 * scale, maxiter, past, foretell)
 
 
 def _iterate(
-    evaluate: Evaluate, start: NDArray, search: Search, enough: float, maxiter: int, past: Extrapolation | None
+    evaluate: Evaluate,
+    start: NDArray,
+    search: Search,
+    enough: float,
+    maxiter: int,
+    past: Extrapolation | None,
+    foretell: bool,
 ) -> SolverResult:
     params, sums = start, evaluate(start)
-    decrement, step = np.inf, np.zeros_like(start)
+    last, decrement, step = 0.0, np.inf, np.zeros_like(start)
     for n_iter in range(maxiter + 1):
         if not _finite(sums):
             reason = "the loss is not finite at the starting values"
@@ -114,6 +124,10 @@ def _iterate(
         if decrement <= enough and not damped:
             reason = "the Newton decrement is below its tolerance"
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+        if foretell and decrement < min(NEAR, last) and decrement**2 <= enough * last and not damped:
+            reason = "the next Newton decrement is foretold to be below its tolerance"
+            return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+        last = decrement
         if n_iter == maxiter:
             break
         found, direction = None, step

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
@@ -15,11 +15,13 @@ from gevglm.engine.base import Block, Engine
 from gevglm.linalg import Cholesky
 from gevglm.links.base import Point
 from gevglm.losses import Loss
-from gevglm.reducers import ArraySum, LossSums, NewtonSums
-from gevglm.solver import Evaluate, SolverResult, newton, slope_search, value_search
+from gevglm.manypoints import LossSumsAtAll, ShiftsAtAll, worthwhile
+from gevglm.reducers import ArraySum, LossSums, NewtonSums, Several
+from gevglm.solver import SolverResult, newton, slope_search, value_search
 
 EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
 THINNEST = 16  # the part is never less than one block in this many
+AT_ONCE = 1 << 16  # numbers in the Hessians that one pass sums up
 
 
 class Penalty(Protocol):
@@ -59,7 +61,15 @@ class Ridge:
 
 
 class Adjustment(Protocol):
-    """What bias reduction adds to the score; see :mod:`gevglm.bias`."""
+    """What bias reduction adds to the score; see :mod:`gevglm.bias`.
+
+    Attributes
+    ----------
+    by_quadratic_forms : bool
+        Whether it looks at the rows through their quadratic forms only, so that :meth:`row_shift` is all there is to :meth:`shift`.
+    """
+
+    by_quadratic_forms: bool
 
     def has_objective(self, loss: Loss) -> bool:
         """Whether the adjusted score is a gradient, that is, whether there is a penalised loss."""
@@ -70,8 +80,32 @@ class Adjustment(Protocol):
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
         """Return what one block adds to the score (or several such sums)."""
 
+    def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
+        """Return what is added to the score factor of each row."""
+
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         """Change gradient and value in place; `factor` is that of the information."""
+
+
+class Objective:
+    """What is minimised, as a function of the coefficients: at one point, or at several in the same passes over the rows.
+
+    Parameters
+    ----------
+    evaluate : callable
+        From a list of points to their sums.
+    """
+
+    def __init__(self, evaluate: Callable[[list[NDArray]], list[NewtonSums]]):
+        self._evaluate = evaluate
+
+    def __call__(self, params: NDArray) -> NewtonSums:
+        return self._evaluate([params])[0]
+
+    def at_all(self, points: list[NDArray]) -> list[NewtonSums]:
+        """Return the sums at each point, as many of them in one pass as their Hessians leave room for."""
+        most = max(1, AT_ONCE // len(points[0]) ** 2) if points else 1
+        return [sums for i in range(0, len(points), most) for sums in self._evaluate(points[i : i + most])]
 
 
 @dataclass
@@ -125,36 +159,57 @@ class Task:
         """Coefficients of the model with the constant only."""
         return null_coefficients(self.loss, self.engine.n_cols, self.constant, self.rate)
 
-    def evaluator(self, *, expected: bool = False, value: bool = False) -> Evaluate:
+    def evaluator(self, *, expected: bool = False, value: bool = False) -> Objective:
         """Return the sums of loss plus penalty as a function of the coefficients."""
 
-        def evaluate(params: NDArray) -> NewtonSums:
+        def evaluate(points: list[NDArray]) -> list[NewtonSums]:
             self.passes += 1
-            sums = self.engine.reduce(LossSums(self.loss, params, expected=expected, value=value))
-            return sums if self.penalty is None else self.penalty.added_to(sums, params)
+            options = {"expected": expected, "value": value}
+            if worthwhile(len(points), self.engine.n_cols):
+                found = self.engine.reduce(LossSumsAtAll(self.loss, points, **options)).unstacked()
+            else:
+                found = self.engine.reduce(Several([LossSums(self.loss, point, **options) for point in points]))
+            if self.penalty is None:
+                return found
+            return [self.penalty.added_to(sums, point) for sums, point in zip(found, points, strict=True)]
 
-        return evaluate
+        return Objective(evaluate)
 
-    def adjusted(self, adjustment: Adjustment, *, value: bool) -> Evaluate:
+    def adjusted(self, adjustment: Adjustment, *, value: bool) -> Objective:
         """Return the adjusted sums: one pass for the information, one for the leverages by its inverse."""
         engine, loss = self.engine, self.loss
         plain = self.evaluator(expected=True, value=value)
 
-        def evaluate(params: NDArray) -> NewtonSums:
-            sums = plain(params)
-            factor = Cholesky(sums.hessian)
-            sums.feasible &= factor.positive
-            if sums.feasible:
+        def evaluate(points: list[NDArray]) -> list[NewtonSums]:
+            found = plain.at_all(points)
+            factors = [Cholesky(sums.hessian) for sums in found]
+            for sums, factor in zip(found, factors, strict=True):
+                sums.feasible &= factor.positive
+            usable = [i for i, sums in enumerate(found) if sums.feasible]
+            if usable:
                 self.passes += 1
-                matrix = adjustment.matrix(engine, loss, params, factor.inverse())
-                total = engine.reduce(ArraySum(partial(self._shift, adjustment, params, matrix)))
-                adjustment.apply(loss, sums, total, matrix, factor)
-            return sums
+                points = [points[i] for i in usable]
+                matrices = [
+                    adjustment.matrix(engine, loss, point, factors[i].inverse())
+                    for i, point in zip(usable, points, strict=True)
+                ]
+                shifts = self._shifts(adjustment, points, matrices)
+                for i, matrix, shift in zip(usable, matrices, shifts, strict=True):
+                    adjustment.apply(loss, found[i], shift, matrix, factors[i])
+            return found
 
-        return evaluate
+        return Objective(evaluate)
 
-    def _shift(self, adjustment: Adjustment, params: NDArray, matrix: NDArray, block: Block) -> NDArray:
-        return adjustment.shift(self.loss, block, self.loss.link.at(block.linear_predictor(params)), matrix)
+    def _shifts(self, adjustment: Adjustment, points: list[NDArray], matrices: list[NDArray]) -> Sequence[NDArray]:
+        loss = self.loss
+        if adjustment.by_quadratic_forms and worthwhile(len(points), self.engine.n_cols):
+            return self.engine.reduce(ShiftsAtAll(adjustment, loss, points, matrices))
+
+        def shift(params: NDArray, matrix: NDArray, block: Block) -> NDArray:
+            return adjustment.shift(loss, block, loss.link.at(block.linear_predictor(params)), matrix)
+
+        sums = [ArraySum(partial(shift, *look)) for look in zip(points, matrices, strict=True)]
+        return self.engine.reduce(Several(sums))
 
     def minimise(
         self, start: NDArray, *, expected: bool = False, falling: bool = False, tol: float | None = None
@@ -183,7 +238,7 @@ class Task:
         part = self.engine.thin(every) if every > 1 else self.engine
         if part.n_rows > self.engine.n_rows // 2:
             return start
-        rough = replace(self, engine=part, tol=0.1 / np.sqrt(self.scale), maxiter=20).minimise(start)
+        rough = replace(self, engine=part, tol=1.0 / np.sqrt(self.scale), maxiter=20).minimise(start)
         return rough.params if rough.converged else start
 
 

@@ -18,13 +18,15 @@ from gevglm.links.base import Point
 from gevglm.losses import Loss
 from gevglm.matrices import row_products
 from gevglm.reducers import NewtonSums
-from gevglm.solver import Evaluate
+from gevglm.task import Objective
 
 FALLBACKS = (1.0, 4.0, 0.25)  # degrees of freedom of log-F priors, whose estimates are starts where the usual one fails
 
 
 class Adjusted(BiasReduction):
     """A method that adjusts the score; see ``gevglm.task.Adjustment``."""
+
+    by_quadratic_forms = False
 
     def estimate(self, problem: Problem) -> Estimate:
         found = problem.estimate(adjustment=self)
@@ -38,7 +40,7 @@ class Adjusted(BiasReduction):
     def maximises_likelihood(self, loss: Loss) -> bool:
         return loss.is_likelihood and self.has_objective(loss)
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray]:
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
         return objective(problem.engine, problem.loss, adjustment=self), params
 
     def has_objective(self, loss: Loss) -> bool:
@@ -56,8 +58,21 @@ class Adjusted(BiasReduction):
         """Change gradient and value of the loss in place."""
 
 
+class AdjustedRows(Adjusted):
+    """A method that adjusts the score factor of each row, by the quadratic form of the row."""
+
+    by_quadratic_forms = True
+
+    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
+        return self.row_shift(loss, block, point, quadratic_forms(block.X, matrix)) @ block.X
+
+    @abstractmethod
+    def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
+        """Return what is added to the score factor of each row."""
+
+
 @dataclass(frozen=True)
-class MeanReduction(Adjusted):
+class MeanReduction(AdjustedRows):
     """Mean bias reduction: Firth's method and its generalisation to every link and to the canonical loss.
 
     Notes
@@ -76,8 +91,8 @@ class MeanReduction(Adjusted):
             return inverse
         return Nonrobust().matrix(Fitted(engine, loss, params, inverse, 0.0))
 
-    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
-        return mean_shift(loss, block, point, quadratic_forms(block.X, matrix)) @ block.X
+    def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
+        return mean_shift(loss, block, point, quadratic)
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         sums.gradient -= total
@@ -115,7 +130,7 @@ class MedianReduction(Adjusted):
 
 
 @dataclass(frozen=True)
-class Jeffreys(Adjusted):
+class Jeffreys(AdjustedRows):
     r"""Maximum likelihood penalised by a power of Jeffreys' prior, :math:`a \ln |I(b)|`.
 
     Parameters
@@ -141,9 +156,9 @@ class Jeffreys(Adjusted):
     def has_objective(self, loss: Loss) -> bool:
         return True
 
-    def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
-        leverage = block.weighted(loss.expected_curvature_at(point) * quadratic_forms(block.X, matrix))
-        return (leverage * (point.dlog_reverse_hazard + point.dlog_hazard)) @ block.X
+    def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
+        leverage = block.weighted(loss.expected_curvature_at(point) * quadratic)
+        return leverage * (point.dlog_reverse_hazard + point.dlog_hazard)
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         sums.gradient -= self.power * total

@@ -17,7 +17,7 @@ from gevglm.linalg import Cholesky
 from gevglm.losses import Loss
 from gevglm.prevalence import Sampling
 from gevglm.reducers import LossSums
-from gevglm.solver import Evaluate
+from gevglm.task import Objective
 
 
 class BiasReduction(ABC):
@@ -65,7 +65,7 @@ class BiasReduction(ABC):
         """Whether the estimates maximise a (penalised) likelihood."""
         return False
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray]:
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
         """Return what the estimates minimise, and the minimiser.
 
         Parameters

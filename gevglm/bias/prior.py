@@ -13,8 +13,7 @@ from gevglm.estimation import Estimate, Problem, objective
 from gevglm.losses import Loss
 from gevglm.prevalence import Sampling
 from gevglm.reducers import NewtonSums
-from gevglm.solver import Evaluate
-from gevglm.task import Penalty
+from gevglm.task import Objective, Penalty
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class LogF(BiasReduction):
     def maximises_likelihood(self, loss: Loss) -> bool:
         return loss.is_likelihood
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray]:
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
         return objective(problem.engine, problem.loss, penalty=self._penalty(problem)), params
 
     def _penalty(self, problem: Problem) -> Penalty:

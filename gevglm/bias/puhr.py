@@ -15,7 +15,7 @@ from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.linalg import quadratic_forms
 from gevglm.losses import Loss
 from gevglm.matrices import below, beside
-from gevglm.solver import Evaluate
+from gevglm.task import Objective
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Flic(BiasReduction):
     def maximises_likelihood(self, loss: Loss) -> bool:
         return MeanReduction().maximises_likelihood(loss)
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray]:
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
         firth = MeanReduction()
         return firth.penalised_likelihood(problem, firth.estimate(problem).params)
 
@@ -89,7 +89,7 @@ class Flac(BiasReduction):
     def maximises_likelihood(self, loss: Loss) -> bool:
         return True
 
-    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Evaluate, NDArray]:
+    def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
         augmented = self._augmented(problem, MeanReduction().estimate(problem))
         return objective(augmented.engine, augmented.loss), augmented.estimate().params
 

@@ -12,6 +12,7 @@ from statistics import median
 from typing import Any
 
 SHORTEST = 0.05  # seconds; quicker calls are repeated within a run
+QUICK = 1.0  # seconds; such calls are run once before they are timed
 PAUSE = 0.05  # seconds before a run, for the idle threads of the one before to stop spinning
 
 
@@ -54,21 +55,27 @@ def compare(
     dict of name to Timing
     """
     results = {name: call() for name, call in calls.items()}
-    loops = {name: max(1, round(SHORTEST / _seconds(call, 1))) for name, call in calls.items()}
+    seconds = {name: _seconds(call, 1) for name, call in calls.items()}
+    loops = {name: max(1, round(SHORTEST / once)) for name, once in seconds.items()}
     times: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(repeats):
         for name, call in calls.items():
             if turn < (fewer or {}).get(name, repeats):
-                times[name].append(_seconds(call, loops[name]))
+                times[name].append(_seconds(call, loops[name], warm=seconds[name] < QUICK))
     return {name: Timing(times[name], results[name]) for name in calls}
 
 
-def _seconds(call: Callable[[], Any], loops: int) -> float:
-    """Return the seconds of one call, as the mean over back-to-back calls, without garbage collection."""
+def _seconds(call: Callable[[], Any], loops: int, warm: bool = False) -> float:
+    """Return the seconds of one call, as the mean over back-to-back calls, without garbage collection.
+
+    A quick call runs once before the clock starts: after a pause, or another's turn, caches are cold and threads sit on the wrong cores.
+    """
     gc.collect()
     time.sleep(PAUSE)
     gc.disable()
     try:
+        if warm:
+            call()
         start = time.perf_counter()
         for _ in range(loops):
             call()

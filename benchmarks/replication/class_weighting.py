@@ -49,7 +49,7 @@ def run() -> str:
             ]
             split = imbalanced.drawn(X, y, tables.RARE, tables.MAIN, np.random.default_rng(1))
             figures.convergence("Spam", split, LEARNERS, "class_weighting_convergence_spam")
-            figures.errors("Spam", split, LEARNERS["LR"], "class_weighting_errors_spam")
+            figures.errors("Spam", [split], LEARNERS["LR"], "class_weighting_errors_spam")
         if imbalanced.available(imbalanced.SIMULATED):
             split = imbalanced.halves(*imbalanced.simulated(), np.random.default_rng(1))
             figures.convergence("authors' simulated data", split, LEARNERS, "class_weighting_convergence_simulated")
@@ -58,7 +58,7 @@ def run() -> str:
             parts.append(text)
             rng = np.random.default_rng(1)
             lines = [imbalanced.halves(X, y, rng) for X, y in imbalanced.stand_in(rng)]
-            figures.errors("39-bus stand-in", lines[0], LEARNERS["LR"], "class_weighting_errors_standin")
+            figures.errors("39-bus stand-in", lines, LEARNERS["LR"], "class_weighting_errors_standin")
             figures.roc(lines, tables.methods(LEARNERS["LR"]))
             figures.noise(found)
     if not parts:

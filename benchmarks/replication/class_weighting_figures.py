@@ -47,18 +47,18 @@ def convergence(title: str, split: Split, learners: Mapping[str, Any], name: str
     save(figure, name)
 
 
-def errors(title: str, split: Split, learner: Any, name: str) -> None:
-    """Figure 2: training and test error of the rare class, round by round."""
+def errors(title: str, splits: Sequence[Split], learner: Any, name: str) -> None:
+    """Figure 2: training and test error of the rare class, round by round, averaged over problems."""
     figure, axes = _panels(2)
     at = np.arange(1, ROUNDS + 1, 3)
     for ax, method in zip(axes, (AdaClassWeight, DiffBoost), strict=True):
-        found = []
-        for rounds in at:
-            model = method(clone(learner), rounds=int(rounds), early_stopping=False).fit(split.X, split.y)
-            found.append(
-                [(model.predict(X)[y == 1] != 1).mean() for X, y in ((split.X, split.y), (split.X_test, split.y_test))]
-            )
-        train, test = np.transpose(found)
+        found = np.empty((len(splits), len(at), 2))
+        for i, split in enumerate(splits):
+            for j, rounds in enumerate(at):
+                model = method(clone(learner), rounds=int(rounds), early_stopping=False).fit(split.X, split.y)
+                for part, (X, y) in enumerate(((split.X, split.y), (split.X_test, split.y_test))):
+                    found[i, j, part] = (model.predict(X)[y == 1] != 1).mean()
+        train, test = found.mean(axis=0).T
         ax.plot(at, test, color=COLORS[method.__name__], label="test")
         ax.plot(at, train, "--", color=COLORS[method.__name__], label="training")
         ax.set(title=f"{title}, {method.__name__}", xlabel="rounds", ylim=(-0.02, 1.05))

@@ -220,9 +220,13 @@ def contrast_table(
 
 
 def bootstrap_limits(contrast: Contrast, draws: NDArray, pairs: Sequence[tuple[int, int]], alpha: float) -> NDArray:
-    """Return standard errors and percentile limits of contrasts from risks drawn by the bootstrap, one row a draw."""
+    """Return standard errors and percentile limits of contrasts from risks drawn by the bootstrap, one row a draw.
+
+    The percentiles are median-unbiased; those of NumPy's default are too close to the middle, by 2.5 % of the width with 200 draws.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = contrast.scale(draws)
         values = np.stack([scaled[:, other] - scaled[:, reference] for reference, other in pairs], axis=1)
         values = values if contrast.back is None else contrast.back(values)
-    return np.vstack([values.std(axis=0, ddof=1), np.quantile(values, [alpha / 2.0, 1.0 - alpha / 2.0], axis=0)])
+    shares = [alpha / 2.0, 1.0 - alpha / 2.0]
+    return np.vstack([values.std(axis=0, ddof=1), np.quantile(values, shares, axis=0, method="median_unbiased")])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 
 import numpy as np
@@ -19,9 +19,33 @@ COLLINEAR = 1e-13  # share of a column's length, squared, that its predecessors 
 _scratch = threading.local()
 
 
+class _OneBlasThread:
+    """Limits BLAS from the first that enters to the last that leaves, in whatever thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._limit: AbstractContextManager = nullcontext()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = _blas().limit(limits=1)
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.__exit__(None, None, None)
+
+
+_one_blas_thread = _OneBlasThread()
+
+
 def one_blas_thread() -> AbstractContextManager:
     """Keep BLAS to one thread a call: our own threads work on different blocks, and k x k algebra is too small to share."""
-    return _blas().limit(limits=1)
+    return _one_blas_thread
 
 
 @cache

@@ -3,10 +3,12 @@ import tracemalloc
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from threadpoolctl import threadpool_info
 
 from gevglm.engine import Block, MemoryEngine, Reducer
 from gevglm.engine.memory import LARGEST_BLOCK, SMALLEST_BLOCK, WINDOW, default_block_rows
 from gevglm.estimation import estimate
+from gevglm.linalg import one_blas_thread
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log
 from gevglm.reducers import ArraySum, LossSums, WeightedGram
@@ -184,3 +186,17 @@ def test_no_copy_of_the_design_is_made(loss, order, dtype):
     tracemalloc.stop()
     buffers = 2 * 2 * default_block_rows(10) * 10 * 8
     assert peak < 0.1 * X.nbytes + buffers
+
+
+def test_blas_is_limited_from_the_first_to_the_last_that_asks():
+    def threads():
+        return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+    before = threads()
+    first, second = one_blas_thread(), one_blas_thread()
+    with first:
+        second.__enter__()
+        assert threads() == {1}
+    assert threads() == {1}
+    second.__exit__(None, None, None)
+    assert threads() == before

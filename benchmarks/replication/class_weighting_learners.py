@@ -150,7 +150,7 @@ CHOICES = {
     LOGARITHMS: logistic(1.0, FunctionTransformer(np.log1p)),
     "radial SVM, standardised": make_pipeline(StandardScaler(), SVC(gamma=1 / 57)),
     "radial SVM, standardised, class weights add up to one": make_pipeline(StandardScaler(), SumToOneSVC(gamma=1 / 57)),
-    "random forest, 25 trees of depth 5": RandomForestClassifier(25, max_depth=5, random_state=0),
+    "random forest, 10 trees of depth 5": RandomForestClassifier(10, max_depth=5, random_state=0),
     "stump": DecisionTreeClassifier(max_depth=1),
 }
 LEARNERS = {

@@ -13,6 +13,7 @@ pytest.importorskip("sklearn", reason="scikit-learn is an extra")
 import sklearn
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import brier_score_loss, get_scorer, log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_predict
@@ -20,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from gevglm.sklearn import BinaryGLMClassifier
+from gevglm.sklearn import BinaryGLMClassifier, CalibratedClassifier
 from gevglm.weighting import CSB1, CSB2, AdaBoost, AdaC1, AdaC2, AdaC3, AdaClassWeight, AdaCost, DiffBoost, RatioWeight
 
 ALL = (AdaClassWeight, DiffBoost, RatioWeight, AdaBoost, AdaC1, AdaC2, AdaC3, AdaCost, CSB1, CSB2)
@@ -160,6 +161,19 @@ def test_pipelines_and_searches(few_rows):
     boosted = AdaBoost(base, rounds=2).fit(X, y)  # weights of rows reach the last step
     direct = AdaBoost(LogisticRegression(), rounds=2).fit(StandardScaler().fit_transform(X), y)
     assert_allclose(boosted.history_, direct.history_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series])
+def test_texts(kind):
+    texts = kind(["free money", "money now", "free now", *["lunch at noon", "free at noon", "now a meeting"] * 5])
+    y = np.array(["spam"] * 3 + ["ham"] * 15)
+    learner = make_pipeline(CountVectorizer(), LogisticRegression(C=100.0))
+    for model in (AdaClassWeight(learner), AdaBoost(learner, rounds=3), CalibratedClassifier(learner, cv=3)):
+        model.fit(texts, y)
+        assert model.predict_proba(texts).shape == (18, 2)
+        assert (model.predict(texts) == y).mean() > 0.8
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        AdaClassWeight().fit(np.arange(18.0), y)
 
 
 def test_routing_of_metadata(few_rows):

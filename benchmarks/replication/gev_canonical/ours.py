@@ -2,13 +2,12 @@
 
 Penalised variants choose xi and lambda together by five-fold cross-validation of all training rows, where the paper uses one part of
 them; the constant is not penalised, and the penalty is on standardised columns. Variants with bias reduction are not penalised, so
-they leave out columns that are linear combinations of others.
+they leave out levels with few rows and columns that are linear combinations of others.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,16 @@ from benchmarks.replication.gev_canonical.splits import Split
 from gevglm.exceptions import GevglmWarning
 from gevglm.linalg import dependent_columns
 
+FEWEST = 10  # rows that a level needs to have a coefficient without a penalty
+
 
 def penalised(link: str, criterion: str) -> Method:
     """The canonical fit with xi and a ridge penalty by cross-validation."""
     words = {"alphas": LAMBDAS, "criterion": criterion}
 
     def train(split: Split) -> Trained:
-        return _trained(split.X, split.y, link=link, xi="cv", alpha="cv", standardize=True, search_kwds=words)
+        kept = varying(split.X, 1)
+        return _trained(split, kept, link=link, xi="cv", alpha="cv", standardize=True, search_kwds=words)
 
     return train
 
@@ -35,22 +37,28 @@ def bias_reduced(**options: Any) -> Method:
     """The canonical fit with mean bias reduction."""
 
     def train(split: Split) -> Trained:
-        dependent = dependent_columns(split.X.T @ split.X)
-        kept = np.setdiff1d(np.arange(split.X.shape[1]), dependent)
-        found = _trained(split.X[:, kept], split.y, bias="mean", **options)
-        params = np.zeros(split.X.shape[1])
-        params[kept] = found.params
-        return replace(found, params=params)
+        kept = varying(split.X, FEWEST)
+        X = split.X[:, kept]
+        independent = np.setdiff1d(np.arange(len(kept)), dependent_columns(X.T @ X))
+        return _trained(split, kept[independent], bias="mean", **options)
 
     return train
 
 
-def _trained(X: NDArray, y: NDArray, **options: Any) -> Trained:
+def varying(X: NDArray, fewest: int) -> NDArray:
+    """Return the constant, and the columns that differ from their most frequent value in at least so many rows."""
+    others = [len(column) - np.unique(column, return_counts=True)[1].max() for column in X.T[1:]]
+    return np.append(0, 1 + np.flatnonzero(np.array(others) >= fewest))
+
+
+def _trained(split: Split, kept: NDArray, **options: Any) -> Trained:
     with warnings.catch_warnings():  # rows beyond the support and undetermined shapes are part of the study
         warnings.simplefilter("ignore", GevglmWarning)
-        found = gevglm.fit(y, X, maxiter=STEPS, **options)
+        found = gevglm.fit(split.y, split.X[:, kept], maxiter=STEPS, **options)
     score = np.nan if found.search is None else found.search.best["score"]
-    return Trained(found.model.link, np.asarray(found.params), found.xi, found.alpha, score, found.converged)
+    params = np.zeros(split.X.shape[1])
+    params[kept] = found.params
+    return Trained(found.model.link, params, found.xi, found.alpha, score, found.converged)
 
 
 VARIANTS: dict[str, Method] = {

@@ -1,10 +1,11 @@
-"""Whatever the README shows is what the code prints."""
+"""Whatever the README shows is what the code prints, and what it points at is there."""
 
 import doctest
 import re
 from pathlib import Path
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+TEXT = (ROOT / "README.md").read_text()
 
 
 class _SameButForRounding(doctest.OutputChecker):
@@ -16,9 +17,30 @@ class _SameButForRounding(doctest.OutputChecker):
 
 
 def test_examples_of_the_readme():
-    code = "\n".join(re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.S))
-    test = doctest.DocTestParser().get_doctest(code, {}, "README", str(README), 0)
+    code = "\n".join(re.findall(r"```python\n(.*?)```", TEXT, flags=re.S))
+    test = doctest.DocTestParser().get_doctest(code, {}, "README", str(ROOT / "README.md"), 0)
     flags = doctest.NORMALIZE_WHITESPACE | doctest.REPORT_NDIFF
     runner = doctest.DocTestRunner(checker=_SameButForRounding(), optionflags=flags)
     assert len(test.examples) >= 5
     assert runner.run(test).failed == 0
+
+
+def test_pictures_and_links_lead_to_files():
+    targets = [target for target in re.findall(r"\]\(([^)#]+)\)", TEXT) if "://" not in target]
+    assert any(target.endswith(".svg") for target in targets)
+    assert [target for target in targets if not (ROOT / target).exists()] == []
+
+
+def test_commands_are_targets_of_the_makefile():
+    makefile = (ROOT / "Makefile").read_text()
+    commands = set(re.findall(r"\bmake (\w+)", TEXT.replace("and make", "")))
+    assert {"demo", "test", "docs", "bench"} <= commands
+    assert [command for command in commands if not re.search(rf"^{command}:", makefile, flags=re.M)] == []
+
+
+def test_table_of_peers_is_whole():
+    rows = [line for line in TEXT.splitlines() if line.startswith("| ")]
+    assert len(rows) >= 15
+    assert {row.count("|") for row in rows} == {10}
+    extras = re.findall(r'pip install "\.\[(\w+)\]"', TEXT)
+    assert all(f"\n{extra} =" in (ROOT / "setup.cfg").read_text() for extra in extras)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
 from gevglm.cli.messages import say
@@ -74,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
         print(results.summary(alpha=alpha), flush=True)
     if options.html:
         say("writing the report", options.quiet)
-        path = results.report(options.html, title=options.title, alpha=alpha, code=_code(options, words))
+        path = results.report(options.html, title=options.title, alpha=alpha, code=_code(options, data, words))
         say(f"report: {path}", options.quiet)
     if options.save:
         try:
@@ -109,19 +108,16 @@ def _write_json(results: Any, options: argparse.Namespace, alpha: float) -> None
     say(f"numbers: {options.json}", options.quiet)
 
 
-def _code(options: argparse.Namespace, words: dict[str, Any]) -> str:
+def _code(options: argparse.Namespace, data: Any, words: dict[str, Any]) -> str:
     """Return the Python that does the same."""
+    from gevglm.cli.tables import reading_code
     from gevglm.report.code import call
 
-    given = {name: repr(value) for name, value in (("sep", options.sep), ("encoding", options.encoding)) if value}
-    reading = "".join(f", {name}={value}" for name, value in given.items())
-    reader = {
-        ".dta": "read_stata",
-        ".parquet": "read_parquet",
-        ".pq": "read_parquet",
-        ".feather": "read_feather",
-        ".sav": "read_spss",
-    }
-    reader = reader.get(Path(options.data).suffix.lower(), "read_csv")
-    fitted = call(f"{options.formula!r}, data", {name: repr(word) for name, word in words.items()})
-    return f"import gevglm\nimport pandas as pd\n\ndata = pd.{reader}({options.data!r}{reading})\n{fitted}\nprint(results.summary())\nresults.report({options.html!r})"
+    options_of_fit = {name: repr(word) for name, word in words.items()}
+    if isinstance(data, str):
+        lines = ["import gevglm", "", call(f"{options.formula!r}, {data!r}", options_of_fit)]
+    else:
+        reading = f"data = {reading_code(options.data, options.sep, options.encoding)}"
+        fitting = call(f"{options.formula!r}, data", options_of_fit)
+        lines = ["import gevglm", "import pandas as pd", "", reading, fitting]
+    return "\n".join([*lines, "print(results.summary())", f"results.report({options.html!r})"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -16,6 +16,18 @@ WRITTEN = {
     ".feather": lambda frame, name: frame.to_feather(name),
     ".dta": lambda frame, name: frame.to_stata(name, write_index=False),
 }
+READERS = {
+    ".parquet": "read_parquet",
+    ".pq": "read_parquet",
+    ".feather": "read_feather",
+    ".arrow": "read_feather",
+    ".dta": "read_stata",
+    ".sas7bdat": "read_sas",
+    ".xpt": "read_sas",
+    ".sav": "read_spss",
+    ".zsav": "read_spss",
+}
+SAS_ENCODINGS = {".sas7bdat": "infer", ".xpt": "latin-1"}
 NEEDS = {
     ".parquet": "pyarrow",
     ".pq": "pyarrow",
@@ -35,6 +47,8 @@ def read_table(name: str, *, sep: str | None = None, encoding: str | None = None
     sep, encoding : str, optional
         Of csv files; the encoding also of SAS files.
     """
+    import pandas as pd
+
     from gevglm.exceptions import InvalidDataError
 
     path = Path(name)
@@ -45,16 +59,39 @@ def read_table(name: str, *, sep: str | None = None, encoding: str | None = None
     kind = _kind(path)
     if kind in SEPARATORS:
         return _read_csv(path, _unescaped(sep) or SEPARATORS[kind], encoding)
-    readers = _readers()
-    if kind not in readers:
-        known = ", ".join([*SEPARATORS, *readers])
+    if kind not in READERS:
+        known = ", ".join([*SEPARATORS, *READERS])
         raise InvalidDataError(f"{name!r} is no table by its name ({kind or 'no'} ending); known are {known}.")
     try:
-        return readers[kind](path, encoding)
+        return getattr(pd, READERS[kind])(path, **_read_options(kind, encoding))
     except ImportError:  # the optional packages of pandas
         raise InvalidDataError(f"reading {kind} needs {NEEDS[kind]}: pip install {NEEDS[kind]}.") from None
     except Exception as error:
         raise InvalidDataError(f"{name!r} could not be read as {kind}: {error}") from error
+
+
+def reading_code(name: str, sep: str | None, encoding: str | None) -> str:
+    r"""Return the Python that reads a table as :func:`read_table` does.
+
+    Examples
+    --------
+    >>> reading_code("a.tsv", None, "latin-1")
+    "pd.read_csv('a.tsv', sep='\\t', encoding='latin-1')"
+    """
+    kind = _kind(Path(name))
+    if kind in SEPARATORS:
+        mark = _unescaped(sep) or SEPARATORS[kind]
+        reader, options = (
+            "read_csv",
+            ({} if mark == "," else {"sep": mark}) | ({"encoding": encoding} if encoding else {}),
+        )
+    else:
+        reader, options = READERS[kind], _read_options(kind, encoding)
+    return f"pd.{reader}({', '.join([repr(name), *(f'{key}={value!r}' for key, value in options.items())])})"
+
+
+def _read_options(kind: str, encoding: str | None) -> dict[str, str]:
+    return {"encoding": encoding or SAS_ENCODINGS[kind]} if kind in SAS_ENCODINGS else {}
 
 
 def comes_in_pieces(name: str) -> bool:
@@ -129,23 +166,6 @@ def _read_csv(path: Path, sep: str, encoding: str | None) -> pd.DataFrame:
                 f"{NAMED[other]}. Give --sep '{given}'."
             )
     return frame
-
-
-def _readers() -> dict[str, Any]:
-    """Return what reads each kind of file, from its path and the encoding given."""
-    import pandas as pd
-
-    return {
-        ".parquet": lambda path, _: pd.read_parquet(path),
-        ".pq": lambda path, _: pd.read_parquet(path),
-        ".feather": lambda path, _: pd.read_feather(path),
-        ".arrow": lambda path, _: pd.read_feather(path),
-        ".dta": lambda path, _: pd.read_stata(path),
-        ".sas7bdat": lambda path, encoding: pd.read_sas(path, encoding=encoding or "infer"),
-        ".xpt": lambda path, encoding: pd.read_sas(path, encoding=encoding or "latin-1"),
-        ".sav": lambda path, _: pd.read_spss(path),
-        ".zsav": lambda path, _: pd.read_spss(path),
-    }
 
 
 def _kind(path: Path) -> str:

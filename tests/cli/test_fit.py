@@ -10,7 +10,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gevglm
-from gevglm.cli import COMMANDS
+from gevglm.cli import COMMANDS, _parser, fit
+from gevglm.cli.options import model_words
 
 FORMULA = "event ~ age + smoker"
 
@@ -51,6 +52,19 @@ def test_every_kind_of_file_gives_the_same_fit(call, study, folder, name, write)
     known = gevglm.fit("answer ~ age + smoker", study, event="yes", link="logit")
     assert_allclose([row["estimate"] for row in found["coefficients"]], known.params, rtol=1e-6)
     assert found["event"] == "yes" and found["events"] == study["event"].sum()
+
+
+def test_code_of_the_report_makes_the_same_fit(folder, study, monkeypatch):
+    monkeypatch.chdir(folder)
+    study.to_csv("code.tsv", index=False, sep="\t")
+    study.to_parquet("part-1.parquet")
+    known = gevglm.fit(FORMULA, study, xi=0.5, cov_type="HC0")
+    for name in ("study.csv", "code.tsv", "part-*.parquet"):
+        options = _parser().parse_args(["fit", FORMULA, name, "--xi", "0.5", "--cov-type", "HC0", "--quiet"])
+        code = fit._code(options, fit._data(options), {"xi": 0.5} | model_words(options))
+        space = {}
+        exec(code.rpartition("print(")[0], space)
+        assert_allclose(space["results"].bse, known.bse, rtol=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,14 @@ from gevglm import __version__
 project = "gevglm"
 author = "the gevglm developers"
 release = __version__
-extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+extensions = [
+    "myst_nb",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas are read without a network
+]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
 

@@ -15,7 +15,7 @@ from benchmarks.replication.gev_canonical.methods import PAPER_METHODS, Rows, ri
 from benchmarks.replication.gev_canonical.ours import EITHER, VARIANTS
 from benchmarks.replication.gev_canonical.splits import split_of
 from benchmarks.replication.gev_canonical.tasks import SHARED, TASKS, MissingDataError
-from gevglm.links import Logit
+from gevglm.links import GEV, Logit
 from gevglm.losses import Log
 
 TABLE_2 = {  # n, features, p
@@ -120,6 +120,34 @@ class TestProtocol:
         expected = minimize(objective, np.zeros(4), tol=1e-12).x
         found = ridge_fit(Rows(split.X, split.y), Log(Logit()), 10.0)
         np.testing.assert_allclose(found.params, expected, atol=1e-5)
+
+    def test_the_log_loss_at_its_kink_ends_close_to_the_minimum(self):
+        """At xi = -1 the loss of an event is max(0, 1 - v); the minimum is that of a smooth problem with one more variable an event."""
+        split, alpha = split_of(loaded("glass"), 0), 1e-3
+        events, others = split.X[split.y == 1], split.X[split.y == 0]
+        k, m = split.X.shape[1], len(events)
+
+        def objective(u):
+            w = np.minimum(others @ u[:k] - 1, -1e-12)
+            return u[k:].sum() - np.log(-np.expm1(w)).sum() + 0.5 * alpha * u[:k] @ u[:k]
+
+        def gradient(u):
+            w = np.minimum(others @ u[:k] - 1, -1e-12)
+            return np.append(others.T @ (np.exp(w) / -np.expm1(w)) + alpha * u[:k], np.ones(m))
+
+        above = {
+            "type": "ineq",
+            "fun": lambda u: u[k:] - 1 + events @ u[:k],
+            "jac": lambda u: np.hstack([events, np.eye(m)]),
+        }
+        start = np.append(np.zeros(k), np.full(m, 2.0))
+        bounds = [(None, None)] * k + [(0, None)] * m
+        least = minimize(
+            objective, start, jac=gradient, method="SLSQP", bounds=bounds, constraints=above, options={"maxiter": 500}
+        ).fun
+        found = ridge_fit(Rows(split.X, split.y), Log(GEV(-1.0)), alpha).params
+        value = objective(np.append(found, np.maximum(0, 1 - events @ found)))
+        assert least - 1e-4 <= value <= 1.01 * least
 
     def test_every_method_of_the_paper_beats_the_share_of_events(self):
         data = loaded("pima")

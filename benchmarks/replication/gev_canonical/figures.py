@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 
 from benchmarks.replication.figures import save
 from benchmarks.replication.gev_canonical.comparison import OURS, against_paper, ranks
@@ -65,7 +66,7 @@ def _partial_losses(ax: Axes, title: str, loss: Loss) -> None:
 def synthetic_errors(draws: pd.DataFrame, name: str = "gev_canonical_synthetic") -> None:
     """Figure 2: the error of the predicted probabilities against the number of training rows."""
     figure = Figure(figsize=(11.0, 4.2), layout="constrained")
-    axes = figure.subplots(1, len(DISTRIBUTIONS), sharex=True)
+    axes = figure.subplots(1, len(DISTRIBUTIONS), sharex=True, sharey=True)
     for ax, distribution in zip(axes, DISTRIBUTIONS, strict=True):
         part = draws[draws["distribution"] == distribution]
         for method, color in COLORS.items():
@@ -90,7 +91,9 @@ def synthetic_errors(draws: pd.DataFrame, name: str = "gev_canonical_synthetic")
         ax.set(
             title=f"{distribution} (p = {SHARES[distribution]:g})", xlabel="training rows", xscale="log", yscale="log"
         )
-    axes[0].set_ylabel("RMSE of the probability")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_minor_formatter(NullFormatter())
+    axes[0].set(ylabel="RMSE of the probability", ylim=(2e-3, 1.0))
     _bare(axes)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
     save(figure, name)

@@ -14,10 +14,11 @@ from scipy.special import expit, logit
 from statsmodels.iolib.summary import Summary
 
 from gevglm.calibration.bins import PICTURED, Groups, grouped
+from gevglm.calibration.corp import reliability
 from gevglm.calibration.cox import cox_calibration
+from gevglm.calibration.indices import all_indices
 from gevglm.calibration.inputs import predictions, vector
 from gevglm.calibration.inputs import scores as checked_outcomes
-from gevglm.calibration.metrics import auc, brier_score, expected_calibration_error, log_loss, scaled_brier_score
 from gevglm.calibration.quantities import checked_resamples
 from gevglm.calibration.report import summary_table
 from gevglm.calibration.smooth import curve_grid, integrated_calibration
@@ -78,7 +79,7 @@ class Optimism:
 
 
 def performance(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> dict[str, float]:
-    """Return the indices that are corrected for optimism by default.
+    """Return the indices that are corrected for optimism by default: those of :func:`assess`.
 
     Parameters
     ----------
@@ -87,19 +88,8 @@ def performance(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) ->
     """
     sample = predictions(y, p, weights)
     data = sample.y, sample.p, sample.weight
-    cox, curve = cox_calibration(*data), integrated_calibration(*data)
-    return {
-        "Brier score": brier_score(*data),
-        "scaled Brier score": scaled_brier_score(*data),
-        "log loss": log_loss(*data),
-        "AUC": auc(*data),
-        "calibration in the large": float(cox.in_the_large),
-        "calibration slope": float(cox.slope),
-        "calibration intercept": float(cox.intercept),
-        "ICI": curve.ici,
-        "E90": curve.e90,
-        "ECE, equal mass": expected_calibration_error(*data, by="mass"),
-    }
+    found = all_indices(sample, cox_calibration(*data), integrated_calibration(*data), reliability(*data))
+    return {name: float(value) for name, value in found.items()}
 
 
 def bootstrap_optimism(

@@ -153,6 +153,7 @@ def test_the_bootstrap_finds_the_optimism_of_a_model_with_noise_columns(noisy):
         apparent, corrected = found.loc[name, ["apparent", "corrected"]]
         assert abs(corrected - actual) < abs(apparent - actual)
     assert found.loc["calibration slope", "corrected"] < 0.9
+    assert list(found.index) == list(calibration.assess(y, model(rows), resamples=2, belt=False).indices)
 
 
 def test_the_number_of_workers_does_not_matter(noisy):

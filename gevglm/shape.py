@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import pandas as pd
@@ -31,13 +31,14 @@ from scipy.stats import chi2, norm
 
 from gevglm.covariance import HC, Covariance, Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine, MappedEngine
+from gevglm.engine.together import together
 from gevglm.estimation import Estimate, Problem
 from gevglm.exceptions import GevglmError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
 from gevglm.linalg import one_blas_thread
 from gevglm.losses import Canonical, Log, Loss
 from gevglm.matrices import beside, scaled
 from gevglm.reducers import ArraySum, LossSums
-from gevglm.task import Penalty
+from gevglm.task import THINNEST, Penalty
 
 PAPER_GRID = (*(round(-1.0 + 0.1 * j, 1) for j in range(26)), -0.2567)  # of Agarwal et al. (2014)
 ROUGH = 1e-3  # tolerance of the fits on the grid
@@ -77,6 +78,36 @@ class ShapePath:
             self.steps += found.n_iter
             self._fits[xi] = known = (tol, found)
         return known[1]
+
+    def fit_all(self, grid: Sequence[float], tol: float) -> None:
+        """Fit several shapes in the same passes over the rows, from starting values that a part of the rows gives."""
+        part = self.problem.engine.thin(THINNEST)
+        starts: list[NDArray | None] = [self.problem.start] * len(grid)
+        if part.n_rows <= self.problem.engine.n_rows // 2:
+            path = ShapePath(replace(self.problem, engine=part), self.loss_of, self.penalty)
+            found = [path.fit(xi, tol) for xi in outwards(grid)]
+            starts = [estimate.params if estimate.converged else None for estimate in found]
+        jobs = [
+            partial(self._fit_on, replace(self.problem, loss=self.loss_of(xi), start=start, tol=tol))
+            for xi, start in zip(outwards(grid), starts, strict=True)
+        ]
+        for xi, found in zip(outwards(grid), together(self.problem.engine, jobs), strict=True):
+            self._fits[xi] = (tol, found)
+            self.steps += found.n_iter
+        self.passes += max(found.n_passes for _, found in self._fits.values())
+
+    def _fit_on(self, problem: Problem, engine: Engine) -> Estimate:
+        return replace(problem, engine=engine).estimate(penalty=self.penalty)
+
+    def log_likelihoods(self, grid: Sequence[float], tol: float) -> NDArray:
+        """Return the log-likelihoods of the fits at several shapes; see :meth:`log_likelihood`."""
+        if self.problem.engine.in_memory:
+            values = {xi: self.log_likelihood(xi, tol) for xi in outwards(grid)}
+            return np.array([values[xi] for xi in grid])
+        self.fit_all(grid, tol)
+        jobs = [partial(log_loss_sum, log=Log(self.loss_of(xi).link), params=self._fits[xi][1].params) for xi in grid]
+        self.passes += 1
+        return -np.array(together(self.problem.engine, jobs))
 
     def log_likelihood(self, xi: float, tol: float | None = None) -> float:
         """Return the Bernoulli log-likelihood of the fit at a shape; minus infinity where the fit fails or rules out a row."""
@@ -177,7 +208,7 @@ def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] = PA
     grid = np.unique(np.asarray(grid, dtype=float))
     path = ShapePath(problem, loss_of)
     with one_blas_thread():
-        values = _along(path, grid)
+        values = path.log_likelihoods(grid, ROUGH)
         if not np.isfinite(values).any():
             raise GevglmError(
                 "no shape on the grid has a finite likelihood (separation, or rows that every shape rules out); give xi yourself."
@@ -193,13 +224,10 @@ def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] = PA
     return estimate
 
 
-def _along(path: ShapePath, grid: NDArray) -> NDArray:
-    """Return the log-likelihood on the grid, from the shape nearest to zero outwards."""
-    values = np.empty(len(grid))
+def outwards(grid: Sequence[float]) -> list[float]:
+    """Return the shapes of a sorted grid from the one nearest to zero outwards, so that each has a neighbour before it."""
     middle = int(np.argmin(np.abs(grid)))
-    for i in [*range(middle, len(grid)), *range(middle - 1, -1, -1)]:
-        values[i] = path.log_likelihood(grid[i], ROUGH)
-    return values
+    return [*grid[middle:], *grid[:middle][::-1]]
 
 
 def _best(path: ShapePath, grid: NDArray, values: NDArray) -> tuple[float, bool]:

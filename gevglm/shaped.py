@@ -150,6 +150,10 @@ def _cross_validated(
 ) -> BinaryGLMResults:
     if bias is not None and (alpha == "cv" or alpha):
         raise IncompatibleOptionsError("bias and alpha cannot be combined; leave one of them out.")
+    if not model.design.has_rows:
+        raise InvalidOptionError(
+            "cross-validation needs the rows in memory, but the data are read in pieces; use xi='ml', or choose by predictions of other data."
+        )
     rule = words.pop("rule", "best")
     if rule not in ("best", "one_se"):
         raise InvalidOptionError(f"rule={rule!r} is not known; use 'best' or 'one_se'.")

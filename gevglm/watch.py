@@ -25,14 +25,13 @@ class Watch:
     def __init__(self, bar: PassBar | None = None, checkpoint: Checkpoint | None = None):
         self.bar = bar
         self.checkpoint = checkpoint
-        self._loss = ""
 
     def fit(self, loss: object, start: NDArray | None, n_params: int) -> NDArray | None:
         """Take notice that a loss is minimised; return where to start: where it was left, or else as planned."""
-        self._loss = repr(loss)
+        _loss.set(repr(loss))
         if self.checkpoint is None or n_params != len(self.checkpoint.names):
             return start
-        left = self.checkpoint.start(self._loss)
+        left = self.checkpoint.start(repr(loss))
         return start if left is None else left
 
     def step(self, params: NDArray, decrement: float) -> None:
@@ -40,7 +39,7 @@ class Watch:
         if self.bar is not None:
             self.bar.decrement = decrement
         if self.checkpoint is not None:
-            self.checkpoint.keep(self._loss, params)
+            self.checkpoint.keep(_loss.get(), params)
 
     def begin_pass(self, n_rows: int | None) -> None:
         """Take notice of a pass over so many rows; None if nobody knows."""
@@ -54,6 +53,7 @@ class Watch:
 
 
 _NOBODY = Watch()
+_loss: ContextVar[str] = ContextVar("gevglm_loss", default="")  # that the fit of this thread minimises
 _current: ContextVar[Watch] = ContextVar("gevglm_watch", default=_NOBODY)
 
 

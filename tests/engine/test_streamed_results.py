@@ -169,6 +169,17 @@ def test_what_needs_all_rows_says_so(what, fits):
         what(fits[0])
 
 
+@pytest.mark.parametrize("options", [{"xi": "cv"}, {"link": "logit", "alpha": "cv"}])
+def test_cross_validation_needs_all_rows(options, pattern):
+    with pytest.raises(InvalidOptionError, match="cross-validation needs the rows in memory"):
+        gevglm.fit(FORMULA, pattern, **options)
+
+
+def test_lags_need_all_rows(pattern):
+    with pytest.raises(InvalidOptionError, match="HAC"):
+        gevglm.fit(FORMULA, pattern, link="logit", cov_type="HAC", cov_kwds={"maxlags": 2})
+
+
 def test_resampling_needs_all_rows(fits):
     with pytest.raises(InvalidOptionError, match="not resampled"):
         fits[0].calibration(resampling="cv")

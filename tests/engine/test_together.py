@@ -2,15 +2,16 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.engine.together import together
-from gevglm.estimation import estimate
+from gevglm.estimation import Problem, estimate
 from gevglm.links import GEV
 from gevglm.losses import Canonical, Log
 from gevglm.reducers import ArraySum
+from gevglm.shape import ShapePath
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +72,9 @@ def test_an_interrupted_pass_ends_all_jobs(error, engine, monkeypatch):
         together(engine, [lambda rows, xi=xi: estimate(rows, Canonical(GEV(xi))) for xi in (0.1, 0.2)])
 
 
-def test_shapes_on_a_grid_share_passes(table, passes):
-    parts = [table.iloc[start : start + 400] for start in range(0, 8_000, 400)]
-    options = {"xi": "ml", "loss": "log", "search_kwds": {"grid": np.linspace(-1.0, 0.2, 9)}}
-    found = gevglm.fit("y ~ x0 + x1", parts, **options)
-    in_pieces = sum(passes) / found.nobs
-    expected = gevglm.fit("y ~ x0 + x1", table.head(8_000), **options)
-    assert found.xi == pytest.approx(expected.xi, abs=1e-7)
-    assert found.xi_bse == pytest.approx(expected.xi_bse, rel=1e-4)
-    assert in_pieces < 0.7 * expected.n_passes
+def test_shapes_on_a_grid_share_passes(table, engine, passes):
+    grid = np.linspace(-1.0, 0.2, 9)
+    memory = gevglm.BinaryGLM.from_formula("y ~ x0 + x1", table.head(8_000), link="logit").engine()
+    alone, shared = (ShapePath(Problem(rows, Log(GEV(0.0)), 0), lambda xi: Log(GEV(xi))) for rows in (memory, engine))
+    assert_allclose(shared.log_likelihoods(grid, 1e-3), alone.log_likelihoods(grid, 1e-3), atol=1e-4)
+    assert sum(passes) < 0.5 * alone.passes * engine.n_rows

@@ -359,7 +359,16 @@ JOBS: dict[str, Callable] = {"streamed": streamed, "peer": _peer, "dask": dask_r
 
 
 def _fresh(what: str, path: Path, **options) -> dict:
-    command = [sys.executable, "-m", "benchmarks.larger_than_memory", what, str(path), json.dumps(options)]
+    command = [
+        sys.executable,
+        "-W",
+        "ignore",
+        "-m",
+        "benchmarks.larger_than_memory",
+        what,
+        str(path),
+        json.dumps(options),
+    ]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1])
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gevglm import formulas
 from gevglm.engine.base import Block
+from gevglm.engine.memory import physical_memory
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.formulas import Recipe
@@ -25,6 +26,8 @@ from gevglm.reducers import ArraySum
 from gevglm.rows import judge_rows
 from gevglm.selection import ROLES, Selection
 from gevglm.sources.base import Number, Source
+
+BYTES_PER_PAIR = 50.0  # of coefficients: second derivatives, their factor and inverse, and the covariance
 
 
 class RowsNotHeldError(InvalidDataError, AttributeError):
@@ -310,6 +313,7 @@ def from_source(
     recipe.take_first()
     if not recipe.names:
         raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
+    _refuse_too_many_columns(len(recipe.names))
     coding, events, total = _outcome(found, event, outcome, selection)
     reader = Reader(selection, recipe, coding, tuple(columns), outcome)
     refuse_dependence_on_other_rows(reader, found.example)
@@ -359,6 +363,16 @@ def _columns(selection: Selection, source: Source) -> list[str]:
             ]
         )
     )
+
+
+def _refuse_too_many_columns(number: int) -> None:
+    """Refuse designs whose second derivatives do not fit in memory."""
+    needed, there = BYTES_PER_PAIR * number**2, physical_memory()
+    if needed > there:
+        raise InvalidDataError(
+            f"the design has {number} columns, whose k x k matrices need about {needed / 1e9:.0f} GB, but this machine has {there / 1e9:.0f} GB; "
+            "join rare levels of factors, or leave some out."
+        )
 
 
 def _refuse_arrays(roles: dict[str, Any], subset: Any) -> None:

@@ -112,6 +112,14 @@ def default_block_rows(n_cols: int, sparse: bool = False) -> int:
     return max(SMALLEST_BLOCK, min(LARGEST_BLOCK, elements // max(n_cols, 1)))
 
 
+def physical_memory(free: bool = False) -> float:
+    """The bytes of memory this machine has, or (roughly) has free; infinite where the system does not tell."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES" if free else "SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return float("inf")
+
+
 def available_cores() -> int:
     """The cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from gevglm.engine.memory import physical_memory
 from gevglm.exceptions import GevglmError
 from gevglm.linalg import one_blas_thread
 from gevglm.sources.base import Answer, Number, Source
@@ -129,7 +129,4 @@ def _memory() -> float:
         return float(sum(worker["memory_limit"] or 0 for worker in workers))
     except (ImportError, ValueError, TypeError):
         pass
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):
-        return 4e9
+    return min(physical_memory(free=True), 1e12)

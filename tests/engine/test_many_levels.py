@@ -119,6 +119,12 @@ def test_collinear_and_nonfinite_columns_are_named(data):
         gevglm.fit("y ~ x + town", in_pieces(data.assign(x=data["x"].where(data.index != 5, np.inf))), link="logit")
 
 
+def test_too_many_columns_are_refused(data, monkeypatch):
+    monkeypatch.setattr("gevglm.streamed.physical_memory", lambda: 1e5)
+    with pytest.raises(InvalidDataError, match="121 columns, whose k x k matrices need about"):
+        gevglm.fit("y ~ x + town", in_pieces(data), link="logit")
+
+
 class TestWideTables:
     """Tables in memory, whose dense design would not fit."""
 

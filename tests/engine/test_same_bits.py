@@ -131,7 +131,7 @@ def cluster():
 class TestDaskCluster:
     """Two processes; the second test loses one of them."""
 
-    @pytest.mark.parametrize("name", ["firth", "cluster"])
+    @pytest.mark.parametrize("name", ["log", "firth", "HC3", "cluster"])
     def test_same_bits(self, name, cluster, dask_table, in_memory):
         assert_same(gevglm.fit(FORMULA, dask_table, **FITS[name]), in_memory[name])
 

@@ -270,7 +270,8 @@ def _newton_step(sums: NewtonSums) -> tuple[NDArray, float, bool]:
         damping = max(10.0 * damping, 1e-10)
         factor = Cholesky(sums.hessian, damping)
     step = -factor.solve(sums.gradient)
-    return step, float(-(sums.gradient @ step)), damping > 0.0
+    decrement = float(-(sums.gradient @ step))
+    return step, decrement if np.isfinite(decrement) else np.inf, damping > 0.0
 
 
 def _finite(sums: NewtonSums) -> bool:

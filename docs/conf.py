@@ -1,8 +1,11 @@
 """Sphinx settings: pages are Markdown, and every code cell is executed by the build."""
 
+import os
 from pathlib import Path
 
 from gevglm import __version__
+
+os.environ["TQDM_DISABLE"] = "1"  # no progress bars in executed pages
 
 project = "gevglm"
 author = "the gevglm developers"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
@@ -35,24 +36,33 @@ class PassBar:
     def __init__(self, delay: float = 0.0):
         self.passes = 0
         self.decrement: float | None = None
-        self._delay = delay
+        self._appears = time.monotonic() + delay
+        self._total: int | None = None
+        self._rows = 0
         self._bar: Any = None
 
     def start(self, n_rows: int | None) -> None:
         """Begin a pass over so many rows."""
-        from tqdm.auto import tqdm
-
         self.passes += 1
-        if self._bar is None:
-            self._bar = tqdm(total=n_rows, unit=" rows", unit_scale=True, delay=self._delay, leave=False)
-        else:
+        self._total, self._rows = n_rows, 0
+        if self._bar is not None:
             self._bar.reset(n_rows)
-        told = "" if self.decrement is None else f", decrement {self.decrement:.1e}"
-        self._bar.set_description(f"pass {self.passes}{told}", refresh=False)
+            self._describe()
 
     def advance(self, n_rows: int) -> None:
         """Count rows that were looked at."""
-        self._bar.update(n_rows)
+        self._rows += n_rows
+        if self._bar is not None:
+            self._bar.update(n_rows)
+        elif time.monotonic() >= self._appears:
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self._total, initial=self._rows, unit=" rows", unit_scale=True, leave=False)
+            self._describe()
+
+    def _describe(self) -> None:
+        told = "" if self.decrement is None else f", decrement {self.decrement:.1e}"
+        self._bar.set_description(f"pass {self.passes}{told}")
 
     def close(self) -> None:
         """Remove the bar."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
+from itertools import zip_longest
 
 import numpy as np
 from numpy.typing import NDArray
@@ -139,11 +140,13 @@ class Several(Reducer[list]):
         return [reducer.map(block) for reducer in self.reducers]
 
     def combine(self, total: list, part: list) -> list:
-        return [reducer.combine(*pair) for reducer, *pair in zip(self.reducers, total, part, strict=True)]
+        sums = zip(self.reducers, total, part, strict=True)
+        return [whole if some is None else reducer.combine(whole, some) for reducer, whole, some in sums]
 
     def condensed(self, parts: list[list]) -> list[list]:
+        """Condense each sum in its own way; None stands for what is in the parts before."""
         columns = zip(self.reducers, zip(*parts, strict=True), strict=True) if parts else ()
-        return [list(part) for part in zip(*(r.condensed(list(column)) for r, column in columns), strict=True)]
+        return [list(part) for part in zip_longest(*(r.condensed(list(column)) for r, column in columns))]
 
 
 class WeightedGram(ArraySum):

@@ -12,7 +12,7 @@ import gevglm
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.links import GEV
 from gevglm.losses import Canonical
-from gevglm.reducers import LossSums
+from gevglm.reducers import LossSums, Several
 
 FORMULA = "y ~ x0 + x1 + C(group) + x2"
 FITS = {
@@ -115,6 +115,8 @@ def test_a_row_group_of_many_blocks_has_the_blocks_of_memory(table, write):
     sums = LossSums(Canonical(GEV(0.5)), np.array([-1.0, 0.1, 0.2]), value=True)
     assert_array_equal(found.reduce(sums).hessian, known.reduce(sums).hessian)
     assert found.reduce(sums).value == known.reduce(sums).value
+    several = Several([sums, sums])
+    assert_array_equal(found.reduce(several)[1].hessian, known.reduce(sums).hessian)
 
 
 @pytest.fixture(scope="class")

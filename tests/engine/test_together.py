@@ -8,9 +8,9 @@ import gevglm
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.engine.together import together
 from gevglm.estimation import Problem, estimate
-from gevglm.links import GEV
+from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log
-from gevglm.reducers import ArraySum
+from gevglm.reducers import ArraySum, LossSums
 from gevglm.shape import ShapePath
 
 
@@ -50,6 +50,18 @@ def test_jobs_may_ask_differently_often(engine):
     assert [len(answer) for answer in answers] == [0, 3, 1]
     assert len({value for answer in answers for value in answer}) == 1
     assert together(engine, []) == []
+
+
+def test_large_and_small_sums_in_one_pass(table):
+    data = table.head(6_000).assign(place=np.arange(6_000) % 90)
+    engine = gevglm.BinaryGLM.from_formula("y ~ C(place)", [data], link="logit").engine()
+    jobs = [
+        lambda rows: rows.reduce(LossSums(Log(Logit()), np.zeros(90))).hessian,
+        lambda rows: rows.reduce(ArraySum(lambda block: block.y.sum())),
+    ]
+    hessian, events = together(engine, jobs)
+    assert_array_equal(hessian, jobs[0](engine))
+    assert events == data["y"].sum()
 
 
 def test_the_error_of_a_job_is_raised_after_the_others_have_ended(engine):

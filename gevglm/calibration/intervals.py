@@ -29,6 +29,7 @@ FROM_ZERO = (
     "miscalibration (Brier)",
     "miscalibration (log)",
 )
+SIGNED = ("average precision", "discrimination (Brier)", "discrimination (log)")  # errors of which have either sign
 FEWEST = 0.9  # share of resamples with a value below which there is no interval
 STEPS = 40
 CLOSE = 1e-8  # Newton decrement, per observation, at which a curve counts as fitted
@@ -50,7 +51,8 @@ def bootstrap_intervals(
 
     With :math:`\hat\theta` the index and :math:`\theta^*` that of a resample, the limits are the basic ones,
     :math:`2 \hat\theta - q_{1-\alpha/2}(\theta^*)` and :math:`2 \hat\theta - q_{\alpha/2}(\theta^*)`, but not below 0. A distance is larger than the true
-    one by chance, and that of a resample is larger once more: the basic limits take this away, percentiles would double it. The lower
+    one by chance, and that of a resample is larger once more; by how much depends on the truth, so that basic limits alone are too low
+    and percentiles alone too high. The limits of a distance are the outer ones of both. The lower
     limit of a distance from calibration is 0 also where outcomes drawn from the predictions themselves have as large a distance in more
     than :math:`\alpha/2` of the draws: calibration is then among the possibilities.
 
@@ -92,7 +94,14 @@ def bootstrap_intervals(
         )
     )
     return {
-        name: _basic(value, whole[name][0], drawn[name], null[name] if name in FROM_ZERO else None, level)
+        name: _interval(
+            value,
+            whole[name][0],
+            drawn[name],
+            null[name] if name in FROM_ZERO else None,
+            level,
+            distance=name not in SIGNED,
+        )
         if name in whole
         else value
         for name, value in estimates.items()
@@ -105,15 +114,20 @@ def _drawn(events: NDArray, others: NDArray, total: int, resamples: int, rng: np
     return rng.multinomial(total, cells / cells.sum(), size=resamples).reshape(resamples, 2, -1).astype(float)
 
 
-def _basic(value: float, rough: float, drawn: NDArray, null: NDArray | None, level: float) -> float:
+def _interval(
+    value: float, rough: float, drawn: NDArray, null: NDArray | None, level: float, *, distance: bool
+) -> float:
     """Interval by resamples, which are judged by the estimate from the same groups; the value alone if too few have one."""
     good = drawn[np.isfinite(drawn)]
     if not np.isfinite([value, rough]).all() or len(good) < FEWEST * len(drawn):
         return value
     below, above = np.quantile(good - rough, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-    by_chance = 0.0 if null is None else np.nanquantile(null, (1.0 + level) / 2.0)
-    lower = 0.0 if rough <= by_chance else max(value - above, 0.0)
-    return Measured(value, good.std(ddof=1), lower, max(value - below, 0.0), level)
+    lower, upper = value - above, value - below
+    if distance:
+        lower, upper = min(lower, value + below), max(upper, value + above)
+    if null is not None and rough <= np.nanquantile(null, (1.0 + level) / 2.0):
+        lower = 0.0
+    return Measured(value, good.std(ddof=1), max(lower, 0.0), max(upper, 0.0), level)
 
 
 Measure = Callable[[NDArray], dict[str, NDArray]]  # from counts of shape (b, 2, groups)

@@ -35,7 +35,7 @@ def test_all_distances_have_an_interval_around_them(simulated, method):
     found = intervals(*simulated(n=800, shift=0.7), method=method, resamples=60)
     assert set(found) == set(DISTANCES)
     for name, value in found.items():
-        assert 0.0 <= value.lower <= value.upper and value.se > 0.0, name
+        assert 0.0 <= value.lower <= value <= value.upper and value.se > 0.0, name
     assert found["ICI"].lower > 0.0 and found["ICI"].lower < found["ICI"] < found["ICI"].upper
 
 

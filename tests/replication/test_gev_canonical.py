@@ -247,7 +247,7 @@ class TestReport:
         }
         brier = (tmp_path / "brier.md").read_text()
         assert r"*.0084*" in brier
-        assert r"*.0080\*\**" in brier
+        assert r"*.0080<sup>\*\*</sup>*" in brier
         assert len(list((tmp_path / "figures").glob("*.svg"))) == 3
 
     def test_without_matplotlib_the_pictures_are_skipped(self, tmp_path, monkeypatch, capsys):

@@ -22,13 +22,13 @@ from gevglm.linalg import dependent_columns
 FEWEST = 10  # rows that a level needs to have a coefficient without a penalty
 
 
-def penalised(link: str, criterion: str) -> Method:
-    """The canonical fit with xi and a ridge penalty by cross-validation."""
+def penalised(criterion: str, **options: Any) -> Method:
+    """The canonical fit with a ridge penalty, and xi where the link has one, by cross-validation."""
     words = {"alphas": LAMBDAS, "criterion": criterion}
 
     def train(split: Split) -> Trained:
         kept = varying(split.X, 1)
-        return _trained(split, kept, link=link, xi="cv", alpha="cv", standardize=True, search_kwds=words)
+        return _trained(split, kept, alpha="cv", standardize=True, search_kwds=words, **options)
 
     return train
 
@@ -62,12 +62,14 @@ def _trained(split: Split, kept: NDArray, **options: Any) -> Trained:
 
 
 VARIANTS: dict[str, Method] = {
-    "GEV, cv (Brier)": penalised("gev", "brier"),
-    "GEV, cv (log loss)": penalised("gev", "log_loss"),
-    "GEVc, cv (Brier)": penalised("gevc", "brier"),
+    "GEV, cv (Brier)": penalised("brier", link="gev", xi="cv"),
+    "GEVc, cv (Brier)": penalised("brier", link="gevc", xi="cv"),
+    "GEV, cv (log loss)": penalised("log_loss", link="gev", xi="cv"),
+    "logit, cv (log loss)": penalised("log_loss", link="logit"),
     "GEV, cv (Brier), bias reduction": bias_reduced(link="gev", xi="cv", search_kwds={"criterion": "brier"}),
     "GEV, ml, bias reduction": bias_reduced(link="gev", xi="ml"),
 }
 EITHER: dict[str, tuple[str, ...]] = {  # of several variants, the one with the best cross-validated score
     "GEV or GEVc, cv (Brier)": ("GEV, cv (Brier)", "GEVc, cv (Brier)"),
+    "GEV or logit, cv (log loss)": ("GEV, cv (log loss)", "logit, cv (log loss)"),
 }

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
-from benchmarks.replication.gev_canonical import comparison, paper, synthetic
+from benchmarks.replication.gev_canonical import comparison, paper, protocol, store, synthetic
 from benchmarks.replication.gev_canonical.methods import PAPER_METHODS
-from benchmarks.replication.gev_canonical.protocol import COLUMNS
 from benchmarks.replication.gev_canonical.study import DRAWS, LOSSES, SPLITS
 from benchmarks.report import table
 
@@ -19,14 +19,12 @@ WORDS = {"brier": "Brier score", "calibration": "calibration loss", "log_loss": 
 
 def write(folder: Path) -> None:
     """Write every table and picture that the records in the folder allow."""
-    files = [path for path in (folder / SPLITS, folder / DRAWS) if path.exists()]
-    records = {path.name: pd.read_csv(path) for path in files}
-    everything = records.get(SPLITS, pd.DataFrame(columns=list(COLUMNS)))
-    draws = records.get(DRAWS, pd.DataFrame(columns=list(synthetic.COLUMNS)))
+    everything = store.read(folder / SPLITS, protocol.COLUMNS, protocol.KEYS)
+    draws = store.read(folder / DRAWS, synthetic.COLUMNS, synthetic.KEYS)
     shown = _tables(folder, everything)
     if len(draws):
         _synthetic(folder, draws)
-    _cost(folder, files)
+    _cost(folder, {"splits": everything, "draws": draws})
     try:
         from benchmarks.replication.gev_canonical import figures
     except ModuleNotFoundError as missing:
@@ -66,7 +64,7 @@ def number(value: float, digits: int = 4) -> str:
 
 def with_error(value: float, error: float) -> str:
     """Return a number with its standard error in units of its last digit, as .0084 (3)."""
-    return number(value) + (f"&nbsp;({1e4 * error:.0f})" if np.isfinite(error) else "")
+    return number(value) + (f"&#8239;({1e4 * error:.0f})" if np.isfinite(error) else "")
 
 
 def _keep(folder: Path, name: str, numbers: pd.DataFrame, text: str) -> None:
@@ -96,7 +94,10 @@ def _measure(folder: Path, records: pd.DataFrame, measure: str) -> None:
 
 
 def _escaped(marked: str) -> str:
-    return marked.replace("*", r"\*")
+    """Raise the stars of a number, so that Markdown does not take them for emphasis."""
+    bare = marked.rstrip("*")
+    raised = "\\*" * (len(marked) - len(bare))
+    return bare + (f"<sup>{raised}</sup>" if raised else "")
 
 
 def _against_paper(folder: Path, records: pd.DataFrame) -> None:
@@ -184,10 +185,10 @@ def _synthetic(folder: Path, draws: pd.DataFrame) -> None:
     _keep(folder, "synthetic_rmse", numbers, table(["distribution", "rows", *mean.columns], lines))
 
 
-def _cost(folder: Path, files: list[Path]) -> None:
+def _cost(folder: Path, records: Mapping[str, pd.DataFrame]) -> None:
     """How long everything took, in processor time, which a busy machine does not change much."""
-    found = pd.DataFrame({"cpu_minutes": {path.stem: pd.read_csv(path)["cpu"].sum() / 60 for path in files}})
-    lines = [[name, f"{minutes:.1f}"] for name, minutes in found["cpu_minutes"].items()]
+    found = pd.DataFrame({"cpu_minutes": {name: part["cpu"].sum() / 60 for name, part in records.items()}})
     total = found["cpu_minutes"].sum()
+    lines = [[name, f"{minutes:.1f}"] for name, minutes in found["cpu_minutes"].items()]
     text = table(["records", "processor minutes"], [*lines, ["all", f"{total:.1f}"]])
     _keep(folder, "cost", found, f"{text}\n\nOn two idle cores about {total / 2:.0f} minutes.")

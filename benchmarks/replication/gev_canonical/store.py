@@ -23,6 +23,12 @@ def finished(path: Path, keys: Sequence[str], methods: Sequence[str]) -> set[Job
     return {job for job, have in found.items() if have >= set(methods)}
 
 
+def read(path: Path, columns: Sequence[str], keys: Sequence[str]) -> pd.DataFrame:
+    """Return the records in the file, the last one where a job was run again because it got another method."""
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=list(columns))
+    return table.drop_duplicates(list(keys), keep="last")
+
+
 def run(
     path: Path,
     columns: Sequence[str],

@@ -44,7 +44,7 @@ math_eqref_format = "({number})"
 nb_execution_mode = "force"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
-nb_merge_streams = False  # so that cells can drop warnings that the text tells of
+nb_output_stderr = "remove"  # warnings that matter are told in the text, and progress bars are not for paper
 
 # pages about data that no package carries are shown without output where the data are absent
 SHARED = Path(__file__).parents[2] / "shared" / "data"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
@@ -11,7 +12,8 @@ from gevglm.exceptions import GevglmError
 from gevglm.linalg import one_blas_thread
 from gevglm.sources.base import Answer, Number, Source
 
-WAVE = 256  # partitions computed at a time, whose sums are then added in order
+FIRST_WAVE, WAVE = 16, 256  # partitions computed at a time, whose sums are then added in order
+WAVE_BYTES = 1 << 28  # of such sums that come back at a time
 SHARE = 0.25  # of the memory that may hold the design
 GONE = ("CancelledError", "FutureCancelledError", "CommClosedError", "ClosedClientError", "TimeoutError")
 
@@ -82,11 +84,14 @@ def computed(
 
     tasks = _tasks(parts, function, every)
     numbers = [(i, 0) for i in range(0, len(parts), every)]
-    for first in range(0, len(tasks), WAVE):
-        wave = tasks[first : first + WAVE]
+    first, size = 0, FIRST_WAVE
+    while first < len(tasks):
+        wave = slice(first, first + size)
         with one_blas_thread():
-            answers = _guarded(lambda wave=wave: dask.compute(*wave))
-        yield from zip(numbers[first : first + WAVE], answers, strict=True)
+            answers = _guarded(lambda wave=wave: dask.compute(*tasks[wave]))
+        yield from zip(numbers[wave], answers, strict=True)
+        first += size
+        size = max(2, min(WAVE, WAVE_BYTES // len(pickle.dumps(answers[0]))))
 
 
 def _tasks(parts: list[Any], function: Callable[[Any, Number], Any], every: int) -> list[Any]:

@@ -78,6 +78,12 @@ def test_dask_threads(name, dask_table, in_memory):
     assert_same(gevglm.fit(FORMULA, dask_table, **FITS[name]), in_memory[name])
 
 
+def test_dask_computes_few_partitions_at_a_time(dask_table, monkeypatch, in_memory):
+    monkeypatch.setattr("gevglm.sources.dask.FIRST_WAVE", 1)
+    monkeypatch.setattr("gevglm.sources.dask.WAVE_BYTES", 1)
+    assert_same(gevglm.fit(FORMULA, dask_table, xi=0.5), in_memory["canonical"])
+
+
 def test_the_design_is_kept_by_dask_where_there_is_room(dask_table, monkeypatch, in_memory):
     assert gevglm.fit(FORMULA, dask_table, xi=0.5).model.engine()._blocks is not None
     monkeypatch.setattr("gevglm.sources.dask.SHARE", 0.0)

@@ -8,48 +8,50 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import entr, expit
+from scipy.special import expit
+from scipy.stats import norm
 
 from benchmarks.report import table
 from gevglm import calibration
 from gevglm.calibration import assess
-from gevglm.calibration.quantities import Measured
+from gevglm.calibration.bins import weighted_quantile
 
-DESIGNS = ((1000, -2.4), (10_000, -4.6))  # rows, mean of the predicted log-odds
-SPREAD = 1.2
+DESIGNS = ((1000, -2.4), (10_000, -4.6))  # observations, mean of the predicted log-odds
+SPREAD, DISTINCT = 1.2, 200
 LEVEL = 0.05
-TESTED, COVERED = 400, 200  # samples a design
-TRUTHS: dict[str, Callable[[NDArray, float], NDArray]] = {  # from predicted log-odds and their mean to true ones
-    "calibrated": lambda eta, center: eta,
-    "events 20 % more likely (odds)": lambda eta, center: eta + np.log(1.2),
-    "too extreme, slope 0.8": lambda eta, center: center + 0.8 * (eta - center),
-    "bent, plus 0.12 (deviation)^2": lambda eta, center: eta + 0.12 * ((eta - center) ** 2 - SPREAD**2),
+TESTED, COVERED, RESAMPLES = 400, 200, 200
+Truth = Callable[[NDArray], NDArray]  # from standardised predicted log-odds to what is added to them
+TRUTHS: dict[str, Truth] = {
+    "calibrated": lambda z: 0.0 * z,
+    "odds of an event 1.2 times those predicted": lambda z: np.log(1.2) + 0.0 * z,
+    "too extreme, slope 0.8": lambda z: -0.2 * SPREAD * z,
+    "bent, plus 0.17 (z^2 - 1)": lambda z: 0.17 * (z**2 - 1.0),
 }
-TESTS = {
-    "joint (Cox)": "intercept 0 and slope 1",
-    "belt": "calibration belt",
-    "CORP": "CORP, resampling",
-    "Hosmer-Lemeshow": "Hosmer-Lemeshow",
-    "Spiegelhalter": "Spiegelhalter z",
-    "Stukel": "Stukel",
-    "Pregibon": "Pregibon link test",
+TESTS: dict[str, Callable[[NDArray, NDArray, NDArray], float]] = {
+    "joint (Cox)": lambda y, p, w: calibration.cox_calibration(y, p, w).test.pvalue,
+    "belt": lambda y, p, w: calibration.calibration_belt(y, p, w, points=2).test.pvalue,
+    "CORP": lambda y, p, w: calibration.reliability(y, p, w, band="consistency", resamples=99, rng=0).test.pvalue,
+    "Hosmer-Lemeshow": lambda y, p, w: calibration.hosmer_lemeshow(y, p, w, in_sample=False).pvalue,
+    "Spiegelhalter": lambda y, p, w: calibration.spiegelhalter(y, p, w).pvalue,
+    "Stukel": lambda y, p, w: calibration.stukel(y, p, w).pvalue,
+    "Pregibon": lambda y, p, w: calibration.pregibon(y, p, w).pvalue,
 }
 TEXT = """# Tests and intervals of calibration
 
-Predicted log-odds are normal with standard deviation 1.2; the first design has 1,000 rows and about 14 % events, the second 10,000 rows and about 2 %.
+Predicted log-odds are 200 quantiles of a normal distribution with standard deviation 1.2; z is standardised. The first design has 1,000 observations and
+about 13 % events, the second 10,000 and about 2 %.
 
 ## Level and power
 
-Share of {tested} samples in which each test rejects at the 5 % level; the Monte Carlo standard error is {error:.3f} at 5 % and at most 0.025. The
-tests are those of `assess` for predictions from elsewhere; the test of CORP has 99 resamples. Stukel's and Pregibon's tests look for a wrong shape
-only and should not see a shift or a slope.
+Share of {tested} samples in which each test rejects at the 5 % level; the Monte Carlo standard error is {error:.3f} at 5 % and at most {most:.3f}. The
+test of CORP has 99 resamples. Stukel's and Pregibon's tests look for a wrong shape only and should not see a shift or a slope.
 
 {rejected}
 
 ## Coverage of 95 % intervals
 
-Share of {covered} samples in which the interval of `assess` (200 resamples) holds the truth, which is that of 2,000,000 rows or in closed form; the
-Monte Carlo standard error is {coverage_error:.3f} at 95 %.
+Share of {covered} samples in which the interval of `assess` ({resamples} resamples) holds the index of the population; the Monte Carlo standard error is
+{coverage_error:.3f} at 95 %.
 
 {coverage}"""
 
@@ -59,17 +61,38 @@ def run() -> str:
     return TEXT.format(
         tested=TESTED,
         covered=COVERED,
+        resamples=RESAMPLES,
         error=np.sqrt(LEVEL * (1.0 - LEVEL) / TESTED),
+        most=0.5 / np.sqrt(TESTED),
         coverage_error=np.sqrt(LEVEL * (1.0 - LEVEL) / COVERED),
         rejected=_rejected(),
         coverage=_coverage(),
     )
 
 
-def _drawn(n: int, center: float, truth: Callable, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
-    """Predictions and true probabilities."""
-    eta = rng.normal(center, SPREAD, n)
-    return expit(eta), expit(truth(eta, center))
+class Population:
+    """Predictions and their true probabilities; samples of them are counts of events and others."""
+
+    def __init__(self, n: int, center: float, truth: Truth):
+        z = norm.ppf((np.arange(DISTINCT) + 0.5) / DISTINCT)
+        self.prediction = expit(center + SPREAD * z)
+        self.risk = expit(center + SPREAD * z + truth(z))
+        self.size = n // DISTINCT
+        self.y, self.p = np.repeat([1.0, 0.0], DISTINCT), np.tile(self.prediction, 2)
+
+    def samples(self, number: int, seed: int) -> NDArray:
+        """Return weights of the rows, one row a sample."""
+        events = np.random.default_rng(seed).binomial(self.size, self.risk, size=(number, DISTINCT))
+        return np.hstack([events, self.size - events])
+
+    def indices(self) -> dict[str, float]:
+        """Return the indices of infinitely many observations."""
+        expected = 1e6 * np.concatenate([self.risk, 1.0 - self.risk])
+        everyone = assess(self.y, self.p, expected, band=None, belt=False, resamples=2).indices
+        distance, ones = np.abs(self.prediction - self.risk), np.ones(DISTINCT)
+        e50, e90 = weighted_quantile(distance, ones, np.array([0.5, 0.9]))
+        smooth = {"ICI": distance.mean(), "E50": e50, "E90": e90, "Emax": distance.max()}
+        return {name: round(float(value), 12) for name, value in (everyone | smooth).items()}  # what is 0 is 0
 
 
 def _rejected() -> str:
@@ -77,28 +100,13 @@ def _rejected() -> str:
     for n, center in DESIGNS:
         for name, truth in TRUTHS.items():
             print(f"tests: n = {n:,}, {name}", file=sys.stderr, flush=True)
-            rng, rejected = np.random.default_rng(n), np.zeros(len(TESTS))
-            for seed in range(TESTED):
-                p, risk = _drawn(n, center, truth, rng)
-                y = (rng.random(n) < risk).astype(float)
-                rejected += [pvalue < LEVEL for pvalue in _pvalues(y, p, seed)]
-            rows.append((f"{n:,}", name, *(f"{share:.3f}" for share in rejected / TESTED)))
-    return table(("rows", "truth", *TESTS), rows)
-
-
-def _pvalues(y: NDArray, p: NDArray, seed: int) -> list[float]:
-    return [
-        calibration.cox_calibration(y, p).test.pvalue,
-        calibration.calibration_belt(y, p, points=2).test.pvalue,
-        calibration.reliability(y, p, band="consistency", resamples=99, rng=seed).test.pvalue,
-        calibration.hosmer_lemeshow(y, p, in_sample=False).pvalue,
-        calibration.spiegelhalter(y, p).pvalue,
-        calibration.stukel(y, p).pvalue,
-        calibration.pregibon(y, p).pvalue,
-    ]
-
-
-# -- coverage ----------------------------------------------------------------------------------
+            population = Population(n, center, truth)
+            rejected = [
+                [test(population.y, population.p, weights) < LEVEL for test in TESTS.values()]
+                for weights in population.samples(TESTED, n)
+            ]
+            rows.append((f"{n:,}", name, *(f"{share:.3f}" for share in np.mean(rejected, axis=0))))
+    return table(("observations", "truth", *TESTS), rows)
 
 
 def _coverage() -> str:
@@ -106,59 +114,14 @@ def _coverage() -> str:
     for n, center in DESIGNS:
         for name in ("calibrated", "too extreme, slope 0.8"):
             print(f"intervals: n = {n:,}, {name}", file=sys.stderr, flush=True)
-            columns[f"{n:,}, {name.split(',')[0]}"] = _covered(n, center, TRUTHS[name])
+            columns[f"{n:,}, {name.split(',')[0]}"] = _covered(Population(n, center, TRUTHS[name]), n + 1)
     frame = pd.DataFrame(columns)
     return table(("index", *frame.columns), [(name, *(f"{v:.3f}" for v in row)) for name, row in frame.iterrows()])
 
 
-def _covered(n: int, center: float, truth: Callable) -> pd.Series:
-    rng = np.random.default_rng(n + 1)
-    true = _true_indices(*_drawn(2_000_000, center, truth, rng), rng)
-    inside = []
-    for seed in range(COVERED):
-        p, risk = _drawn(n, center, truth, rng)
-        found = assess((rng.random(n) < risk).astype(float), p, band=None, belt=False, resamples=200, rng=seed).indices
-        inside.append({name: _holds(found[name], value) for name, value in true.items()})
+def _covered(population: Population, seed: int) -> pd.Series:
+    truth, inside = population.indices(), []
+    for weights in population.samples(COVERED, seed):
+        found = assess(population.y, population.p, weights, band=None, belt=False, resamples=RESAMPLES, rng=0).indices
+        inside.append({name: found[name].lower <= value <= found[name].upper for name, value in truth.items()})
     return pd.DataFrame(inside).mean()
-
-
-def _holds(found: Measured, truth: float) -> bool:
-    return found.lower <= truth <= found.upper
-
-
-def _true_indices(p: NDArray, risk: NDArray, rng: np.random.Generator) -> dict[str, float]:
-    """Indices of the population, from true probabilities; outcomes are drawn for those that have no simple form."""
-    y = (rng.random(len(p)) < risk).astype(float)
-    rate, spread = risk.mean(), risk * (1.0 - risk)
-    brier, base = float(((p - risk) ** 2 + spread).mean()), rate * (1.0 - rate)
-    entropy, base_entropy = (entr(risk) + entr(1.0 - risk)).mean(), entr(rate) + entr(1.0 - rate)
-    log_loss = -float((risk * np.log(p) + (1.0 - risk) * np.log1p(-p)).mean())
-    distance = np.abs(p - risk)
-    cox = calibration.cox_calibration(y, p)
-    return {
-        "Brier score": brier,
-        "scaled Brier score": 1.0 - brier / base,
-        "log loss": log_loss,
-        "AUC": calibration.auc(y, p),
-        "average precision": calibration.average_precision(y, p),
-        "observed / expected": rate / p.mean(),
-        "calibration in the large": float(cox.in_the_large),
-        "calibration slope": float(cox.slope),
-        "ICI": distance.mean(),
-        "E50": np.quantile(distance, 0.5),
-        "E90": np.quantile(distance, 0.9),
-        "calibration loss, 10 bins": calibration.calibration_loss(y, p),
-        "ECE, equal mass": _binned_error(p, risk),
-        "miscalibration (Brier)": brier - float(spread.mean()),
-        "discrimination (Brier)": base - float(spread.mean()),
-        "uncertainty (Brier)": base,
-        "miscalibration (log)": log_loss - entropy,
-        "discrimination (log)": base_entropy - entropy,
-        "uncertainty (log)": base_entropy,
-    }
-
-
-def _binned_error(p: NDArray, risk: NDArray, bins: int = 10) -> float:
-    """Expected calibration error over bins of equal mass, from true probabilities."""
-    order = np.argsort(p)
-    return float(np.mean([abs((p[own] - risk[own]).mean()) for own in np.array_split(order, bins)]))

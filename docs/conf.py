@@ -27,11 +27,13 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 4,
     "secondary_sidebar_items": ["page-toc"],
 }
-html_sidebars = {"changelog": [], "contributing": []}
+html_sidebars = {"*": []}  # pages without others below them
 html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "substitution"]
 myst_heading_anchors = 3

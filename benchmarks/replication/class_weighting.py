@@ -23,7 +23,7 @@ NAME = "class_weighting"
 
 TEXT = """# Class weights learned from the data
 
-He and Cheng (2021), Weighting methods for rare event identification from imbalanced datasets. Means over 20 random draws, standard errors
+He and Cheng (2021), Weighting methods for rare event identification from imbalanced datasets. Means over random draws, standard errors
 in brackets; 'paper' is what the paper prints.
 
 {parts}"""
@@ -36,17 +36,16 @@ def run() -> str:
         warnings.simplefilter("ignore")
         if imbalanced.available(imbalanced.SPAM):
             X, y = imbalanced.spam()
-            parts += [
-                part(X, y)
-                for part in (
-                    tables.table_1,
-                    tables.table_2,
-                    tables.choices,
-                    tables.rules,
-                    tables.costs,
-                    tables.probabilities,
-                )
-            ]
+            run_on_spam = (
+                tables.table_1,
+                tables.table_2,
+                tables.divergence,
+                tables.choices,
+                tables.rules,
+                tables.costs,
+                tables.probabilities,
+            )
+            parts += [part(X, y) for part in run_on_spam]
             split = imbalanced.drawn(X, y, tables.RARE, tables.MAIN, np.random.default_rng(1))
             figures.convergence("Spam", split, LEARNERS, "class_weighting_convergence_spam")
             figures.errors("Spam", [split], LEARNERS["LR"], "class_weighting_errors_spam")

@@ -14,6 +14,7 @@ from benchmarks.replication.gev_canonical.methods import PAPER_METHODS
 from benchmarks.replication.gev_canonical.study import DRAWS, LOSSES, SPLITS
 from benchmarks.report import table
 
+DIGITS = {"brier": 4, "calibration": 4, "log_loss": 3}
 WORDS = {"brier": "Brier score", "calibration": "calibration loss", "log_loss": "log loss"}
 
 
@@ -62,9 +63,9 @@ def number(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}f}".replace("0.", ".", 1) if abs(value) < 1 else f"{value:.{digits}f}"
 
 
-def with_error(value: float, error: float) -> str:
+def with_error(value: float, error: float, digits: int = 4) -> str:
     """Return a number with its standard error in units of its last digit, as .0084 (3)."""
-    return number(value) + (f"&#8239;({1e4 * error:.0f})" if np.isfinite(error) else "")
+    return number(value, digits) + (f"&#8239;({10**digits * error:.0f})" if np.isfinite(error) else "")
 
 
 def _keep(folder: Path, name: str, numbers: pd.DataFrame, text: str) -> None:
@@ -83,7 +84,7 @@ def _measure(folder: Path, records: pd.DataFrame, measure: str) -> None:
         best = mean.loc[task].idxmin()
         cells = []
         for name in mean.columns:
-            cell = with_error(mean.loc[task, name], error.loc[task, name])
+            cell = with_error(mean.loc[task, name], error.loc[task, name], DIGITS[measure])
             cell = f"**{cell}**" if name == best else cell
             cells.append(cell + _escaped(stars.loc[task, name] if stars is not None else ""))
         lines.append([task, *cells])

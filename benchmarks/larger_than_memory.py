@@ -221,7 +221,7 @@ def dask_ratio(path: str) -> dict:
         ):
             held = client.persist(parts)
             seconds[f"processes {n}"] = compare({"": lambda held=held: gevglm.fit(FORMULA, held, xi=XI)}, 5)[""].seconds
-    X = np.asfortranarray(np.column_stack([np.ones(SMALL), data[NAMES]]))
+    X = np.asfortranarray(np.column_stack([np.ones(len(data)), data[NAMES]]))
     y = data["y"].to_numpy(float)
     gram = WeightedGram(Log(Logit()), TRUTH, lambda block, point: point.pdf)
     with threadpool_limits(1):

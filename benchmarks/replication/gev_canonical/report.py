@@ -175,15 +175,14 @@ def _run_times(folder: Path, records: pd.DataFrame) -> None:
 
 def _synthetic(folder: Path, draws: pd.DataFrame) -> None:
     groups = draws.groupby(["distribution", "rows", "method"])["rmse"]
-    mean, error = groups.mean().unstack()[list(PAPER_METHODS)], groups.sem().unstack()[list(PAPER_METHODS)]
+    mean, error, count = (part.unstack()[list(PAPER_METHODS)] for part in (groups.mean(), groups.sem(), groups.size()))
     lines = []
     for key, row in mean.iterrows():
-        best = row.idxmin()
         cells = [with_error(value, error.loc[key, name]) for name, value in row.items()]
-        cells = [f"**{cell}**" if name == best else cell for name, cell in zip(row.index, cells, strict=True)]
-        lines.append([key[0], f"{key[1]:,}", *cells])
-    numbers = pd.concat({"mean": mean, "se": error}, axis=1)
-    _keep(folder, "synthetic_rmse", numbers, table(["distribution", "rows", *mean.columns], lines))
+        cells = [f"**{cell}**" if name == row.idxmin() else cell for name, cell in zip(row.index, cells, strict=True)]
+        lines.append([key[0], f"{key[1]:,}", f"{count.loc[key].min():.0f}", *cells])
+    numbers = pd.concat({"mean": mean, "se": error, "draws": count}, axis=1)
+    _keep(folder, "synthetic_rmse", numbers, table(["distribution", "rows", "draws", *mean.columns], lines))
 
 
 def _cost(folder: Path, records: Mapping[str, pd.DataFrame]) -> None:

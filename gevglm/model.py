@@ -13,38 +13,27 @@ from statsmodels.base.model import LikelihoodModel
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm import design as designs
-from gevglm import formulas, newdata, streamed
-from gevglm.bias import BiasReduction
-from gevglm.checks import check_support, suspected_separation, warn_of_problems, warn_of_support
-from gevglm.covariance import Covariance, Fitted, covariance_of
+from gevglm import fitting, formulas, newdata, streamed
+from gevglm.checks import check_support, warn_of_support
 from gevglm.design import Design
 from gevglm.engine import Engine
-from gevglm.estimation import Estimate, Problem
-from gevglm.exceptions import (
-    ConvergenceWarning,
-    InvalidDataError,
-    InvalidOptionError,
-    SupportWarning,
-    unknown_option,
-    warn,
-)
+from gevglm.estimation import Problem
+from gevglm.exceptions import InvalidOptionError, SupportWarning, unknown_option
 from gevglm.families import family_of
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
 from gevglm.prediction import PREDICTIONS
 from gevglm.prevalence import RANDOM, OutcomeSampling, Sampling, sampling_of
 from gevglm.reducers import LossSums
-from gevglm.refitting import Procedure
 from gevglm.results import BinaryGLMResults
-from gevglm.risks import RiskModel
 from gevglm.separation import Separation, find_directions
-from gevglm.shaped import fit_with_shape, loss_at
+from gevglm.shaped import loss_at
 from gevglm.sources import as_source, wide_source
 from gevglm.statsmodels_wrapper import BinaryGLMResultsWrapper
 from gevglm.tables import as_frame
 from gevglm.task import Ridge
 from gevglm.watch import watching
-from gevglm.words import check_iteration, resolve_bias, resolve_loss, resolve_penalty, resolve_shape
+from gevglm.words import resolve_loss, resolve_penalty, resolve_shape
 
 
 class BinaryGLM(GLM):
@@ -378,7 +367,8 @@ class BinaryGLM(GLM):
         ConvergenceWarning, SeparationWarning, SupportWarning, FewEventsWarning
         """
         with watching(progress, resume, self.exog_names):
-            return self._fit(
+            return fitting.fit(
+                self,
                 start_params,
                 bias=bias,
                 alpha=alpha,
@@ -392,117 +382,6 @@ class BinaryGLM(GLM):
                 tol=tol,
                 disp=disp,
             )
-
-    def _fit(
-        self,
-        start_params: ArrayLike | None,
-        *,
-        bias: Any,
-        alpha: float | str,
-        penalize_intercept: bool,
-        standardize: bool,
-        search_kwds: dict[str, Any] | None,
-        cov_type: str | None,
-        cov_kwds: dict[str, Any] | None,
-        use_t: bool | None,
-        maxiter: int,
-        tol: float,
-        disp: bool,
-    ) -> BinaryGLMResults:
-        if cov_type is None:
-            cov_type = self.sampling.default_covariance
-        again = {"alpha": alpha, "penalize_intercept": penalize_intercept, "standardize": standardize}
-        again |= {"maxiter": maxiter, "tol": tol}
-        if self.shape is not None or alpha == "cv":
-            found = fit_with_shape(
-                self,
-                search_kwds=search_kwds,
-                bias=bias,
-                cov_type=cov_type,
-                cov_kwds=cov_kwds,
-                use_t=use_t,
-                disp=disp,
-                **again,
-            )
-            found._results.procedure = Procedure.of(self.shape, again, search_kwds)
-            return found
-        if search_kwds is not None:
-            raise InvalidOptionError("search_kwds goes with xi='ml', xi='cv' or alpha='cv'.")
-        engine = self.engine()
-        k = engine.n_cols
-        check_iteration(start_params, k, tol, maxiter)
-        if not isinstance(cov_kwds, (dict, type(None))):
-            raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {cov_kwds!r}.")
-        penalty = self.penalty(alpha, penalize_intercept, standardize)
-        covariance = covariance_of(cov_type, cov_kwds, self.design.grouping)
-        bias = resolve_bias(bias, self.loss, self.data.const_idx, penalty)
-        if bias is not None:
-            bias = bias.adapted_to(self.sampling, self._has_var_weights)
-        if k > engine.n_rows and penalty is None:
-            raise InvalidDataError(
-                f"there are more columns ({k}) than rows ({engine.n_rows}); drop columns or give alpha."
-            )
-        problem = self.problem(engine, start=start_params, tol=tol, maxiter=maxiter)
-        fitted = _estimate(problem, penalty, bias)
-        plain = bias is None and penalty is None
-        rests_on_plain = bias is not None and bias.rests_on_plain_fit
-        separation = suspected_separation(self, engine, fitted) if plain or rests_on_plain else None
-        support = check_support(engine, self.link, fitted.params)
-        warn_of_problems(self, fitted, support, maxiter, separation, plain)
-        if disp:
-            verdict = "Converged" if fitted.converged else "Not converged"
-            print(f"{verdict} after {fitted.n_iter} steps: {fitted.reason}.")
-        results = BinaryGLMResults(
-            self,
-            fitted,
-            self._covariance(problem, fitted, penalty, bias, covariance),
-            ends=[self._at_end(end, problem, fitted, penalty, bias, covariance) for end in self.sampling.ends],
-            covariance=covariance,
-            cov_words=(cov_type, cov_kwds),
-            alpha=alpha,
-            penalty=penalty,
-            bias=bias,
-            separation=separation,
-            n_outside_support=support.outside,
-            n_contradicted=support.contradicted,
-            use_t=use_t,
-        )
-        results.procedure = Procedure(None, again)
-        return BinaryGLMResultsWrapper(results)
-
-    def _covariance(
-        self,
-        problem: Problem,
-        fitted: Estimate,
-        penalty: Ridge | None,
-        bias: BiasReduction | None,
-        covariance: Covariance,
-    ) -> NDArray:
-        penalised = penalty is not None
-        rows = Fitted(problem.engine, self.loss, fitted.params, fitted.inverse_information, self.wnobs, penalised)
-        return covariance.matrix(rows) if bias is None else bias.covariance(covariance, rows, fitted)
-
-    def _at_end(
-        self,
-        sampling: OutcomeSampling,
-        problem: Problem,
-        middle: Estimate,
-        penalty: Ridge | None,
-        bias: BiasReduction | None,
-        covariance: Covariance,
-    ) -> RiskModel:
-        """Fit at one end of the range of the prevalence, in the way of the fit in the middle."""
-        model = self.at_sampling(sampling)
-        problem = model.problem(start=middle.params, tol=problem.tol, maxiter=problem.maxiter)
-        bias = None if bias is None else bias.adapted_to(sampling, model._has_var_weights)
-        fitted = _estimate(problem, penalty, bias)
-        if middle.converged and not fitted.converged:
-            warn(
-                f"the fit at prevalence={sampling.prevalence:g} has not converged: {fitted.reason}. Do not use risk_bounds().",
-                ConvergenceWarning,
-            )
-        matrix = model._covariance(problem, fitted, penalty, bias, covariance)
-        return RiskModel(fitted.params, matrix, model.population_link, sampling.prevalence)
 
     def fit_constrained(self, constraints, start_params=None, **fit_kwds):
         """Estimate under linear constraints; see statsmodels."""
@@ -601,7 +480,3 @@ class BinaryGLM(GLM):
 
     def _weighted(self, values: NDArray) -> NDArray:
         return values * self.iweights * self.n_trials
-
-
-def _estimate(problem: Problem, penalty: Ridge | None, bias: BiasReduction | None) -> Estimate:
-    return problem.estimate(penalty=penalty) if bias is None else bias.estimate(problem)

@@ -124,7 +124,9 @@ class Design:
     def engine(self, exog: NDArray | None = None) -> MemoryEngine:
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         if self.y is None:
-            raise InvalidDataError("the rows of the fit are not in memory any more (a saved model has none); give data.")
+            raise InvalidDataError(
+                "the rows of the fit are not in memory any more (a saved model has none); give data."
+            )
         X = self.X if exog is None else exog
         return MemoryEngine(X, self.y, freq=self.freq, var=self.var, trials=self.trials, offset=self.offset)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gevglm.calibration.bins import Groups
 from gevglm.exceptions import unknown_option
-from gevglm.plots.axes import COLORS
+from gevglm.plots.axes import COLORS, plain_log_ticks
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -78,28 +78,10 @@ def finished(
     else:
         ax.set_xlim(low, high)
         ax.set_ylim(low, min(top, 1.0 if scale == "log" else HIGHEST))
-        _plain_ticks(ax, scale)
+        for axis, ends in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
+            plain_log_ticks(axis, *ends, both_ends=scale == "logit")
     ax.legend(frameon=False, loc="upper left", bbox_to_anchor=(0.0, legend_top), fontsize="small")
     ax.spines[["top", "right"]].set_visible(False)
-
-
-def _plain_ticks(ax: Axes, scale: str) -> None:
-    """Label probabilities as people write them, 0.001 and not 10^-3."""
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
-
-    for axis, (low, high) in ((ax.xaxis, ax.get_xlim()), (ax.yaxis, ax.get_ylim())):
-        decades = 10.0 ** np.arange(np.floor(np.log10(low)), 1)
-        places = np.concatenate([decades, 3.0 * decades]) if high / low < 300.0 else decades
-        if scale == "logit":
-            places = np.unique(np.concatenate([places[places < 0.5], [0.5], 1.0 - places[places < 0.5]]))
-        places = np.unique(places[(places >= low * 0.999) & (places <= high * 1.001)])
-        axis.set_major_locator(FixedLocator(places))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
-        axis.set_minor_formatter(NullFormatter())
-
-
-def _plain(value: float) -> str:
-    return f"{value:.6f}".rstrip("0") if 1e-6 <= value < 1.0 else f"{value:g}"
 
 
 def spread_of(ax: Axes, groups: Groups, scale: str, low: float, high: float) -> None:

@@ -65,12 +65,15 @@ def finish(ax: Axes, xlabel: str = "", ylabel: str = "", legend: str | None = No
     return ax
 
 
-def plain_log_ticks(axis: Any, low: float, high: float) -> None:
-    """Label the probabilities of a logarithmic axis as people write them, 0.001 and not 10^-3."""
+def plain_log_ticks(axis: Any, low: float, high: float, *, both_ends: bool = False) -> None:
+    """Label the probabilities of a logarithmic (or, at both ends, logit) axis as people write them, 0.001 and not 10^-3."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter
 
     decades = 10.0 ** np.arange(np.floor(np.log10(low)), 1)
     places = np.concatenate([decades, 3.0 * decades]) if high / low < 300.0 else decades
+    if both_ends:
+        rare = places[places < 0.5]
+        places = np.concatenate([rare, [0.5], 1.0 - rare])
     places = np.unique(places[(places >= low * 0.999) & (places <= high * 1.001)])
     axis.set_major_locator(FixedLocator(places))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))

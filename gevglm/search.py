@@ -29,9 +29,8 @@ CRITERIA: dict[str, Callable[[NDArray, Point, BinaryLink], NDArray]] = {
     "log_loss": lambda y, point, link: Log(link).value_at(y, point),
     "brier": lambda y, point, link: y * point.sf**2 + (1.0 - y) * point.cdf**2,
 }
-KEPT_ELEMENTS = (
-    1 << 21
-)  # of a design whose selected rows are kept from pass to pass, since picking them takes longer than using them
+# of a design whose selected rows are kept from pass to pass, since picking them takes longer than using them
+KEPT_ELEMENTS = 1 << 21
 REFINED = 5  # shapes tried on either side of the best one, between it and its neighbours on the grid
 
 Fold = tuple[NDArray, NDArray]

@@ -12,10 +12,10 @@ from scipy.optimize import brentq
 
 from benchmarks.report import table
 from gevglm.bias import MeanReduction, Problem
-from gevglm.checks import check_support
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Estimate
+from gevglm.estimation.checks import check_support
+from gevglm.estimation.estimate import Estimate
 from gevglm.links import GEV, BinaryLink
 from gevglm.losses import Canonical
 

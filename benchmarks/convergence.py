@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 
 from benchmarks.report import table
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import estimate
+from gevglm.estimation.estimate import estimate
 from gevglm.links import GEV, BinaryLink, GEVc
 from gevglm.losses import Canonical
 

@@ -11,11 +11,11 @@ from benchmarks.simulate import rare_events
 from benchmarks.timing import OthersLoad, Timing, compare
 from gevglm.engine import MemoryEngine
 from gevglm.engine.base import Block
-from gevglm.estimation import Estimate, estimate
-from gevglm.linalg import one_blas_thread, weighted_gram
+from gevglm.engine.linalg import one_blas_thread, weighted_gram
+from gevglm.estimation.estimate import Estimate, estimate
+from gevglm.estimation.sums import ArraySum
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log, Loss
-from gevglm.reducers import ArraySum
 
 SIZES = ((1_000, 5), (100_000, 20), (1_000_000, 20), (100_000, 100))
 BASE = "sm.GLM"

@@ -177,9 +177,9 @@ def losses(path: str, *candidates: list[float]) -> list[float]:
     """Return the summed log loss of coefficients, by one pass."""
     import gevglm
     from gevglm.engine.base import Block
+    from gevglm.estimation.sums import ArraySum
     from gevglm.links import Logit
     from gevglm.losses import Log
-    from gevglm.reducers import ArraySum
 
     engine = gevglm.BinaryGLM.from_formula(FORMULA, [path], link="logit").engine()
     log = Log(Logit())
@@ -200,9 +200,9 @@ def dask_ratio(path: str) -> dict:
     import gevglm
     from benchmarks.timing import compare
     from gevglm.engine import MemoryEngine
+    from gevglm.estimation.sums import WeightedGram
     from gevglm.links import Logit
     from gevglm.losses import Log
-    from gevglm.reducers import WeightedGram
 
     data = pd.read_parquet(path).head(SMALL)
     parts = dd.from_pandas(data, npartitions=4)

@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.report import table
 from benchmarks.simulate import rare_events
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import estimate
+from gevglm.estimation.estimate import estimate
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log
 

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from benchmarks.report import table
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Problem
+from gevglm.estimation.estimate import Problem
+from gevglm.estimation.objective import Ridge
 from gevglm.families import GEVCanonical
+from gevglm.inference.cross_validation import make_folds, search
+from gevglm.inference.shape import PAPER_GRID, ROUGH, ShapePath
 from gevglm.links import GEV
 from gevglm.losses import Canonical, Log
-from gevglm.search import make_folds, search
-from gevglm.shape import PAPER_GRID, ROUGH, ShapePath
-from gevglm.task import Ridge
 
 LETTERS = Path(__file__).parents[2] / "shared" / "data" / "uci" / "letter-recognition.data"
 ALPHAS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)

@@ -4,11 +4,11 @@ from gevglm import bias, calibration, datasets, families, links, losses, samplin
 from gevglm._version import __version__
 from gevglm.api import fit
 from gevglm.comparison import compare, fit_links
+from gevglm.inference.penalty_path import penalty_path
+from gevglm.inference.separation import Separation, detect_separation
 from gevglm.model import BinaryGLM
-from gevglm.path import penalty_path
-from gevglm.results import BinaryGLMResults
-from gevglm.saving import load
-from gevglm.separation import Separation, detect_separation
+from gevglm.results.core import BinaryGLMResults
+from gevglm.results.saving import load
 
 __all__ = [
     "BinaryGLM",

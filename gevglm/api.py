@@ -6,10 +6,10 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from gevglm.engine.monitor import watching
 from gevglm.exceptions import InvalidOptionError
 from gevglm.model import BinaryGLM
-from gevglm.results import BinaryGLMResults
-from gevglm.watch import watching
+from gevglm.results.core import BinaryGLMResults
 
 
 def fit(

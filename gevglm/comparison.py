@@ -15,15 +15,15 @@ from scipy.stats import norm
 
 from gevglm.calibration.metrics import brier_score
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import estimate
+from gevglm.estimation.estimate import estimate
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError
+from gevglm.inference.cross_validation import make_folds, rows_where
 from gevglm.links import Logit
 from gevglm.losses import Log
-from gevglm.publication import PublicationTable, publication_table
-from gevglm.search import make_folds, rows_where
+from gevglm.report.publication import PublicationTable, publication_table
 
 if TYPE_CHECKING:
-    from gevglm.results import BinaryGLMResults
+    from gevglm.results.core import BinaryGLMResults
 
 LINKS: dict[str, dict[str, Any]] = {
     "logit": {"link": "logit"},
@@ -114,7 +114,7 @@ def fit_links(
         Names among "logit", "probit", "cloglog", "loglog", "cauchit", "GEV log", "GEV canonical", "GEVc log" and "GEVc canonical"; or
         names of your own with options of :func:`gevglm.fit` for each.
     folds, rng
-        See :func:`gevglm.search.make_folds`.
+        See :func:`gevglm.inference.cross_validation.make_folds`.
     **options
         Of :func:`gevglm.fit`, for all of them.
 
@@ -158,7 +158,7 @@ def compare(
     ----------
     results : mapping of str to BinaryGLMResults
     folds, rng
-        See :func:`gevglm.search.make_folds`; every model is fitted anew without each fold, by its own method and at its own xi.
+        See :func:`gevglm.inference.cross_validation.make_folds`; every model is fitted anew without each fold, by its own method and at its own xi.
     remarks : mapping of str to list of str, optional
         On the fits, to be shown below the table.
 
@@ -178,7 +178,7 @@ def compare(
 
 def _check_comparable(results: Mapping[str, BinaryGLMResults]) -> None:
     """Refuse models that are not fitted to the same outcomes, or whose rows are gone."""
-    from gevglm.results import BinaryGLMResults
+    from gevglm.results.core import BinaryGLMResults
 
     fits = {name: getattr(res, "_results", res) for name, res in results.items()}
     first, *_ = fits.values()

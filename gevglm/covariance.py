@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm.data.grouping import Grouping
 from gevglm.engine.base import Block, Engine, Reducer
+from gevglm.engine.linalg import one_blas_thread, quadratic_forms
+from gevglm.engine.matrices import added, group_sums
+from gevglm.estimation.sums import WeightedGram
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
-from gevglm.grouping import Grouping
-from gevglm.linalg import one_blas_thread, quadratic_forms
 from gevglm.links.base import Point
 from gevglm.losses import Loss
-from gevglm.matrices import added, group_sums
-from gevglm.reducers import WeightedGram
 
 
 @dataclass(frozen=True)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import ArrayLike, NDArray
 
 from gevglm.bias import BiasReduction
-from gevglm.checks import check_support, suspected_separation, warn_of_problems
 from gevglm.covariance import Covariance, Fitted, covariance_of
-from gevglm.estimation import Estimate, Problem
+from gevglm.effects.king_zeng import RiskModel
+from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems
+from gevglm.estimation.estimate import Estimate, Problem
+from gevglm.estimation.objective import Ridge
 from gevglm.exceptions import ConvergenceWarning, InvalidDataError, InvalidOptionError, warn
-from gevglm.prevalence import OutcomeSampling
-from gevglm.refitting import Procedure
-from gevglm.results import BinaryGLMResults
-from gevglm.risks import RiskModel
-from gevglm.shaped import fit_with_shape
-from gevglm.statsmodels_wrapper import BinaryGLMResultsWrapper
-from gevglm.task import Ridge
-from gevglm.words import check_iteration, resolve_bias
+from gevglm.options import check_iteration, resolve_bias
+from gevglm.results.core import BinaryGLMResults
+from gevglm.results.refit import Procedure
+from gevglm.results.shape import fit_with_shape
+from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
+from gevglm.sampling.schemes import OutcomeSampling
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM

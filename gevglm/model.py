@@ -12,28 +12,31 @@ from numpy.typing import ArrayLike, NDArray
 from statsmodels.base.model import LikelihoodModel
 from statsmodels.genmod.generalized_linear_model import GLM
 
-from gevglm import design as designs
-from gevglm import fitting, formulas, newdata, streamed
-from gevglm.checks import check_support, warn_of_support
-from gevglm.design import Design
+from gevglm import fitting
+from gevglm.data import design as designs
+from gevglm.data import formula as formulas
+from gevglm.data import new_rows as newdata
+from gevglm.data import streamed_design as streamed
+from gevglm.data.design import Design
+from gevglm.data.sources import as_source, wide_source
+from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
-from gevglm.estimation import Problem
+from gevglm.engine.monitor import watching
+from gevglm.estimation.checks import check_support, warn_of_support
+from gevglm.estimation.estimate import Problem
+from gevglm.estimation.objective import Ridge
+from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import InvalidOptionError, SupportWarning, unknown_option
 from gevglm.families import family_of
+from gevglm.inference.separation import Separation, find_directions
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
-from gevglm.prediction import PREDICTIONS
-from gevglm.prevalence import RANDOM, OutcomeSampling, Sampling, sampling_of
-from gevglm.reducers import LossSums
-from gevglm.results import BinaryGLMResults
-from gevglm.separation import Separation, find_directions
-from gevglm.shaped import loss_at
-from gevglm.sources import as_source, wide_source
-from gevglm.statsmodels_wrapper import BinaryGLMResultsWrapper
-from gevglm.tables import as_frame
-from gevglm.task import Ridge
-from gevglm.watch import watching
-from gevglm.words import resolve_loss, resolve_penalty, resolve_shape
+from gevglm.options import resolve_loss, resolve_penalty, resolve_shape
+from gevglm.results.core import BinaryGLMResults
+from gevglm.results.prediction import PREDICTIONS
+from gevglm.results.shape import loss_at
+from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
+from gevglm.sampling.schemes import RANDOM, OutcomeSampling, Sampling, sampling_of
 
 
 class BinaryGLM(GLM):
@@ -338,7 +341,7 @@ class BinaryGLM(GLM):
             Penalise coefficients of columns scaled to unit variance; they are reported on their own scale.
         search_kwds : dict, optional
             For ``xi="ml"``: ``grid``. For "cv": ``grid``, ``alphas``, ``folds``, ``criterion`` ("log_loss" or "brier"), ``rng``, ``refine``,
-            ``rule`` ("best" or "one_se"); see :mod:`gevglm.search`.
+            ``rule`` ("best" or "one_se"); see :mod:`gevglm.inference.cross_validation`.
         cov_type : str, optional
             "nonrobust" (the default), "HC0" to "HC3", "cluster" or "HAC"; "HC0" by default if rows are weighted by their outcome.
         cov_kwds : dict, optional

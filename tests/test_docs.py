@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import gevglm
-import gevglm.curves
+import gevglm.calibration.curves
 
 DOCS = Path(__file__).parents[1] / "docs"
 PACKAGE = Path(gevglm.__file__).parent

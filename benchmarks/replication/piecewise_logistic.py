@@ -26,7 +26,7 @@ from gevglm.calibration import (
     empirical_log_odds,
     plot_calibrators,
 )
-from gevglm.calibration.logistic import softplus
+from gevglm.calibration._logistic import softplus
 from gevglm.exceptions import GevglmWarning
 
 NAME = "piecewise_logistic"

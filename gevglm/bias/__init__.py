@@ -25,9 +25,9 @@ estimates, as in brglm2; logistf inverts the information of augmented data and r
 from gevglm.bias.adjusted import Adjusted, Jeffreys, MeanReduction, MedianReduction
 from gevglm.bias.base import BiasReduction
 from gevglm.bias.correction import Correction, KingZeng
-from gevglm.bias.prior import LogF, LogFPenalty
-from gevglm.bias.puhr import Flac, Flic
-from gevglm.estimation import Problem
+from gevglm.bias.flic_flac import Flac, Flic
+from gevglm.bias.log_f import LogF, LogFPenalty
+from gevglm.estimation.estimate import Problem
 
 METHODS = {
     kind.word: kind for kind in (MeanReduction, MedianReduction, Jeffreys, Correction, KingZeng, Flic, Flac, LogF)

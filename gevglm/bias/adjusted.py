@@ -9,22 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.bias.base import BiasReduction, need_likelihood, need_positive
-from gevglm.bias.prior import LogF
+from gevglm.bias.log_f import LogF
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine
-from gevglm.estimation import Estimate, Problem, objective
-from gevglm.linalg import Cholesky, quadratic_forms
+from gevglm.engine.linalg import Cholesky, quadratic_forms
+from gevglm.engine.matrices import row_products
+from gevglm.estimation.estimate import Estimate, Problem, objective
+from gevglm.estimation.objective import Objective
+from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
 from gevglm.losses import Loss
-from gevglm.matrices import row_products
-from gevglm.reducers import NewtonSums
-from gevglm.task import Objective
 
 FALLBACKS = (1.0, 4.0, 0.25)  # degrees of freedom of log-F priors, whose estimates are starts where the usual one fails
 
 
 class Adjusted(BiasReduction):
-    """A method that adjusts the score; see ``gevglm.task.Adjustment``."""
+    """A method that adjusts the score; see ``gevglm.estimation.objective.Adjustment``."""
 
     by_quadratic_forms = False
 

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance import Covariance, Fitted
-from gevglm.estimation import Estimate, Problem
+from gevglm.engine.linalg import Cholesky
+from gevglm.estimation.estimate import Estimate, Problem
+from gevglm.estimation.objective import Objective
+from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
-from gevglm.linalg import Cholesky
 from gevglm.losses import Loss
-from gevglm.prevalence import Sampling
-from gevglm.reducers import LossSums
-from gevglm.task import Objective
+from gevglm.sampling.schemes import Sampling
 
 
 class BiasReduction(ABC):

@@ -11,12 +11,12 @@ from gevglm.bias.adjusted import MeanReduction
 from gevglm.bias.base import BiasReduction, moved, need_positive
 from gevglm.covariance import Covariance, Fitted
 from gevglm.engine.base import Block, MappedEngine
-from gevglm.estimation import Estimate, Problem
+from gevglm.engine.linalg import Cholesky, quadratic_forms
+from gevglm.estimation.estimate import Estimate, Problem
+from gevglm.estimation.sums import ArraySum, LossSums
 from gevglm.exceptions import IncompatibleOptionsError
-from gevglm.linalg import Cholesky, quadratic_forms
 from gevglm.losses import Loss
-from gevglm.prevalence import OutcomeSampling, Sampling
-from gevglm.reducers import ArraySum, LossSums
+from gevglm.sampling.schemes import OutcomeSampling, Sampling
 
 LARGEST_CORRECTION = 1.0  # in standard errors
 

@@ -8,7 +8,7 @@ from typing import Any
 # loaded when first asked for: most fits need none of it
 _MODULES = {
     "belt": ("calibration_belt",),
-    "calibrators": (
+    "calibrators.base": (
         "Beta",
         "Calibrator",
         "Isotonic",
@@ -24,8 +24,8 @@ _MODULES = {
         "undersampling_corrected",
     ),
     "cox": ("cox_calibration",),
-    "laplace": ("AsymmetricLaplace",),
-    "losscurve": (
+    "calibrators.laplace": ("AsymmetricLaplace",),
+    "loss_calibration": (
         "loss_calibration_curve",
         "loss_calibration_test",
     ),
@@ -40,7 +40,7 @@ _MODULES = {
         "log_loss",
         "scaled_brier_score",
     ),
-    "piecewise": ("PiecewiseLogistic",),
+    "calibrators.piecewise": ("PiecewiseLogistic",),
     "plots": (
         "empirical_log_odds",
         "plot_belt",
@@ -49,18 +49,18 @@ _MODULES = {
         "plot_optimism",
         "plot_reliability",
     ),
-    "resampling": (
+    "optimism": (
         "bootstrap_optimism",
         "cross_validated",
     ),
     "smooth": ("integrated_calibration",),
-    "tests": (
+    "hypothesis_tests": (
         "hosmer_lemeshow",
         "pregibon",
         "spiegelhalter",
         "stukel",
     ),
-    "validation": ("assess",),
+    "assessment": ("assess",),
 }
 _HOME = {name: module for module, names in _MODULES.items() for name in names}
 
@@ -111,7 +111,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    home = "gevglm.plots.calibration" if _HOME[name] == "plots" else f"{__name__}.{_HOME[name]}"
+    return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:

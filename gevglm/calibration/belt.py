@@ -12,13 +12,13 @@ from scipy.optimize import brentq
 from scipy.special import erfc, expit, logit
 from scipy.stats import chi2
 
+from gevglm.calibration._logistic import LogisticFit, bernoulli_llf, fit_logistic, softplus
 from gevglm.calibration.bins import grouped
-from gevglm.calibration.inputs import Sample, predictions
-from gevglm.calibration.logistic import LogisticFit, bernoulli_llf, fit_logistic, softplus
-from gevglm.calibration.quantities import CalibrationTest, checked_level
+from gevglm.calibration.estimates import CalibrationTest, checked_level
+from gevglm.calibration.sample import Sample, predictions
 from gevglm.calibration.smooth import curve_grid
+from gevglm.engine.linalg import one_blas_thread
 from gevglm.exceptions import GevglmError, InvalidOptionError
-from gevglm.linalg import one_blas_thread
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,7 +59,7 @@ class CalibrationBelt:
 
     def plot(self, ax: Axes | None = None, scale: str = "linear") -> Axes:
         """Draw the belt; see :func:`gevglm.calibration.plot_belt`."""
-        from gevglm.calibration.plots import plot_belt
+        from gevglm.plots.calibration import plot_belt
 
         return plot_belt(self, ax=ax, scale=scale)
 

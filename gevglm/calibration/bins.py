@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.calibration.inputs import Sample
+from gevglm.calibration.sample import Sample
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
 RULES = ("width", "mass")

@@ -12,8 +12,8 @@ from scipy.optimize import isotonic_regression
 from scipy.special import xlog1py, xlogy
 
 from gevglm.calibration.bins import Groups, grouped
-from gevglm.calibration.inputs import predictions
-from gevglm.calibration.quantities import CalibrationTest, checked_level, checked_resamples
+from gevglm.calibration.estimates import CalibrationTest, checked_level, checked_resamples
+from gevglm.calibration.sample import predictions
 from gevglm.exceptions import unknown_option
 
 BANDS = ("consistency", "confidence")

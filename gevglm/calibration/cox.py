@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
-from gevglm.calibration.inputs import Sample, predictions
-from gevglm.calibration.logistic import LogisticFit, bernoulli_llf, fit_logistic
-from gevglm.calibration.quantities import CalibrationTest, Measured
+from gevglm.calibration._logistic import LogisticFit, bernoulli_llf, fit_logistic
+from gevglm.calibration.estimates import CalibrationTest, Measured
+from gevglm.calibration.sample import Sample, predictions
 
 
 @dataclass(frozen=True)

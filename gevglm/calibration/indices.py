@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from gevglm.calibration.corp import Reliability
 from gevglm.calibration.cox import CoxCalibration
-from gevglm.calibration.inputs import Sample
+from gevglm.calibration.estimates import Measured
 from gevglm.calibration.metrics import (
     auc,
     auc_interval,
@@ -17,7 +17,7 @@ from gevglm.calibration.metrics import (
     calibration_loss,
     expected_calibration_error,
 )
-from gevglm.calibration.quantities import Measured
+from gevglm.calibration.sample import Sample
 from gevglm.calibration.smooth import IntegratedCalibration
 
 

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlog1py, xlogy
 
 from gevglm.calibration.bins import binned
-from gevglm.calibration.inputs import Sample, predictions, scores
-from gevglm.calibration.quantities import Measured
+from gevglm.calibration.estimates import Measured
+from gevglm.calibration.sample import Sample, predictions, scores
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
 
 

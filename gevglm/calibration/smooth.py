@@ -10,11 +10,11 @@ from scipy.special import expit
 from scipy.stats import norm
 from statsmodels.nonparametric.smoothers_lowess import lowess
 
+from gevglm.calibration._logistic import fit_logistic
 from gevglm.calibration.bins import weighted_quantile
-from gevglm.calibration.inputs import Sample, predictions
+from gevglm.calibration.estimates import checked_level
 from gevglm.calibration.loess import loess
-from gevglm.calibration.logistic import fit_logistic
-from gevglm.calibration.quantities import checked_level
+from gevglm.calibration.sample import Sample, predictions
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
 
 METHODS = ("spline", "loess", "lowess")

@@ -51,10 +51,10 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Assess, and calibrate if asked to."""
+    from gevglm._files import check_target
     from gevglm.calibration import assess
     from gevglm.cli.tables import check_output, read_table
     from gevglm.exceptions import IncompatibleOptionsError
-    from gevglm.files import check_target
 
     if (options.apply or options.output) and not options.method:
         raise IncompatibleOptionsError("--apply and -o go with --method, the calibrator to learn.")
@@ -77,8 +77,8 @@ def run(options: argparse.Namespace) -> None:
 
 def _columns(frame: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
     from gevglm.cli.options import level_named
-    from gevglm.outcome import resolve
-    from gevglm.tables import column
+    from gevglm.data.outcome import resolve
+    from gevglm.data.tables import column
 
     outcome = column(frame, options.outcome, "--outcome")
     event = None if options.event is None else level_named(options.event, options.outcome, frame)
@@ -89,10 +89,10 @@ def _columns(frame: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
 
 def _calibrate(options: argparse.Namespace, frame: Any, y: Any, score: Any, weights: Any) -> None:
     from gevglm import calibration
-    from gevglm.calibrated import CALIBRATORS
     from gevglm.cli.tables import read_table, write_table
+    from gevglm.data.tables import column
     from gevglm.exceptions import InvalidDataError
-    from gevglm.tables import column
+    from gevglm.results.calibration import CALIBRATORS
 
     calibrator = getattr(calibration, CALIBRATORS[options.method])().fit(score, y, weights)
     rows = frame

@@ -60,9 +60,9 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit, compare and print."""
+    from gevglm._files import check_target, write_text
     from gevglm.cli.tables import read_table
     from gevglm.exceptions import InvalidOptionError
-    from gevglm.files import check_target, write_text
 
     if options.loss is not None:
         raise InvalidOptionError("--loss is part of the names of --links here, such as 'GEV log' and 'GEV canonical'.")

@@ -19,6 +19,6 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Run the demo."""
-    from gevglm.demo import run as run_demo
+    from gevglm.cli.demonstration import run as run_demo
 
     run_demo(options.folder)

@@ -52,7 +52,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit, print and write."""
-    from gevglm.files import check_target, unwritable
+    from gevglm._files import check_target, unwritable
 
     check_level(options.level)
     for name in (options.html, options.save, options.json):
@@ -97,8 +97,8 @@ def _data(options: argparse.Namespace) -> Any:
 def _write_json(results: Any, options: argparse.Namespace, alpha: float) -> None:
     import json
 
+    from gevglm._files import write_text
     from gevglm.cli.numbers import numbers_of
-    from gevglm.files import write_text
 
     text = json.dumps(numbers_of(results, options.formula, options.data, alpha), indent=2, allow_nan=False)
     if options.json == "-":

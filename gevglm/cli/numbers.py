@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gevglm._version import __version__
-from gevglm.summary import default_method, notes_of
+from gevglm.results.summary import default_method, notes_of
 
 
 def numbers_of(results: Any, formula: str, data: str, alpha: float) -> dict[str, Any]:

@@ -96,15 +96,15 @@ def _read_options(kind: str, encoding: str | None) -> dict[str, str]:
 
 def comes_in_pieces(name: str) -> bool:
     """Tell whether data are too large for memory, or several files: :func:`gevglm.fit` reads them piece by piece."""
-    from gevglm.sources import as_source
+    from gevglm.data.sources import as_source
 
     return as_source(name) is not None
 
 
 def check_output(name: str) -> None:
     """Refuse a name that no table can be written to, before anything is computed; "-" is stdout."""
+    from gevglm._files import check_target
     from gevglm.exceptions import InvalidOptionError
-    from gevglm.files import check_target
 
     if name == "-":
         return
@@ -118,7 +118,7 @@ def write_table(frame: pd.DataFrame, name: str) -> None:
     """Write a table to a file, its kind by its name; to stdout as csv for "-"."""
     import sys
 
-    from gevglm.files import unwritable
+    from gevglm._files import unwritable
 
     if name == "-":
         frame.to_csv(sys.stdout, index=False)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import Block, Engine, Partial, Reducer
-from gevglm.linalg import one_blas_thread
+from gevglm.engine.linalg import one_blas_thread
 
 BLOCK_ELEMENTS = 1 << 18  # a block of doubles and its weighted copy stay in the cache
 SMALLEST_BLOCK = 512

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from gevglm import watch
+from gevglm.engine import monitor as watch
 from gevglm.engine.base import Block, Engine, Partial, Reducer
-from gevglm.linalg import one_blas_thread
+from gevglm.engine.linalg import one_blas_thread
 
 if TYPE_CHECKING:
-    from gevglm.reader import Reader
-    from gevglm.sources.base import Number, Source
+    from gevglm.data.reader import Reader
+    from gevglm.data.sources.base import Number, Source
 
 
 class StreamedEngine(Engine):

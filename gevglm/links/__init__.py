@@ -2,7 +2,7 @@
 
 from gevglm.links.base import BinaryLink, Point
 from gevglm.links.gev import GEV, CLogLog, GEVc, LogLog
-from gevglm.links.sampling import Sampled, ScaledOdds
+from gevglm.links.odds import Sampled, ScaledOdds
 from gevglm.links.standard import Cauchit, Logit, Probit
 
 __all__ = [

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.exceptions import InvalidOptionError
+from gevglm.links._gamma import SERIES_LIMIT, deficit_constant, gamma_deficit, gamma_excess, upper_gamma
 from gevglm.links.base import BinaryLink, MirroredPoint, Point
-from gevglm.special import SERIES_LIMIT, deficit_constant, gamma_deficit, gamma_excess, upper_gamma
 
 SMALLEST_SHAPE = 2.0**-1000
 LARGEST_SHAPE = 5.0

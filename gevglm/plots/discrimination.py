@@ -12,7 +12,7 @@ from gevglm.plots.axes import COLORS, finish, new_axes, plain_log_ticks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gevglm.curves import DecisionCurve, PrecisionRecallCurve, RiskSpread, RocCurve
+    from gevglm.calibration.curves import DecisionCurve, PrecisionRecallCurve, RiskSpread, RocCurve
 
 VERTICES = 400  # that a line needs
 

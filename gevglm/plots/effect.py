@@ -12,7 +12,7 @@ from gevglm.plots.axes import color, finish, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gevglm.effectcurves import EffectCurve
+    from gevglm.effects.curves import EffectCurve
 
 SPREAD = 0.5  # of the distance between two levels that their groups take
 
@@ -23,7 +23,7 @@ def plot_effect(effect: EffectCurve, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     effect : EffectCurve
-        From :func:`gevglm.effectcurves.effect_curve`.
+        From :func:`gevglm.effects.curves.effect_curve`.
     ax : Axes, optional
 
     Returns

@@ -13,7 +13,7 @@ from gevglm.plots.axes import COLORS, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gevglm.profile import Profile
+    from gevglm.inference.profile import Profile
 
 
 def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:

@@ -11,7 +11,7 @@ from gevglm.plots.axes import COLORS, finish, new_axes, plain_log_ticks
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gevglm.curves import LinkCurve
+    from gevglm.calibration.curves import LinkCurve
 
 RARE = 0.05  # mean share of events in the bins below which the axis of risks is logarithmic
 

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from gevglm.links import GEV, GEVc
-from gevglm.prevalence import ClassWeighting, OutcomeSampling, Weighting
+from gevglm.sampling.schemes import ClassWeighting, OutcomeSampling, Weighting
 
 if TYPE_CHECKING:
-    from gevglm.results import BinaryGLMResults
+    from gevglm.results.core import BinaryGLMResults
 
 WORDS = {GEV: "gev", GEVc: "gevc"}
 

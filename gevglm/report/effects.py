@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2
 
+from gevglm.effects.standardised import RiskContrast, contrast_of, contrast_table
+from gevglm.effects.typical import variables
 from gevglm.exceptions import GevglmError
 from gevglm.report.numbers import level
-from gevglm.standardisation import RiskContrast, contrast_of, contrast_table
-from gevglm.typical import variables
 
 if TYPE_CHECKING:
-    from gevglm.results import BinaryGLMResults
+    from gevglm.results.core import BinaryGLMResults
 
 MOST_VARIABLES = 30
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gevglm.effectcurves import effect_curve
+from gevglm.effects.curves import effect_curve
 from gevglm.exceptions import GevglmError
 from gevglm.plots import new_axes, plot_effect
-from gevglm.report.checks import Judged
 from gevglm.report.effects import Effects
 from gevglm.report.html import Html, items, joined, tag
+from gevglm.report.judgement import Judged
 from gevglm.report.svg import figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gevglm.results import BinaryGLMResults
+    from gevglm.results.core import BinaryGLMResults
 
 CURVES = 6
 POINTS = 31

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gevglm.calibration.quantities import Measured
+from gevglm.calibration.estimates import Measured
 from gevglm.report.effects import Effect, Effects
 from gevglm.report.html import Html, joined, tag
 from gevglm.report.numbers import count, percent, plain, pvalue, rounded, with_limits
 
 if TYPE_CHECKING:
-    from gevglm.calibration.validation import Assessment
-    from gevglm.report.checks import Remark
-    from gevglm.results import BinaryGLMResults
+    from gevglm.calibration.assessment import Assessment
+    from gevglm.report.judgement import Remark
+    from gevglm.results.core import BinaryGLMResults
 
 MANY = 10  # variables from which chance findings are mentioned
 SHOWN = 12  # sentences about variables

@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.curves import link_name
-from gevglm.pictures import judged_rows
+from gevglm.calibration.curves import link_name
+from gevglm.effects.typical import variables
 from gevglm.report.html import Html, table, tag
 from gevglm.report.numbers import count, percent, plain
-from gevglm.summary import events_per_parameter, method_of
-from gevglm.typical import variables
+from gevglm.results.plotting import judged_rows
+from gevglm.results.summary import events_per_parameter, method_of
 
 if TYPE_CHECKING:
-    from gevglm.results import BinaryGLMResults
+    from gevglm.results.core import BinaryGLMResults
 
 MOST_LEVELS = 12
 MOST_VARIABLES = 30

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gevglm.curves import link_name
+from gevglm.calibration.curves import link_name
 from gevglm.report.effects import Effects
 from gevglm.report.html import Html, items, joined, table, tag
 from gevglm.report.numbers import MINUS, percent, plain, pvalue, rounded, with_limits
-from gevglm.summary import default_method, notes_on_inference
+from gevglm.results.summary import default_method, notes_on_inference
 
 if TYPE_CHECKING:
-    from gevglm.results import BinaryGLMResults
+    from gevglm.results.core import BinaryGLMResults
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 EXPONENTIATED = {"odds_ratio": "odds ratio", "hazard_ratio": "hazard ratio"}

@@ -8,19 +8,20 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gevglm._files import check_target, write_text
 from gevglm._version import __version__
-from gevglm.curves import link_name
+from gevglm.calibration.curves import link_name
 from gevglm.exceptions import GevglmError
-from gevglm.files import check_target, write_text
 from gevglm.plots import new_axes
-from gevglm.report import checks, figures, findings, study, tables
+from gevglm.report import figures, findings, study, tables
+from gevglm.report import judgement as checks
 from gevglm.report.code import code_of
 from gevglm.report.effects import Effects, effects_of
 from gevglm.report.html import Html, items, tag
 from gevglm.report.page import Section, page
 
 if TYPE_CHECKING:
-    from gevglm.results import BinaryGLMResults
+    from gevglm.results.core import BinaryGLMResults
 
 GONE = (
     "Not available: the rows of the fit are not in memory (they were removed, or are read in pieces). Effects on the risk need rows to average over: "

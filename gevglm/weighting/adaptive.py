@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
 from gevglm.weighting.base import Round, WeightedClassifier, _learner_has, check_number
-from gevglm.weighting.sample import Sample
+from gevglm.weighting.rare_class import Sample
 
 HOPELESS = (
     1e4  # times the total weight of the main class, at which a learner that sees weights has given in to the rare one

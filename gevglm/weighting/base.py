@@ -20,7 +20,7 @@ from gevglm.calibration.correction import loss_corrected
 from gevglm.exceptions import ConvergenceWarning, FewEventsWarning, InvalidOptionError, SeparationWarning, warn
 from gevglm.sklearn.inputs import checked_rows, two_classes
 from gevglm.weighting.learners import base_learner, check_learner, trained
-from gevglm.weighting.sample import Sample, draw_up
+from gevglm.weighting.rare_class import Sample, draw_up
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -245,7 +245,7 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
 
     def plot_history(self, ax: Axes | None = None) -> Axes:
         """Draw the errors, their bound and the class weights over the rounds."""
-        from gevglm.weighting.plots import plot_history
+        from gevglm.plots.weighting import plot_history
 
         check_is_fitted(self)
         return plot_history(self.history_, ax=ax)

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gevglm.weighting.adaptive import Adaptive
 from gevglm.weighting.base import Round, WeightedClassifier
-from gevglm.weighting.sample import Sample
+from gevglm.weighting.rare_class import Sample
 
 CHANCE = 1e-12  # edge up to which a learner is no better than chance, by rounding
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gevglm.weighting.base import Round, check_number
 from gevglm.weighting.boosting import AdaBoost
-from gevglm.weighting.sample import Sample
+from gevglm.weighting.rare_class import Sample
 
 
 class CostSensitive(AdaBoost):

@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 from gevglm.sklearn.glm import BinaryGLMClassifier
-from gevglm.weighting.sample import Sample
+from gevglm.weighting.rare_class import Sample
 
 
 def base_learner(estimator: Any) -> Any:

@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 from gevglm.bias import Correction, Flac, Flic, Jeffreys, LogF, MeanReduction, MedianReduction
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Problem, estimate, objective
+from gevglm.estimation.estimate import Problem, estimate, objective
 from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit
 from gevglm.losses import Canonical, Log
 

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 
 from gevglm.bias import Correction, Flac, Flic, Jeffreys, MeanReduction, MedianReduction
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Problem
+from gevglm.estimation.estimate import Problem
 from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit
 from gevglm.losses import Canonical, Log
 

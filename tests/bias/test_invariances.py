@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 
 from gevglm.bias import Correction, Flac, Flic, Jeffreys, LogF, MeanReduction, MedianReduction
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Problem
+from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.links import GEV, CLogLog, GEVc, Logit, LogLog, Probit
 from gevglm.losses import Canonical, Log

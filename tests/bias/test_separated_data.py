@@ -7,11 +7,11 @@ import pytest
 
 from gevglm.bias import Adjusted, Correction, Flac, Flic, Jeffreys, LogF, MeanReduction, MedianReduction
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Problem, objective
+from gevglm.estimation.estimate import Problem, objective
 from gevglm.exceptions import IncompatibleOptionsError
+from gevglm.inference.separation import find_directions
 from gevglm.links import GEV, CLogLog, Logit, Probit
 from gevglm.losses import Canonical, Log
-from gevglm.separation import find_directions
 
 LINKS = [Logit(), Probit(), CLogLog(), GEV(0.3)]
 METHODS = [MeanReduction(), MedianReduction(), Jeffreys(), Correction(), Flic(), Flac(), LogF()]

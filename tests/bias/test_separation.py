@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 from scipy.optimize import linprog
 
 from gevglm.exceptions import GevglmError, InvalidDataError
-from gevglm.separation import Separation, detect_separation, find_directions
+from gevglm.inference.separation import Separation, detect_separation, find_directions
 
 CASES = ("endometrial", "lizards", "birthwt", "mid", "toy_complete")
 DOSE = pd.DataFrame({"const": 1.0, "dose": [1, 2, 3, 4, 5, 6, 7, 8], "flag": [0, 0, 0, 0, 0, 0, 1, 1]})
@@ -332,6 +332,6 @@ def test_a_programme_that_is_not_solved_is_an_error(monkeypatch):
     class Unsolved:
         x, message = None, "numerical trouble"
 
-    monkeypatch.setattr("gevglm.separation.linprog", lambda *args, **options: Unsolved)
+    monkeypatch.setattr("gevglm.inference.separation.linprog", lambda *args, **options: Unsolved)
     with pytest.raises(GevglmError, match="was not solved: numerical trouble"):
         detect_separation(QUASI, DOSE)

@@ -126,7 +126,7 @@ def test_what_cannot_be_assessed_is_refused(y, p, message):
 
 def overfitting(rows, y):
     """A logistic regression on noise columns."""
-    from gevglm.calibration.logistic import fit_logistic
+    from gevglm.calibration._logistic import fit_logistic
 
     design = np.column_stack([np.ones(len(rows)), rows])
     params = fit_logistic(design, y, np.ones(len(y)), what="the model").params

@@ -13,9 +13,9 @@ from gevglm.calibration import (
     scaled_brier_score,
 )
 from gevglm.calibration.bins import grouped
-from gevglm.calibration.inputs import predictions
-from gevglm.calibration.intervals import CURVES, bootstrap_intervals
+from gevglm.calibration.bootstrap import CURVES, bootstrap_intervals
 from gevglm.calibration.loess import loess, loess_of_resamples
+from gevglm.calibration.sample import predictions
 
 DISTANCES = ("ICI", "E50", "E90", "Emax", "ECE, equal width", "ECE, equal mass")
 

@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.optimize import minimize, root
 
 from gevglm.calibration import AsymmetricLaplace
-from gevglm.calibration.laplace import fit_laplace
+from gevglm.calibration.calibrators.laplace import fit_laplace
 from gevglm.exceptions import GevglmWarning, InvalidDataError
 
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gevglm import calibration
+from gevglm.calibration.estimates import Measured, wilson_limits
 from gevglm.calibration.metrics import brier_decomposition, calibration_loss
-from gevglm.calibration.quantities import Measured, wilson_limits
 from gevglm.exceptions import GevglmWarning
 
 cases = st.lists(st.tuples(st.sampled_from([0, 1]), st.integers(0, 20)), min_size=2, max_size=60).filter(

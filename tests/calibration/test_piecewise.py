@@ -5,7 +5,7 @@ from scipy.optimize import minimize
 from scipy.special import expit
 
 from gevglm.calibration import PiecewiseLogistic, Platt
-from gevglm.calibration.knots import ramps
+from gevglm.calibration.calibrators._knots import ramps
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError
 
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 import gevglm
 from gevglm.calibration import Platt, assess, log_loss
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError
-from gevglm.refitting import Procedure, procedure
+from gevglm.results.refit import Procedure, procedure
 
 DATA, NEW = (gevglm.datasets.simulate_study(n=1500, rng=seed) for seed in (1, 2))
 FORMULA = "event ~ age + smoker"

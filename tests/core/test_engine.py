@@ -6,12 +6,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_info
 
 from gevglm.engine import Block, MemoryEngine, Reducer
+from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.memory import LARGEST_BLOCK, SMALLEST_BLOCK, WINDOW, default_block_rows
-from gevglm.estimation import estimate
-from gevglm.linalg import one_blas_thread
+from gevglm.estimation.estimate import estimate
+from gevglm.estimation.sums import ArraySum, LossSums, WeightedGram
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log
-from gevglm.reducers import ArraySum, LossSums, WeightedGram
 
 PARAMS = np.array([-1.0, 0.3, -0.2, 0.1])
 ROWS = 20_000

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit
+from gevglm.links._gamma import gamma_deficit, upper_gamma
 from gevglm.losses import Canonical, Log
-from gevglm.special import gamma_deficit, upper_gamma
 
 LINKS = [
     *(kind(xi) for kind in (GEV, GEVc) for xi in (-1.0, -0.3, -1e-9, 1e-9, 0.03, 0.5, 1.5)),

@@ -8,7 +8,7 @@ import statsmodels.formula.api as smf
 from numpy.testing import assert_allclose
 
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import estimate
+from gevglm.estimation.estimate import estimate
 from gevglm.exceptions import InvalidOptionError
 from gevglm.families import Canonical, GEVBinomial, GEVCanonical, saturated_loss
 from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import estimate
+from gevglm.estimation.estimate import estimate
 from gevglm.links import GEV, GEVc
 from gevglm.losses import Canonical, Log
 

@@ -8,11 +8,11 @@ import gevglm
 from gevglm.bias.adjusted import Jeffreys, MeanReduction
 from gevglm.engine.base import Block
 from gevglm.engine.memory import MemoryEngine
+from gevglm.estimation.many_points import ROWS, ColumnPairs, LossSumsAtAll, ShiftsAtAll, worthwhile
+from gevglm.estimation.objective import Task
+from gevglm.estimation.sums import LossSums
 from gevglm.links import GEV, CLogLog, Logit
 from gevglm.losses import Canonical, Log
-from gevglm.manypoints import ROWS, ColumnPairs, LossSumsAtAll, ShiftsAtAll, worthwhile
-from gevglm.reducers import LossSums
-from gevglm.task import Task
 
 LOSSES = [Log(Logit()), Log(CLogLog()), Log(GEV(0.3)), Canonical(GEV(0.3))]
 

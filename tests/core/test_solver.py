@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from gevglm.linalg import Cholesky, dependent_columns, weighted_gram
-from gevglm.reducers import NewtonSums
-from gevglm.solver import newton, slope_search, value_search
+from gevglm.engine.linalg import Cholesky, dependent_columns, weighted_gram
+from gevglm.estimation.newton import newton, slope_search, value_search
+from gevglm.estimation.sums import NewtonSums
 
 both_searches = pytest.mark.parametrize("search", [slope_search, value_search])
 

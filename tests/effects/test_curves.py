@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 import gevglm
-from gevglm.curves import decision_curve, link_curve, precision_recall_curve, risk_spread, roc_curve
+from gevglm.calibration.curves import decision_curve, link_curve, precision_recall_curve, risk_spread, roc_curve
 from gevglm.datasets import simulate_study
-from gevglm.effectcurves import effect_curve
+from gevglm.effects.curves import effect_curve
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.links import Logit
 from gevglm.plots import plot_coefficients, plot_effect, plot_roc
@@ -90,7 +90,7 @@ def test_pictures_show_the_numbers(fitted, study, predicted):
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ML", "Firth"]
     assert_allclose(ax.lines[3].get_xdata(), logit.params[["age", "smoker"]])
     assert "AUC" in plot_roc(roc_curve(*predicted)).texts[0].get_text()
-    frame = gevglm.pictures.coefficient_table(logit).assign(ci_upper=np.inf)
+    frame = gevglm.results.plotting.coefficient_table(logit).assign(ci_upper=np.inf)
     assert any(line.get_marker() == ">" and len(line.get_xdata()) for line in plot_coefficients({"": frame}).lines)
     for draw in (logit.plot_risks, logit.plot_precision_recall, logit.plot_decision, logit.plot_link):
         assert draw().get_legend() is not None

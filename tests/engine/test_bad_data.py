@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import gevglm
+from gevglm.data.sources import dask as dask_source
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
-from gevglm.sources import dask as dask_source
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +186,7 @@ class TestIterables:
             while True:
                 yield small
 
-        monkeypatch.setattr("gevglm.sources.frames.MOST_TABLES", 50)
+        monkeypatch.setattr("gevglm.data.sources.frames.MOST_TABLES", 50)
         refused(forever, "forever() has returned 50 tables", "without end")
 
     def test_a_function_that_returns_no_tables(self, small):

@@ -11,10 +11,10 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
+from gevglm.data.reader import Reader
 from gevglm.engine.memory import MemoryEngine
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.exceptions import InvalidOptionError
-from gevglm.reader import Reader
 
 FORMULA = "y ~ x0 + x1 + C(group)"
 FITS = {

@@ -9,14 +9,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, issparse
 
 import gevglm
-from gevglm import linalg, matrices
 from gevglm.covariance import HC, Nonrobust
+from gevglm.data.sources import wide
+from gevglm.data.streamed_design import StreamedDesign
+from gevglm.engine import linalg, matrices
 from gevglm.exceptions import CollinearityError, InvalidDataError, InvalidOptionError, MissingRowsWarning
+from gevglm.inference.shape import joint_covariance
 from gevglm.links import GEV
 from gevglm.losses import Canonical, Log
-from gevglm.shape import joint_covariance
-from gevglm.sources import wide
-from gevglm.streamed import StreamedDesign
 
 LEVELS, ROWS = 120, 9_000
 FITS = {
@@ -120,7 +120,7 @@ def test_collinear_and_nonfinite_columns_are_named(data):
 
 
 def test_too_many_columns_are_refused(data, monkeypatch):
-    monkeypatch.setattr("gevglm.streamed.physical_memory", lambda: 1e5)
+    monkeypatch.setattr("gevglm.data.streamed_design.physical_memory", lambda: 1e5)
     with pytest.raises(InvalidDataError, match="121 columns, whose k x k matrices need about"):
         gevglm.fit("y ~ x + town", in_pieces(data), link="logit")
 

@@ -8,8 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
+from gevglm.data.sources import as_source
 from gevglm.exceptions import MissingRowsWarning
-from gevglm.sources import as_source
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +183,7 @@ class TestCsv:
         assert_same_fit(found, gevglm.fit("y ~ x0 + group", small, link="logit"))
 
     def test_types_are_those_of_all_rows(self, small, write, monkeypatch):
-        monkeypatch.setattr("gevglm.sources.csv.BLOCK_BYTES", 1 << 15)
+        monkeypatch.setattr("gevglm.data.sources.csv.BLOCK_BYTES", 1 << 15)
         data = small.assign(a=np.arange(len(small)) % 7, b=np.arange(len(small)) % 3)
         data["a"] = data["a"].astype(object)
         data.loc[data.index[2500:], "a"] = 1.5
@@ -216,7 +216,7 @@ class TestWhereDataComeFrom:
     def test_a_small_file_is_held_in_memory_and_a_large_one_is_not(self, folder, monkeypatch):
         path = folder / "part-0.parquet"
         assert as_source(path) is None
-        monkeypatch.setattr("gevglm.sources.find.LARGE_FILE", 1000)
+        monkeypatch.setattr("gevglm.data.sources.find.LARGE_FILE", 1000)
         assert as_source(path) is not None
 
     def test_readers_of_pandas(self, small, tmp_path):

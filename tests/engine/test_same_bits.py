@@ -10,9 +10,9 @@ from rows_in_pieces import BLOCK, ROWS
 
 import gevglm
 from gevglm.engine.streamed import StreamedEngine
+from gevglm.estimation.sums import LossSums, Several
 from gevglm.links import GEV
 from gevglm.losses import Canonical
-from gevglm.reducers import LossSums, Several
 
 FORMULA = "y ~ x0 + x1 + C(group) + x2"
 FITS = {
@@ -79,14 +79,14 @@ def test_dask_threads(name, dask_table, in_memory):
 
 
 def test_dask_computes_few_partitions_at_a_time(dask_table, monkeypatch, in_memory):
-    monkeypatch.setattr("gevglm.sources.dask.FIRST_WAVE", 1)
-    monkeypatch.setattr("gevglm.sources.dask.WAVE_BYTES", 1)
+    monkeypatch.setattr("gevglm.data.sources.dask.FIRST_WAVE", 1)
+    monkeypatch.setattr("gevglm.data.sources.dask.WAVE_BYTES", 1)
     assert_same(gevglm.fit(FORMULA, dask_table, xi=0.5), in_memory["canonical"])
 
 
 def test_the_design_is_kept_by_dask_where_there_is_room(dask_table, monkeypatch, in_memory):
     assert gevglm.fit(FORMULA, dask_table, xi=0.5).model.engine()._blocks is not None
-    monkeypatch.setattr("gevglm.sources.dask.SHARE", 0.0)
+    monkeypatch.setattr("gevglm.data.sources.dask.SHARE", 0.0)
     found = gevglm.fit(FORMULA, dask_table, xi=0.5)
     assert found.model.engine()._blocks is None
     assert_same(found, in_memory["canonical"])
@@ -109,7 +109,7 @@ def test_many_small_tables(table):
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_threads_do_not_matter(threads, pattern, in_memory, monkeypatch):
-    monkeypatch.setattr("gevglm.sources.base.available_cores", lambda: threads)
+    monkeypatch.setattr("gevglm.data.sources.base.available_cores", lambda: threads)
     assert_same(gevglm.fit(FORMULA, pattern, xi=0.5), in_memory["canonical"])
 
 

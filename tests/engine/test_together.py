@@ -5,13 +5,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
+from gevglm.engine.shared import together
 from gevglm.engine.streamed import StreamedEngine
-from gevglm.engine.together import together
-from gevglm.estimation import Problem, estimate
+from gevglm.estimation.estimate import Problem, estimate
+from gevglm.estimation.sums import ArraySum, LossSums
+from gevglm.inference.shape import ShapePath
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log
-from gevglm.reducers import ArraySum, LossSums
-from gevglm.shape import ShapePath
 
 
 @pytest.fixture(scope="module")

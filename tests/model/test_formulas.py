@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from study import reads_formulaic
 
 from gevglm import BinaryGLM, fit
+from gevglm.data.formula import Recipe, names_in, split
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
-from gevglm.formulas import Recipe, names_in, split
 
 ENGINES = ("formulaic", "patsy")
 N = 300

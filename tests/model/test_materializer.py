@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from gevglm.formulas import Recipe
-from gevglm.materializer import Materializer
+from gevglm.data.formula import Recipe
+from gevglm.data.materializer import Materializer
 
 N = 50
 DATA = pd.DataFrame({"x": np.linspace(-1.0, 1.0, N) ** 3, "flag": np.arange(N) % 3 == 0, "g": list("abcab") * (N // 5)})
@@ -95,7 +95,7 @@ import sys
 sys.modules["formulaic"] = None
 import pandas as pd
 from gevglm import BinaryGLM
-from gevglm.formulas import default_engine
+from gevglm.data.formula import default_engine
 assert default_engine() == "patsy"
 data = pd.DataFrame({"y": [0, 1, 0, 1], "x": [1.0, 2.0, 4.0, 3.0]})
 print(BinaryGLM.from_formula("y ~ scale(x) + bs(x, df=3)", data).exog.shape)

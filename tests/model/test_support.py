@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 import gevglm
-from gevglm.checks import FirstRows, check_support
 from gevglm.engine import MemoryEngine
+from gevglm.estimation.checks import FirstRows, check_support
 from gevglm.exceptions import FewEventsWarning, MissingRowsWarning, SeparationWarning, SupportWarning
 from gevglm.links import GEV, GEVc, Logit
 

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import gevglm
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Problem, estimate
+from gevglm.estimation.estimate import Problem, estimate
 from gevglm.exceptions import (
     CollinearityError,
     GevglmError,
@@ -15,9 +15,9 @@ from gevglm.exceptions import (
     InvalidDataError,
     InvalidOptionError,
 )
+from gevglm.inference.cross_validation import make_folds, rows_where, search
 from gevglm.links import GEV
 from gevglm.losses import Canonical
-from gevglm.search import make_folds, rows_where, search
 
 
 def study(n=2500, seed=3):

@@ -10,7 +10,7 @@ from scipy.stats import chi2
 import gevglm
 from gevglm.covariance import Nonrobust
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Problem
+from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import (
     IncompatibleOptionsError,
     InvalidDataError,
@@ -20,9 +20,9 @@ from gevglm.exceptions import (
     SupportWarning,
     WeakShapeWarning,
 )
+from gevglm.inference.shape import PAPER_GRID, estimate_shape, joint_covariance, observed_information, shape_score
 from gevglm.links import GEV, GEVc
 from gevglm.losses import Canonical, Log
-from gevglm.shape import PAPER_GRID, estimate_shape, joint_covariance, observed_information, shape_score
 
 FORMS = {"gev": GEV, "cgev": GEVc}
 

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from benchmarks.replication.gev_canonical.splits import Split
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Estimate, Problem
+from gevglm.estimation.estimate import Estimate, Problem
+from gevglm.estimation.objective import Ridge
+from gevglm.inference.cross_validation import search
+from gevglm.inference.shape import PAPER_GRID
 from gevglm.links import GEV, BinaryLink, CLogLog, Logit, Probit
 from gevglm.losses import Canonical, Log, Loss
-from gevglm.search import search
-from gevglm.shape import PAPER_GRID
-from gevglm.task import Ridge
 
 LAMBDAS = tuple(10.0**j for j in range(-3, 4))
 STEPS = 20  # Newton steps of a candidate; only fits that run away under separation, and the log loss at xi = -1 with its kink, want more

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 import gevglm
 from benchmarks.replication.gev_canonical.methods import LAMBDAS, STEPS, Method, Trained
 from benchmarks.replication.gev_canonical.splits import Split
+from gevglm.engine.linalg import dependent_columns
 from gevglm.exceptions import GevglmWarning
-from gevglm.linalg import dependent_columns
 
 FEWEST = 10  # rows that a level needs to have a coefficient without a penalty
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from gevglm.progress import shown
+from gevglm.engine.progress import shown
 
 Job = tuple[Any, ...]
 

@@ -32,11 +32,11 @@ from benchmarks.replication.gev_canonical.methods import (
     weighted,
 )
 from gevglm.engine import MemoryEngine
-from gevglm.estimation import Problem
+from gevglm.estimation.estimate import Problem
+from gevglm.estimation.objective import Ridge
+from gevglm.inference.shape import PAPER_GRID, ROUGH, ShapePath
 from gevglm.links import GEV, BinaryLink, CLogLog, Logit, Probit
 from gevglm.losses import Canonical, Log, Loss
-from gevglm.shape import PAPER_GRID, ROUGH, ShapePath
-from gevglm.task import Ridge
 
 DIMENSIONS = 100
 VALIDATION, TEST = 500, 5_000

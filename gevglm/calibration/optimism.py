@@ -1,0 +1,297 @@
+"""Honest numbers from the data a model was fitted to: bootstrap optimism and cross-validated predictions, refitting everything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+from statsmodels.iolib.summary import Summary
+
+from gevglm.calibration._summary_table import summary_table
+from gevglm.calibration.bins import PICTURED, Groups, grouped
+from gevglm.calibration.corp import reliability
+from gevglm.calibration.cox import cox_calibration
+from gevglm.calibration.estimates import checked_resamples
+from gevglm.calibration.indices import all_indices
+from gevglm.calibration.sample import predictions, vector
+from gevglm.calibration.sample import scores as checked_outcomes
+from gevglm.calibration.smooth import curve_grid, integrated_calibration
+from gevglm.engine.progress import shown
+from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Fit = Callable[[Any, NDArray], Any]
+Judged = tuple[dict[str, float], NDArray]
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True)
+class Optimism:
+    """Indices corrected for having been computed on the data of the fit.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        One row an index: ``apparent`` (on the data of the fit), ``training`` and ``test`` (means of the refits on their own resample
+        and on the original data), ``optimism`` (their difference), ``corrected`` (apparent less optimism).
+    curve : DataFrame
+        The smooth calibration curve, ``apparent`` and ``corrected`` (on the scale of log-odds, so that it stays between 0 and 1), by
+        predicted probability, which is the index; missing where fewer than half of the refits have predictions.
+    groups : Groups
+        Neighbouring predictions of the fit put together, for pictures.
+    resamples : int
+        Refits behind it.
+    failed : int
+        Refits left out because they failed.
+    """
+
+    frame: pd.DataFrame
+    curve: pd.DataFrame
+    groups: Groups
+    resamples: int
+    failed: int
+
+    def summary_frame(self) -> pd.DataFrame:
+        """Return the table."""
+        return self.frame
+
+    def summary(self) -> Summary:
+        """Summarise."""
+        facts = {"Resamples": str(self.resamples), "Failed": str(self.failed)}
+        return summary_table("Optimism by bootstrap", facts, self.frame)
+
+    def plot(self, ax: Axes | None = None, scale: str | None = None) -> Axes:
+        """Draw the apparent and the corrected calibration curve; see :func:`gevglm.calibration.plot_optimism`."""
+        from gevglm.plots.calibration import plot_optimism
+
+        return plot_optimism(self, ax=ax, scale=scale)
+
+    def __str__(self) -> str:
+        return str(self.summary())
+
+
+def performance(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> dict[str, float]:
+    """Return the indices that are corrected for optimism by default: those of :func:`assess`.
+
+    Parameters
+    ----------
+    y, p, weights : array_like
+        Outcomes, predicted probabilities strictly between 0 and 1, and how many observations each row stands for.
+    """
+    sample = predictions(y, p, weights)
+    data = sample.y, sample.p, sample.weight
+    found = all_indices(sample, cox_calibration(*data), integrated_calibration(*data), reliability(*data))
+    return {name: float(value) for name, value in found.items()}
+
+
+def bootstrap_optimism(
+    fit: Fit,
+    data: Any,
+    y: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    indices: Callable[[NDArray, NDArray], dict[str, float]] = performance,
+    resamples: int = 200,
+    rng: int | np.random.Generator | None = None,
+    workers: int = 1,
+    progress: bool = False,
+) -> Optimism:
+    r"""Correct indices of a model for optimism by refitting it to resamples of its data.
+
+    .. math:: \text{corrected} = I(D, D) - \frac 1B \sum_b \left( I(D_b, D_b) - I(D_b, D) \right)
+
+    with :math:`I(F, E)` the index on data E of the model fitted to data F.
+
+    Parameters
+    ----------
+    fit : callable
+        ``fit(data, y)`` runs the whole procedure on rows of the data, choices made by looking at them included, and returns a
+        function of data that gives probabilities, or an object with ``predict_proba`` (scikit-learn) or ``predict``.
+    data : DataFrame or ndarray
+        One row an observation.
+    y : array_like
+        Outcomes, 0 or 1.
+    weights : array_like, optional
+        Whole numbers: how many observations each row stands for. Rows are repeated as often, so that single observations are drawn.
+    indices : callable
+        ``indices(y, p)``, from names to numbers.
+    resamples : int
+    rng : int or Generator, optional
+        Seed; the answer does not depend on `workers`.
+    workers : int
+        Threads.
+    progress : bool
+        Show a bar, if tqdm is installed.
+
+    Returns
+    -------
+    Optimism
+
+    Warns
+    -----
+    GevglmWarning
+        If refits failed, for example because a resample had no events.
+
+    References
+    ----------
+    Harrell, Lee and Mark (1996), Statistics in Medicine 15, 361-387 (rms::validate).
+    """
+    resamples, workers = checked_resamples(resamples), _checked_workers(workers)
+    y = _outcomes(y, data)
+    if weights is not None:
+        repeated = np.repeat(np.arange(len(y)), _whole(weights, len(y)))
+        data, y = _taken(data, repeated), y[repeated]
+        _outcomes(y, data)
+    p = _predicted(fit(data, y), data)
+    grid = curve_grid(p)
+
+    def judged(y: NDArray, p: NDArray) -> tuple[dict[str, float], NDArray]:
+        return indices(y, p), _curve(y, p, grid)
+
+    def resample(generator: np.random.Generator) -> tuple[Judged, Judged] | GevglmError:
+        rows = generator.integers(len(y), size=len(y))
+        part, outcomes = _taken(data, rows), y[rows]
+        try:
+            _outcomes(outcomes, part)
+            model = fit(part, outcomes)
+            return judged(outcomes, _predicted(model, part)), judged(y, _predicted(model, data))
+        except GevglmError as error:
+            return error
+
+    apparent, curve = judged(y, p)
+    seeds = np.random.default_rng(rng).spawn(resamples)
+    answers = list(shown(_mapped(resample, seeds, workers), resamples, progress))
+    good = [answer for answer in answers if not isinstance(answer, GevglmError)]
+    errors = [answer for answer in answers if isinstance(answer, GevglmError)]
+    if not good:
+        raise InvalidDataError(f"all {resamples} refits failed; the first because {errors[0]}")
+    if errors:
+        warn(
+            f"{len(errors)} of {resamples} refits failed and are left out; the first because {errors[0]}", GevglmWarning
+        )
+    training, test = (pd.DataFrame([pair[i][0] for pair in good]) for i in (0, 1))
+    optimism = (training - test).mean()
+    frame = pd.DataFrame(
+        {
+            "apparent": apparent,
+            "training": training.mean(),
+            "test": test.mean(),
+            "optimism": optimism,
+            "corrected": pd.Series(apparent) - optimism,
+        }
+    )
+    gained = pd.DataFrame([on_resample[1] - on_data[1] for on_resample, on_data in good])
+    corrected = expit(curve - gained.mean().where(gained.notna().mean() >= 0.5))
+    return Optimism(
+        frame,
+        pd.DataFrame({"apparent": expit(curve), "corrected": corrected.to_numpy()}, index=grid),
+        grouped(p, y, np.ones_like(y), PICTURED),
+        len(good),
+        len(errors),
+    )
+
+
+def _curve(y: NDArray, p: NDArray, grid: NDArray) -> NDArray:
+    """Log-odds of the smooth calibration curve on a grid: missing beyond the predictions, and everywhere if there is none."""
+    try:
+        curve = integrated_calibration(y, p).curve
+    except GevglmError:
+        return np.full(len(grid), np.nan)
+    return np.interp(grid, curve.x, logit(curve.fitted), left=np.nan, right=np.nan)
+
+
+def cross_validated(
+    fit: Fit,
+    data: Any,
+    y: ArrayLike,
+    *,
+    folds: int = 10,
+    rng: int | np.random.Generator | None = None,
+    workers: int = 1,
+    progress: bool = False,
+) -> NDArray:
+    """Return the prediction of each row by a model fitted to the other folds.
+
+    Parameters
+    ----------
+    fit, data, y, rng, workers, progress
+        See :func:`bootstrap_optimism`.
+    folds : int
+        Number of folds; each has its share of the events.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        To be given to :func:`assess`.
+    """
+    y, workers = _outcomes(y, data), _checked_workers(workers)
+    if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= len(y):
+        raise InvalidOptionError(f"folds={folds!r} is not possible for {len(y)} rows; give 2 or more.")
+    shuffled = np.random.default_rng(rng).permutation(len(y))
+    fold = np.empty(len(y), dtype=int)
+    fold[shuffled[np.argsort(y[shuffled], kind="stable")]] = np.arange(len(y)) % folds
+
+    def held_out(k: int) -> NDArray:
+        inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        return _predicted(fit(_taken(data, inside), y[inside]), _taken(data, outside))
+
+    predicted = np.empty(len(y))
+    for k, values in enumerate(shown(_mapped(held_out, range(folds), workers), folds, progress)):
+        predicted[fold == k] = values
+    return predicted
+
+
+def _outcomes(y: ArrayLike, data: Any) -> NDArray:
+    y = checked_outcomes(y, np.zeros(np.size(y))).need_both_outcomes("resampling").y
+    if len(data) != len(y):
+        raise InvalidDataError(f"data has {len(data)} rows, but y has {len(y)}.")
+    return y
+
+
+def _whole(weights: ArrayLike, n: int) -> NDArray:
+    weight = vector(weights, "weights")
+    if len(weight) != n:
+        raise InvalidDataError(f"weights has {len(weight)} rows, but y has {n}.")
+    wrong = (weight != np.rint(weight)) | (weight < 0.0)
+    if wrong.any():
+        raise InvalidDataError(
+            f"observations cannot be drawn by weights that are no whole numbers; {int(wrong.sum())} of {n} are not "
+            f"(the first is {weight[wrong][0]:g})."
+        )
+    return weight.astype(int)
+
+
+def _taken(data: Any, rows: NDArray) -> Any:
+    return data.iloc[rows] if hasattr(data, "iloc") else data[rows]
+
+
+def _predicted(model: Any, data: Any) -> NDArray:
+    if hasattr(model, "predict_proba"):
+        return np.asarray(model.predict_proba(data), dtype=float)[:, 1]
+    if not (hasattr(model, "predict") or callable(model)):
+        raise InvalidOptionError(
+            f"fit returned {model!r}, which cannot predict; it must return a function of data, or an object with predict_proba or predict."
+        )
+    return np.asarray(model.predict(data) if hasattr(model, "predict") else model(data), dtype=float)
+
+
+def _checked_workers(workers: int) -> int:
+    if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
+        raise InvalidOptionError(f"workers={workers!r} is no number of threads; give a whole number from 1.")
+    return int(workers)
+
+
+def _mapped(function: Callable[[Item], Any], items: Iterable[Item], workers: int) -> Iterator[Any]:
+    if workers == 1:
+        yield from map(function, items)
+        return
+    with ThreadPoolExecutor(workers) as pool:
+        yield from pool.map(function, items)

@@ -1,0 +1,337 @@
+"""One look at a table in pieces: what the formula has to remember, the outcome, and how many rows there are.
+
+What is learned from a batch of rows is small and can be added to what was learned from others, so that batches may be looked at by
+several threads or machines. Functions within functions that remember take a further look each.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from formulaic.parser.types import Factor
+from numpy.typing import NDArray
+from patsy.categorical import _CategoricalBox
+
+from gevglm.data import formula as formulas
+from gevglm.data.materializer import Memory, evaluated, is_categorical, ordered_levels, remember, remembers, terms
+from gevglm.data.selection import Selected, Selection
+from gevglm.data.sources.base import Number, Source
+from gevglm.data.transforms import WORDS, AllRowsNeeded
+from gevglm.engine import monitor as watch
+from gevglm.exceptions import InvalidDataError
+
+EXAMPLE_ROWS = 200
+MOST_LEVELS = 100  # distinct values of an outcome that are told apart
+
+
+@dataclass
+class Levels:
+    """The levels of a factor that were seen.
+
+    Attributes
+    ----------
+    seen : dict
+        From levels to None, in the order of their first rows.
+    categories : list or None
+        Those of the type of the column, if all rows agree on them.
+    numbers : bool
+        Whether some rows had them as floating-point numbers.
+    """
+
+    seen: dict[Any, None]
+    categories: list[Any] | None
+    numbers: bool
+
+    @classmethod
+    def of(cls, values: Any) -> Levels:
+        """Return the levels of some rows."""
+        values = pd.Series(values)
+        kind = isinstance(values.dtype, pd.CategoricalDtype)
+        found = dict.fromkeys(pd.unique(values.dropna()).tolist())
+        return cls(found, values.dtype.categories.tolist() if kind else None, values.dtype.kind == "f")
+
+    def add(self, other: Levels) -> None:
+        """Add those of other rows."""
+        self.seen |= other.seen
+        self.numbers |= other.numbers
+        if self.categories != other.categories:
+            self.categories = None
+
+    def ordered(self) -> list[Any]:
+        """Return them in the order of their columns."""
+        seen = dict.fromkeys(float(level) for level in self.seen) if self.numbers else self.seen
+        if self.categories is not None:
+            return [level for level in self.categories if level in seen]
+        return ordered_levels(None, list(seen))
+
+
+@dataclass
+class Found:
+    """What was learned from some rows.
+
+    Attributes
+    ----------
+    n_given, n_selected, n_missing : int
+    kept : dict
+        Rows used, by the number of their batch.
+    example : DataFrame
+        A few of them.
+    factors : dict
+        The levels of factors, None for numbers, by the text of the factor.
+    states : dict
+        What functions have seen, by the text of their call.
+    outcomes : dict
+        The sum of the frequency weights by distinct outcome, as long as there are few.
+    counts : bool
+        Whether the outcome has two columns of counts.
+    sums : ndarray
+        Of the frequency weights; of them times observations, times events.
+    broken : int
+        Frequency weights that are no whole numbers.
+    problems : dict
+        Rows with values that are out of range, by what is wrong.
+    """
+
+    n_given: int = 0
+    n_selected: int = 0
+    n_missing: int = 0
+    kept: dict[Number, int] = field(default_factory=dict)
+    example: pd.DataFrame | None = None
+    factors: dict[str, Levels | None] = field(default_factory=dict)
+    states: dict[str, dict[str, Any]] = field(default_factory=dict)
+    outcomes: dict[Any, float] = field(default_factory=dict)
+    counts: bool = False
+    sums: NDArray = field(default_factory=lambda: np.zeros(3))
+    broken: int = 0
+    problems: dict[str, int] = field(default_factory=dict)
+
+    def add(self, other: Found, kinds: dict[str, Any]) -> None:
+        """Add what was learned from the next rows; `kinds` are the functions behind the states."""
+        self.n_given += other.n_given
+        self.n_selected += other.n_selected
+        self.n_missing += other.n_missing
+        self.kept |= other.kept
+        if self.example is None or len(self.example) < len(other.example):
+            self.example = other.example
+        for expr, levels in other.factors.items():
+            known = self.factors.setdefault(expr, levels)
+            if (known is None) != (levels is None):
+                raise InvalidDataError(
+                    f"{expr!r} is a number in some rows and a factor in others; make it the same in all."
+                )
+            if known is not None and known is not levels:
+                known.add(levels)
+        for text, state in other.states.items():
+            self.states[text] = _merged(kinds[text], text, self.states[text], state) if text in self.states else state
+        for level, size in other.outcomes.items():
+            if level in self.outcomes or len(self.outcomes) < MOST_LEVELS:
+                self.outcomes[level] = self.outcomes.get(level, 0.0) + size
+        self.counts |= other.counts
+        self.sums = self.sums + other.sums
+        self.broken += other.broken
+        for problem, count in other.problems.items():
+            self.problems[problem] = self.problems.get(problem, 0) + count
+
+
+def scan(source: Source, selection: Selection, columns: Sequence[str]) -> tuple[Found, Memory]:
+    """Look at all rows, and return what was found and what the formula is to remember."""
+    factors = [factor.expr for term in terms(formulas.read(selection.right)) for factor in term.factors]
+    factors = [expr for expr in dict.fromkeys(factors) if expr != "1"]
+    kinds = _kinds(factors, WORDS | selection.scope_beside(source.columns))
+    states: dict[str, dict[str, Any]] = {}
+    while True:
+        try:
+            found = _look_at_all(source, columns, partial(_look, selection, factors, dict(states)), kinds)
+        except InvalidDataError as error:
+            unknown = formulas.unknown_names(selection.right, source.columns, selection.scope)
+            raise unknown or error from None
+        if not sum(found.kept.values()):
+            return found, Memory({}, {})
+        new = {text: _finished(kinds[text], state) for text, state in found.states.items()}
+        states |= new
+        if new:  # what they make of the data is most often a number, which a few rows tell
+            _look_at_factors([expr for expr in factors if expr not in found.factors], found, selection, states)
+        if set(found.factors) == set(factors):
+            break
+        if not new:
+            raise InvalidDataError(f"the formula '{selection.right}' could not be learned from data in pieces.")
+    encoders = {expr: _encoder(levels) for expr, levels in found.factors.items()}
+    return found, Memory(states, encoders)
+
+
+def _look_at_all(
+    source: Source, columns: Sequence[str], look: Callable[[pd.DataFrame, Number], Found], kinds: dict[str, Any]
+) -> Found:
+    found = Found()
+    watch.current().begin_pass(getattr(source, "n_rows", None))
+    with closing(source.map(look, columns)) as answers:
+        for _, part in answers:
+            found.add(part, kinds)
+            watch.current().rows(part.n_given)
+    return found
+
+
+def _kinds(factors: list[str], scope: dict[str, Any]) -> dict[str, Any]:
+    """Return the functions that remember, by the text of their calls; None for those of formulaic."""
+    calls = [node for expr in factors for node in ast.walk(ast.parse(expr, mode="eval")) if isinstance(node, ast.Call)]
+    named = {ast.unparse(call): scope.get(call.func.id) for call in calls if isinstance(call.func, ast.Name)}
+    return {
+        text: getattr(function, "__patsy_stateful_transform__", None)
+        for text, function in named.items()
+        if remembers(function)
+    }
+
+
+def _encoder(levels: Levels | None) -> tuple[Factor.Kind, dict[str, Any]]:
+    if levels is None:
+        return Factor.Kind.NUMERICAL, {}
+    return Factor.Kind.CATEGORICAL, {"categories": levels.ordered()}
+
+
+def _look_at_factors(factors: list[str], found: Found, selection: Selection, states: dict[str, Any]) -> None:
+    """Look at the example of rows for factors that turn out to be numbers."""
+    example = Found(example=found.example)
+    context = _context(found.example, selection)
+    for expr in factors:
+        _look_at_factor(expr, context, states, example)
+    found.factors |= {expr: levels for expr, levels in example.factors.items() if levels is None}
+
+
+def _look(
+    selection: Selection, factors: list[str], states: dict[str, Any], frame: pd.DataFrame, number: Number
+) -> Found:
+    """Learn from a batch of rows."""
+    chosen = selection.of(frame)
+    rows = chosen.frame
+    found = Found(len(frame), chosen.n_selected, chosen.n_missing, {number: len(rows)}, rows.head(EXAMPLE_ROWS))
+    if not len(rows):
+        return Found(len(frame), chosen.n_selected, chosen.n_missing, {number: 0}, rows)
+    _look_at_outcome(chosen, found)
+    context = _context(rows, selection)
+    for expr in factors:
+        _look_at_factor(expr, context, states, found)
+    return found
+
+
+def _context(rows: pd.DataFrame, selection: Selection) -> dict[str, Any]:
+    """Return what a factor may name."""
+    plain = formulas.with_columns(rows, rows.columns, lambda column: formulas.plain(column, "formulaic"))
+    words = WORDS | {"I": lambda value: value, "Q": plain.__getitem__}
+    return words | selection.scope_beside(rows.columns) | {name: plain[name] for name in plain}
+
+
+def _look_at_factor(expr: str, context: dict[str, Any], states: dict[str, Any], found: Found) -> None:
+    complete = True
+
+    def with_memory(function: Any, text: str, inner: list[str]) -> Any:
+        nonlocal complete
+        kind = getattr(function, "__patsy_stateful_transform__", None)
+        if text in states:
+            if kind is None:
+                return partial(function, _state=states[text])
+            return partial(remember, kind, states[text])
+        if any(call not in states for call in inner):
+            complete = False
+            return lambda value, *args, **options: value
+        if kind is None:
+            return partial(_memorise_in_formulaic, function, text, found)
+        complete = False
+        return partial(_memorise, kind, text, found)
+
+    try:
+        values = evaluated(expr, context, with_memory)
+    except Exception as error:
+        if complete:
+            raise InvalidDataError(f"{expr!r} could not be evaluated: {error}") from error
+        return
+    values = getattr(values, "__wrapped__", values)
+    if not complete:
+        return
+    if not is_categorical(values):
+        found.factors[expr] = None
+        return
+    if isinstance(values, _CategoricalBox):
+        if values.levels is not None:
+            found.factors[expr] = Levels(dict.fromkeys(values.levels), list(values.levels), False)
+            return
+        values = values.data
+    found.factors[expr] = Levels.of(values)
+
+
+def _memorise(kind: Any, text: str, found: Found, *args: Any, **options: Any) -> Any:
+    memory = kind()
+    memory.memorize_chunk(*args, **options)
+    found.states[text] = vars(memory)
+    return args[0] if args else next(iter(options.values()))
+
+
+def _memorise_in_formulaic(function: Any, text: str, found: Found, *args: Any, **options: Any) -> Any:
+    state: dict[str, Any] = {}
+    result = function(*args, _state=state, **options)
+    if state:
+        found.states[text] = state
+    return result
+
+
+def _merged(kind: Any, text: str, known: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    if not hasattr(kind, "merge"):
+        raise InvalidDataError(
+            f"{text} needs all rows at once, but the data come in pieces; use center(), standardize(), or bs() and cr() with knots=[...]."
+        )
+    memory = kind()
+    vars(memory).update(known)
+    try:
+        memory.merge(other)
+    except AllRowsNeeded as error:
+        raise InvalidDataError(f"{text} {error}, because the data come in pieces.") from None
+    return vars(memory)
+
+
+def _finished(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
+    if kind is None:
+        return state
+    memory = kind()
+    vars(memory).update(state)
+    memory.memorize_finish()
+    return vars(memory)
+
+
+def _look_at_outcome(chosen: Selected, found: Found) -> None:
+    columns, n = chosen.columns, len(chosen.frame)
+    freq = np.ones(n) if columns["freq_weights"] is None else columns["freq_weights"]
+    for role in ("freq_weights", "var_weights"):
+        if columns[role] is not None:
+            bad = int((~(np.isfinite(columns[role]) & (columns[role] >= 0))).sum())
+            _note(found, f"{role} must be finite and not negative", bad)
+    if columns["exposure"] is not None:
+        good = (columns["exposure"] > 0) & np.isfinite(columns["exposure"])
+        _note(found, "exposure must be positive and finite", int((~good).sum()))
+    if columns["offset"] is not None:
+        _note(found, "offset must be finite", int((~np.isfinite(columns["offset"])).sum()))
+    found.broken = int((freq != np.round(freq)).sum())
+    values = chosen.values
+    if np.ndim(values) == 2 and np.shape(values)[1] == 2:
+        found.counts = True
+        counts = np.asarray(values, dtype=float)
+        found.sums = np.array([freq.sum(), freq @ counts.sum(axis=1), freq @ counts[:, 0]])
+        return
+    codes, levels = pd.factorize(np.ravel(values) if isinstance(values, np.ndarray) else values)
+    _note(found, "the outcome is missing; missing='drop' drops such rows", int((codes < 0).sum()))
+    codes, freq = codes[codes >= 0], freq[codes >= 0]
+    sizes = np.bincount(codes, weights=freq, minlength=len(levels))
+    found.outcomes = dict(zip(levels.tolist()[:MOST_LEVELS], sizes[:MOST_LEVELS].tolist(), strict=True))
+    numbers = np.asarray(levels)
+    events = float(sizes @ numbers) if numbers.dtype.kind in "biuf" else 0.0
+    found.sums = np.array([freq.sum(), freq.sum(), events])
+
+
+def _note(found: Found, problem: str, count: int) -> None:
+    if count:
+        found.problems[problem] = count

@@ -1,0 +1,1 @@
+"""Risks, contrasts, curves and margins."""

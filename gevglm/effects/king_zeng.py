@@ -1,0 +1,245 @@
+r"""Risks as King and Zeng (2001) report them: with their estimation uncertainty averaged in, and before and after a change.
+
+A risk :math:`F(x'b)` at estimated coefficients is not the best estimate of the risk of a new case: averaged over the uncertainty
+of b, with covariance V, it is to second order (equation :eq:`averaged-risk` of the theory pages)
+
+.. math:: \mathrm{E}\,F(x'b) \approx F(x'\hat b) + C, \qquad C = \tfrac12 F''(x'\hat b)\, x'Vx,
+
+for the logit :math:`C = (\tfrac12 - \pi)\, \pi (1 - \pi)\, x'Vx`. Simulation, with coefficients drawn from :math:`N(\hat b, V)`, has no such
+approximation and serves for functions of several risks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.engine.linalg import quadratic_forms
+from gevglm.exceptions import InvalidOptionError, unknown_option
+from gevglm.links.base import BinaryLink
+
+METHODS = ("bayes", "unbiased", "simulation")
+ROWS = 2048  # simulated at a time
+
+
+@dataclass(frozen=True)
+class RiskModel:
+    """Estimated coefficients and what turns them into risks.
+
+    Attributes
+    ----------
+    params : ndarray of shape (k,)
+    covariance : ndarray of shape (k, k)
+    link : BinaryLink
+        From linear predictors to probabilities in the population.
+    prevalence : float or None
+        The share of events in the population for which they were estimated, if one was given.
+    """
+
+    params: NDArray
+    covariance: NDArray
+    link: BinaryLink
+    prevalence: float | None = None
+
+    def linear(self, X: NDArray, offset: NDArray | float) -> tuple[NDArray, NDArray]:
+        """Return the linear predictor of rows and its variance."""
+        return np.dot(X, self.params) + offset, quadratic_forms(X, self.covariance)
+
+    def limits(self, X: NDArray, offset: NDArray | float, quantile: float) -> tuple[NDArray, NDArray]:
+        """Return the limits of the risks of rows: those of the linear predictor, transformed."""
+        linear, variance = self.linear(X, offset)
+        reach = quantile * np.sqrt(variance)
+        return self.link.inverse(linear - reach), self.link.inverse(linear + reach)
+
+    def draws(self, X: NDArray, offset: NDArray | float, normals: NDArray) -> NDArray:
+        """Return simulated risks, one row a draw of the coefficients, one column a row of `X`."""
+        values, vectors = np.linalg.eigh(self.covariance)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        return self.link.inverse(np.dot(self.params + np.dot(normals, root.T), X.T) + offset)
+
+
+def corrected_risks(
+    model: RiskModel,
+    X: NDArray,
+    offset: NDArray | float = 0.0,
+    *,
+    method: str = "bayes",
+    quantile: float = 1.959964,
+    alpha: float = 0.05,
+    draws: int = 2000,
+    rng: Any = None,
+) -> pd.DataFrame:
+    """Return the risks of rows, corrected for the uncertainty of the coefficients; see :mod:`gevglm.effects.king_zeng`.
+
+    Parameters
+    ----------
+    model : RiskModel
+    X : ndarray of shape (n, k)
+    offset : ndarray of shape (n,) or float
+    method : {"bayes", "unbiased", "simulation"}
+        The risk plus C, the average over the uncertainty of the coefficients; minus C, nearly unbiased; or the average of simulated risks.
+    quantile : float
+        Of the distribution of estimates, for the limits of the first two.
+    alpha : float
+        One minus the coverage of the percentile limits of simulations.
+    draws, rng : int, Generator or int
+        Number of draws, and where they come from.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``risk`` (at the estimated coefficients), ``corrected``, ``ci_lower`` and ``ci_upper``.
+    """
+    if method not in METHODS:
+        raise unknown_option("method", method, METHODS)
+    linear, variance = model.linear(X, offset)
+    risk = model.link.inverse(linear)
+    if method == "simulation":
+        corrected, lower, upper = _simulated(model, X, offset, normals(draws, X.shape[1], rng), alpha)
+    else:
+        sign = 1.0 if method == "bayes" else -1.0
+        corrected = np.clip(risk + sign * 0.5 * model.link.inverse_deriv2(linear) * variance, 0.0, 1.0)
+        lower, upper = model.limits(X, offset, quantile)
+    return pd.DataFrame({"risk": risk, "corrected": corrected, "ci_lower": lower, "ci_upper": upper})
+
+
+def _simulated(
+    model: RiskModel, X: NDArray, offset: NDArray | float, normal: NDArray, alpha: float
+) -> tuple[NDArray, NDArray, NDArray]:
+    offset = np.broadcast_to(offset, (len(X),))
+    parts = []
+    for start in range(0, len(X), ROWS):
+        rows = slice(start, start + ROWS)
+        risks = model.draws(X[rows], offset[rows], normal)
+        parts.append(np.vstack([risks.mean(axis=0), np.quantile(risks, [alpha / 2.0, 1.0 - alpha / 2.0], axis=0)]))
+    return tuple(np.hstack(parts)) if parts else (np.empty(0),) * 3
+
+
+def risk_range(models: Sequence[RiskModel], X: NDArray, offset: NDArray | float, quantile: float) -> pd.DataFrame:
+    """Return the range of the risks of rows over several prevalences.
+
+    Parameters
+    ----------
+    models : sequence of RiskModel
+        The fits at the ends of the range, and between.
+    X : ndarray of shape (n, k)
+    offset : ndarray of shape (n,) or float
+    quantile : float
+        Of the distribution of estimates.
+
+    Returns
+    -------
+    DataFrame
+        Columns ``lower`` and ``upper``, the smallest and largest risk; ``ci_lower`` and ``ci_upper``, the smallest and largest limits.
+    """
+    risks = np.array([model.link.inverse(model.linear(X, offset)[0]) for model in models])
+    limits = np.array([model.limits(X, offset, quantile) for model in models])
+    columns = {"lower": risks.min(axis=0), "upper": risks.max(axis=0)}
+    return pd.DataFrame(columns | {"ci_lower": limits[:, 0].min(axis=0), "ci_upper": limits[:, 1].max(axis=0)})
+
+
+@dataclass(frozen=True)
+class RiskChange:
+    """Risks before and after a change of variables, their difference and their ratio, by simulation.
+
+    Attributes
+    ----------
+    change : dict
+        Variable to its values before and after.
+    at : dict
+        The values of the other variables.
+    table : DataFrame
+        Rows ``before``, ``after``, ``difference`` and ``ratio``; columns ``estimate`` (the mean of the draws; the median for the ratio),
+        ``se``, ``ci_lower`` and ``ci_upper``. With a range of prevalences the limits are the widest over the range, and ``lowest`` and ``highest``
+        are the smallest and largest estimates.
+    draws : int
+    """
+
+    change: dict[str, tuple[Any, Any]]
+    at: dict[str, Any]
+    table: pd.DataFrame
+    draws: int
+
+    @property
+    def difference(self) -> float:
+        """The first difference: the risk after the change minus that before."""
+        return float(self.table.loc["difference", "estimate"])
+
+    @property
+    def ratio(self) -> float:
+        """The relative risk: the risk after the change over that before."""
+        return float(self.table.loc["ratio", "estimate"])
+
+    def summary_frame(self) -> pd.DataFrame:
+        """Return the table."""
+        return self.table
+
+    def __str__(self) -> str:
+        moved = ", ".join(f"{name} from {_shown(a)} to {_shown(b)}" for name, (a, b) in self.change.items())
+        held = ", ".join(f"{name} = {_shown(value)}" for name, value in self.at.items())
+        return f"Risk with {moved}" + (f", at {held}" if held else "") + f" ({self.draws} draws)\n{self.table.round(5)}"
+
+
+def risk_change(
+    models: Sequence[RiskModel],
+    X: NDArray,
+    offset: NDArray | float = 0.0,
+    *,
+    alpha: float = 0.05,
+    draws: int = 10_000,
+    rng: Any = None,
+) -> pd.DataFrame:
+    """Return the table of a :class:`RiskChange`.
+
+    Parameters
+    ----------
+    models : sequence of RiskModel
+        The fit, and those at the ends of a range of prevalences.
+    X : ndarray of shape (2, k)
+        The row before and after the change.
+    offset : ndarray of shape (2,) or float
+    alpha : float
+        One minus the coverage of the percentile limits.
+    draws, rng : int, Generator or int
+    """
+    normal = normals(draws, X.shape[1], rng)
+    tables = [_change_table(model.draws(X, offset, normal), alpha) for model in models]
+    table = tables[0]
+    if len(tables) > 1:
+        estimates = pd.concat([each["estimate"] for each in tables], axis=1)
+        table["ci_lower"] = pd.concat([each["ci_lower"] for each in tables], axis=1).min(axis=1)
+        table["ci_upper"] = pd.concat([each["ci_upper"] for each in tables], axis=1).max(axis=1)
+        table["lowest"], table["highest"] = estimates.min(axis=1), estimates.max(axis=1)
+    return table
+
+
+def _change_table(risks: NDArray, alpha: float) -> pd.DataFrame:
+    before, after = risks.T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quantities = {"before": before, "after": after, "difference": after - before, "ratio": after / before}
+        rows = {
+            name: (
+                np.median(values) if name == "ratio" else values.mean(),
+                values.std(),
+                *np.quantile(values, [alpha / 2.0, 1.0 - alpha / 2.0]),
+            )
+            for name, values in quantities.items()
+        }
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["estimate", "se", "ci_lower", "ci_upper"])
+
+
+def normals(draws: int, k: int, rng: Any) -> NDArray:
+    """Return standard normal vectors, each beside its opposite, so that their mean is exactly zero."""
+    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 2:
+        raise InvalidOptionError(f"draws={draws!r} must be a whole number of at least 2.")
+    half = np.random.default_rng(rng).standard_normal((int(draws + 1) // 2, k))
+    return np.vstack([half, -half])[:draws]
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

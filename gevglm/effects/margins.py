@@ -1,0 +1,126 @@
+"""Marginal effects on the probability scale, with offsets and weights."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from statsmodels.discrete.discrete_margins import DiscreteMargins
+from statsmodels.tools.numdiff import approx_fprime_cs
+
+from gevglm.exceptions import InvalidOptionError, unknown_option
+
+if TYPE_CHECKING:
+    from gevglm.results.core import BinaryGLMResults
+
+METHODS = ("dydx", "eyex", "dyex", "eydx")
+SHAPE_STEP = 1e-5
+AT = ("overall", "mean", "median", "zero", "all")
+
+
+class Margins(DiscreteMargins):
+    r"""Marginal effects of every column but the constant; statsmodels' object, with offsets and weights.
+
+    Parameters
+    ----------
+    results : BinaryGLMResults
+    args : tuple
+        ``(at, method, atexog, dummy, count)``, as in :meth:`BinaryGLMResults.get_margeff`.
+
+    Notes
+    -----
+    The average over the rows is weighted by frequency weights times trials; effects at representative values are taken at
+    the weighted mean of the offset. Standard errors are by the delta method, through complex steps.
+    """
+
+    def get_margeff(self, at="overall", method="dydx", atexog=None, dummy=False, count=False):
+        """Compute the effects; see :meth:`BinaryGLMResults.get_margeff`."""
+        self._reset()
+        if method not in METHODS:
+            raise unknown_option("method", method, METHODS)
+        if at not in AT:
+            raise unknown_option("at", at, AT)
+        if (dummy or count) and method in ("eyex", "dyex"):
+            raise InvalidOptionError(f"method={method!r} has no meaning for a discrete change; use 'dydx' or 'eydx'.")
+        results: BinaryGLMResults = self.results
+        model = results.model
+        exog = np.asarray(model.exog, dtype=float)
+        columns = np.flatnonzero(exog.var(axis=0) != 0)
+        discrete = _discrete_columns(exog, columns, dummy, count)
+        exog, offset, weight = _representative(model, exog, at, atexog)
+
+        def effects(params: NDArray, link=model.family.link) -> NDArray:
+            return _effects(link, params, exog, offset, columns, discrete, method)
+
+        params = np.asarray(results.params)
+        self.margeff_options = {"method": method, "at": at}
+        if at == "all":
+            self.margeff = effects(params)
+            return
+        average = lambda params, *link: weight @ effects(params, *link)  # noqa: E731
+        self.margeff = average(params)
+        jacobian, covariance = np.atleast_2d(approx_fprime_cs(params, average)), results.cov_params_matrix
+        if results._joint is not None:
+            moved = [
+                average(params, model.family.link.with_shape(results.xi + step)) for step in (SHAPE_STEP, -SHAPE_STEP)
+            ]
+            change = moved[0] - moved[1]
+            jacobian = np.column_stack([jacobian, change / (2.0 * SHAPE_STEP)])
+            covariance = results._joint
+        self.margeff_cov = jacobian @ covariance @ jacobian.T
+        self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
+
+
+def _discrete_columns(exog: NDArray, columns: NDArray, dummy: bool, count: bool) -> dict[int, str]:
+    kinds = {}
+    for j in columns:
+        values = exog[:, j]
+        if dummy and ((values == 0) | (values == 1)).all():
+            kinds[int(j)] = "dummy"
+        elif count and (values >= 0).all() and (values == np.floor(values)).all() and values.max() > 1:
+            kinds[int(j)] = "count"
+    return kinds
+
+
+def _representative(model, exog: NDArray, at: str, atexog) -> tuple[NDArray, NDArray | float, NDArray]:
+    """Return the rows at which effects are taken, their offset, and the weight of each in the average."""
+    row_weight = np.asarray(model.freq_weights * model.n_trials, dtype=float)
+    share = row_weight / row_weight.sum()
+    offset = np.broadcast_to(model._offset_exposure, (len(exog),))
+    if at in ("overall", "all"):
+        if atexog:
+            exog = exog.copy()
+            for j, value in atexog.items():
+                exog[:, j] = value
+        return exog, offset, share
+    if at == "mean":
+        row = share @ exog
+    elif at == "median":
+        row = np.median(exog, axis=0)
+    else:
+        row = np.zeros(exog.shape[1])
+        constant = (exog[0] != 0) & (exog == exog[0]).all(axis=0)
+        row[constant] = exog[0, constant]
+    for j, value in (atexog or {}).items():
+        row[j] = value
+    return row[None, :], float(share @ offset), np.ones(1)
+
+
+def _effects(link, params, exog, offset, columns, discrete, method) -> NDArray:
+    """One row a row of `exog`, one column an effect."""
+    linear = exog @ params + offset
+    effects = link.inverse_deriv(linear)[:, None] * params[columns]
+    for position, j in enumerate(columns):
+        kind = discrete.get(int(j))
+        if kind is not None:
+            if kind == "dummy":
+                base = linear - params[j] * exog[:, j]
+                effects[:, position] = link.inverse(base + params[j]) - link.inverse(base)
+            else:
+                effects[:, position] = (link.inverse(linear + params[j]) - link.inverse(linear - params[j])) / 2.0
+    if "ex" in method:
+        effects = effects * exog[:, columns]
+    if "ey" in method:
+        effects = effects / link.inverse(linear)[:, None]
+    return effects

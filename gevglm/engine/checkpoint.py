@@ -1,0 +1,79 @@
+"""The current iterate of a fit in a file, so that an interrupted fit can go on."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm._files import check_target, unwritable
+from gevglm.exceptions import InvalidOptionError, listed
+
+SECONDS = 1.0  # at least, between two writings
+
+
+class Checkpoint:
+    """The last coefficients of each loss that a fit minimises (one for every shape that is tried), in a file.
+
+    Parameters
+    ----------
+    path : path
+        Read if it exists, so that the fit goes on from there.
+    names : list of str
+        Of the coefficients.
+    """
+
+    def __init__(self, path: str | Path, names: list[str]):
+        self.path = check_target(path)
+        self.names = [str(name) for name in names]
+        self._left: dict[str, list[float]] = self._read() if self.path.exists() else {}
+        self._iterates = dict(self._left)
+        self._written = time.monotonic()
+
+    def start(self, loss: str) -> NDArray | None:
+        """Return where the iteration of a loss was left by the fit that wrote the file, once."""
+        left = self._left.pop(loss, None)
+        return None if left is None else np.array(left)
+
+    def keep(self, loss: str, params: NDArray) -> None:
+        """Keep an iterate, if it is one of these coefficients."""
+        if len(params) != len(self.names):
+            return
+        self._iterates[loss] = [float(value) for value in params]
+        if time.monotonic() - self._written > SECONDS:
+            self.write()
+
+    def write(self) -> None:
+        """Write the file, which is replaced when it is complete."""
+        if not self._iterates:
+            return
+        text = json.dumps({"coefficients": self.names, "iterates": self._iterates})
+        unfinished = self.path.with_name(f".{self.path.name}.unfinished")
+        try:
+            unfinished.write_text(text, encoding="utf-8")
+            unfinished.replace(self.path)
+        except OSError as error:
+            raise unwritable(self.path, error) from None
+        self._written = time.monotonic()
+
+    def remove(self) -> None:
+        """Remove the file, after the fit has ended."""
+        self.path.unlink(missing_ok=True)
+
+    def _read(self) -> dict[str, list[float]]:
+        try:
+            content = json.loads(self.path.read_text(encoding="utf-8"))
+            names, iterates = content["coefficients"], content["iterates"]
+        except (ValueError, KeyError, TypeError):
+            raise InvalidOptionError(
+                f"resume={str(self.path)!r} is not a checkpoint of a fit; give the name of one, or of a new file."
+            ) from None
+        if names != self.names:
+            raise InvalidOptionError(
+                f"resume={str(self.path)!r} is the checkpoint of another model, with the coefficients {listed(names)}; "
+                f"this one has {listed(self.names)}. Remove the file, or give another name."
+            )
+        return iterates

@@ -1,0 +1,146 @@
+"""Rows of which few columns are not zero: designs of factors with many levels, as SciPy's compressed rows.
+
+What :mod:`gevglm.engine.linalg` does with blocks of dense rows is done here with blocks of sparse ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array
+
+SPARSE = 20  # columns for every one that is not zero in a row, from which a design is kept sparse
+
+
+class SparseColumn:
+    """A column of a design by its rows that are not zero.
+
+    Parameters
+    ----------
+    rows : ndarray of int
+        Sorted.
+    values : ndarray of shape (len(rows),)
+    share : float
+        Of the rows that are not zero, if all levels of a factor were as frequent; the same for every piece of the data.
+    """
+
+    __array_ufunc__ = None
+
+    def __init__(self, rows: NDArray, values: NDArray, share: float):
+        self.rows = rows
+        self.values = values
+        self.share = share
+
+    def __mul__(self, other: SparseColumn | NDArray) -> SparseColumn:
+        if not isinstance(other, SparseColumn):
+            return SparseColumn(self.rows, self.values * other[self.rows], self.share)
+        few, many = sorted((self, other), key=lambda column: len(column.rows))
+        if not len(many.rows):
+            return few
+        places = np.minimum(np.searchsorted(many.rows, few.rows), len(many.rows) - 1)
+        both = many.rows[places] == few.rows
+        values = few.values[both] * many.values[places[both]]
+        return SparseColumn(few.rows[both], values, self.share * other.share)
+
+    __rmul__ = __mul__
+
+    def toarray(self, n_rows: int) -> NDArray:
+        """Return the column of all rows."""
+        column = np.zeros(n_rows)
+        column[self.rows] = self.values
+        return column
+
+
+def indicators(codes: NDArray, n_levels: int, places: Sequence[int]) -> Iterator[SparseColumn]:
+    """Yield a column for each of some levels: 1 in the rows whose code it is.
+
+    Parameters
+    ----------
+    codes : ndarray of int
+        Place of each row's level.
+    n_levels : int
+    places : sequence of int
+        Of the levels that have a column.
+    """
+    order = np.argsort(codes, kind="stable")
+    ends = np.cumsum(np.bincount(codes, minlength=n_levels))
+    for place in places:
+        rows = order[ends[place - 1] if place else 0 : ends[place]]
+        yield SparseColumn(rows, np.ones(len(rows)), 1.0 / n_levels)
+
+
+def row_numbers(columns: Sequence[SparseColumn | NDArray]) -> float:
+    """Return how many columns of a row are expected not to be zero."""
+    return sum(getattr(column, "share", 1.0) for column in columns)
+
+
+def matrix_of(columns: Sequence[SparseColumn | NDArray], n_rows: int) -> csr_array:
+    """Return the matrix with these columns."""
+    every = np.arange(n_rows)
+    sparse = [c if isinstance(c, SparseColumn) else SparseColumn(every, np.asarray(c, float), 1.0) for c in columns]
+    starts = np.concatenate([[0], np.cumsum([len(column.rows) for column in sparse])])
+    rows = np.concatenate([column.rows for column in sparse])
+    values = np.concatenate([column.values for column in sparse])
+    return csc_array((values, rows, starts), shape=(n_rows, len(columns))).tocsr()
+
+
+def scaled(X: csr_array, factor: NDArray) -> csr_array:
+    """Return every row times its factor."""
+    return csr_array((X.data * np.repeat(factor, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
+
+
+def weighted_gram(X: csr_array, weights: NDArray) -> csr_array:
+    """Return X' diag(weights) X, itself sparse."""
+    if weights.min(initial=0.0) >= 0.0:
+        half = scaled(X, np.sqrt(weights))
+        return (half.T @ half).tocsr()
+    return (X.T @ scaled(X, weights)).tocsr()
+
+
+def quadratic_forms(X: csr_array, matrix: NDArray) -> NDArray:
+    """Return x'Ax for every row x, from the elements of A that it meets."""
+    columns, values = _padded(X)
+    total = np.zeros(X.shape[0])
+    for column, value in zip(columns.T, values.T, strict=True):
+        total += value * np.einsum("ij,ij->i", matrix[column[:, None], columns], values)
+    return total
+
+
+def _padded(X: csr_array) -> tuple[NDArray, NDArray]:
+    """Return columns and values of the elements of each row, filled up with zeros to the length of the longest."""
+    lengths = np.diff(X.indptr)
+    width = int(lengths.max(initial=0))
+    columns, values = np.zeros((len(lengths), width), dtype=np.intp), np.zeros((len(lengths), width))
+    there = np.arange(width) < lengths[:, None]
+    columns[there], values[there] = X.indices, X.data
+    return columns, values
+
+
+def added(total: NDArray | csr_array, part: csr_array) -> NDArray | csr_array:
+    """Return total + part; a dense total is reused."""
+    if isinstance(total, csr_array):
+        return total + part
+    if total.ndim == 0:
+        return total + part.toarray()
+    rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
+    total[rows, part.indices] += part.data
+    return total
+
+
+def group_sums(X: csr_array, factor: NDArray, codes: NDArray) -> tuple[NDArray, csr_array]:
+    """Return the groups, and the sums of rows times their factors over each."""
+    groups, places = np.unique(codes, return_inverse=True)
+    members = csr_array((factor, (places, np.arange(len(codes)))), shape=(len(groups), len(codes)))
+    return groups, members @ X
+
+
+def with_missing_rows(X: csr_array, complete: NDArray) -> csr_array:
+    """Return a matrix with rows that are not numbers where they are not complete; X has the others."""
+    lengths = np.ones(len(complete), dtype=X.indptr.dtype)
+    lengths[complete] = np.diff(X.indptr)
+    known = np.repeat(complete, lengths)
+    columns, values = np.zeros(len(known), dtype=X.indices.dtype), np.full(len(known), np.nan)
+    columns[known], values[known] = X.indices, X.data
+    return csr_array((values, columns, np.concatenate([[0], np.cumsum(lengths)])), shape=(len(complete), X.shape[1]))

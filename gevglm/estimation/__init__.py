@@ -1,0 +1,1 @@
+"""The solver, on sums over rows."""

@@ -1,0 +1,226 @@
+"""What is looked at after a fit, and what the user is warned of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.engine import Block, Engine, Reducer
+from gevglm.estimation.convergence import information_left, uninformed
+from gevglm.estimation.estimate import Estimate
+from gevglm.estimation.sums import ArraySum
+from gevglm.exceptions import (
+    ConvergenceWarning,
+    FewEventsWarning,
+    SeparationWarning,
+    SupportWarning,
+    listed,
+    warn,
+)
+from gevglm.inference.separation import Separation
+from gevglm.links.base import BinaryLink
+
+if TYPE_CHECKING:
+    from gevglm.model import BinaryGLM
+
+FEW_EVENTS_PER_PARAMETER = 5
+VANISHED = 1e-6  # share of the null model's information below which a coefficient counts as not identified
+ROWS_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Support:
+    """The rows with a fitted probability of exactly 0 or 1.
+
+    Attributes
+    ----------
+    outside : int
+        All of them.
+    impossible_events, impossible_nonevents : int
+        Those with events at a probability of 0, with non-events at one of 1; grouped rows count once.
+    event_rows, nonevent_rows : tuple of int
+        The first few positions of the latter two.
+    """
+
+    outside: int = 0
+    impossible_events: int = 0
+    impossible_nonevents: int = 0
+    event_rows: tuple[int, ...] = ()
+    nonevent_rows: tuple[int, ...] = ()
+
+    @property
+    def contradicted(self) -> int:
+        """Rows whose outcome the fit declares impossible."""
+        return self.impossible_events + self.impossible_nonevents
+
+
+class FirstRows(Reducer[list[int]]):
+    """The positions of the first few rows with some property.
+
+    Parameters
+    ----------
+    function : callable
+        From a block to a boolean array of its length.
+    most : int
+        How many.
+    """
+
+    def __init__(self, function: Callable[[Block], NDArray], most: int = ROWS_NAMED):
+        self.function = function
+        self.most = most
+
+    def zero(self) -> list[int]:
+        return []
+
+    def map(self, block: Block) -> list[int]:
+        with np.errstate(all="ignore"):
+            return (block.start + np.flatnonzero(self.function(block))[: self.most]).tolist()
+
+    def combine(self, total: list[int], part: list[int]) -> list[int]:
+        return (total + part)[: self.most]
+
+
+def check_support(engine: Engine, link: BinaryLink, params: NDArray) -> Support:
+    """Count the rows outside the support of the link, and look for those that contradict it.
+
+    Rows of weight zero do not count. A second pass, for the positions, is made only where there are contradictions.
+
+    Parameters
+    ----------
+    engine : Engine
+    link : BinaryLink
+    params : ndarray of shape (k,)
+    """
+    lower, upper = link.support
+    if np.isinf(lower) and np.isinf(upper):
+        return Support()
+
+    def sides(block: Block) -> tuple[NDArray, NDArray, NDArray]:
+        v = block.linear_predictor(params)
+        below, above = v <= lower, v >= upper
+        weight = block.weight
+        if weight is not None:
+            below, above = below & (weight > 0), above & (weight > 0)
+        return below | above, below & (block.y > 0), above & (block.y < 1)
+
+    outside, events, nonevents = engine.reduce(ArraySum(lambda block: np.array([rows.sum() for rows in sides(block)])))
+    return Support(
+        int(outside),
+        int(events),
+        int(nonevents),
+        tuple(engine.reduce(FirstRows(lambda block: sides(block)[1]))) if events else (),
+        tuple(engine.reduce(FirstRows(lambda block: sides(block)[2]))) if nonevents else (),
+    )
+
+
+def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> Separation | None:
+    """Look for separation by linear programming, if the fit shows its symptoms: no convergence, or vanished information."""
+    if not model.design.has_rows:
+        return None
+    rate = fitted.events / fitted.weight
+    suspect = not fitted.converged or uninformed(engine, model.loss, fitted.information, rate, VANISHED)
+    return model.separation() if suspect else None
+
+
+def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
+    """Return the columns of data in pieces on which hardly any information is left."""
+    if model.design.has_rows:
+        return []
+    engine, rate = model.engine(), fitted.events / fitted.weight
+    if not uninformed(engine, model.loss, fitted.information, rate, VANISHED):
+        return []
+    left = information_left(engine, model.loss, fitted.information, rate)
+    return [model.exog_names[j] for j in np.flatnonzero(left < VANISHED)]
+
+
+def warn_of_problems(
+    model: BinaryGLM, fitted: Estimate, support: Support, maxiter: int, separation: Separation | None, plain: bool
+) -> None:
+    """Issue every warning that a fit calls for.
+
+    Parameters
+    ----------
+    model : BinaryGLM
+    fitted : Estimate
+    support : Support
+        Where the rows lie at the estimate.
+    maxiter : int
+        As asked for; an iteration that was not to be is no reason to warn.
+    separation : Separation or None
+        What was found, if it was looked for.
+    plain : bool
+        Whether nothing was done against bias.
+    """
+    separated = separation is not None and separation.separated
+    if separated:
+        kind = "completely" if separation.complete else "quasi-completely"
+        warn(
+            f"the outcomes are {kind} separated ({separation.rows} of {separation.n_rows} rows are predicted perfectly): the estimates of "
+            f"{listed(separation.infinite)} are infinite, and what is reported for them is where the iteration ended. "
+            "Use bias='firth', or look at their cross-table with the outcome.",
+            SeparationWarning,
+        )
+    elif plain and (columns := separation_symptoms(model, fitted)):
+        warn(
+            f"the fit shows the symptoms of separation: hardly any information is left on {listed(columns)}, whose maximum-likelihood "
+            "estimates may be infinite. Use bias='firth', or look at the cross-table with the outcome.",
+            SeparationWarning,
+        )
+    elif not fitted.converged and maxiter > 0:
+        warn(
+            f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {fitted.n_iter} steps). "
+            "An xi that does not suit the data, or too small a maxiter, are the usual causes.",
+            ConvergenceWarning,
+        )
+    elif not fitted.positive_definite:
+        warn(
+            "the second derivative of the loss is not positive definite at the solution, which may not be a minimum; "
+            "try other start_params, or loss='canonical'.",
+            ConvergenceWarning,
+        )
+    warn_of_support(model, support)
+    rarer = min(model.n_events, model.n_total - model.n_events)
+    if plain and not separated and rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
+        warn(
+            f"{rarer:g} observations of the rarer outcome for {len(fitted.params)} coefficients are few; "
+            "estimates are biased away from zero and intervals unreliable. Consider bias='firth'.",
+            FewEventsWarning,
+        )
+
+
+def warn_of_support(model: BinaryGLM, support: Support) -> None:
+    """Warn of rows outside the support of the link, and name those whose outcome contradicts it."""
+    if not support.outside:
+        return
+    where = f"outside the support of {model.link.population!r}"
+    if not support.contradicted:
+        warn(f"{support.outside} observations lie {where}: their fitted probability is exactly 0 or 1.", SupportWarning)
+        return
+    grouped = model.design.freq is not None or model.design.trials is not None
+    events = _counted("event", support.impossible_events, grouped)
+    nonevents = _counted("non-event", support.impossible_nonevents, grouped)
+    warn(
+        f"{events} a fitted probability of exactly 0{_named(model, support.impossible_events, support.event_rows)} "
+        f"and {nonevents} one of exactly 1{_named(model, support.impossible_nonevents, support.nonevent_rows)}; "
+        f"{support.outside} observations in all lie {where}, where it is exactly 0 or 1. "
+        f"The fit rules out what was observed: try another {'xi' if 'xi' in model.link.parameters else 'link'}.",
+        SupportWarning,
+    )
+
+
+def _counted(noun: str, count: int, grouped: bool) -> str:
+    if grouped:
+        return f"1 row with {noun}s has" if count == 1 else f"{count} rows with {noun}s have"
+    return f"1 {noun} has" if count == 1 else f"{count} {noun}s have"
+
+
+def _named(model: BinaryGLM, count: int, rows: tuple[int, ...]) -> str:
+    """Return the rows in brackets, by the labels the user knows them by."""
+    if not rows:
+        return ""
+    more = f" and {count - len(rows)} more" if count > len(rows) else ""
+    return f" ({'row' if count == 1 else 'rows'} {', '.join(model.design.labels_of(list(rows)))}{more})"

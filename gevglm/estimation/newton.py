@@ -1,0 +1,279 @@
+r"""The only iteration loop: damped Newton on sums over the rows.
+
+The solver knows nothing of links or losses. It is handed a function that evaluates gradient and Hessian
+(and, where the search asks for it, the value) and a line search that decides how far to go:
+
+* :func:`slope_search` for convex objectives needs gradients only: the slope along the step is monotone, so the
+  step is long enough and not too long when the slope has lost part of its size.
+* :func:`value_search` for the others demands that the objective falls (Armijo).
+* :func:`bounded_search` and :func:`residual_search`, for equations that are no gradient, look at the size of the next step.
+
+The iteration has converged when the Newton decrement :math:`g' H^{-1} g`, the squared distance to the solution in
+units of standard errors, is at most ``tol**2 * scale`` (equation :eq:`decrement` of the theory pages); the last step is then taken without looking again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.engine import monitor as watch
+from gevglm.engine.linalg import COLLINEAR, Cholesky
+from gevglm.estimation.sums import NewtonSums
+
+Evaluate = Callable[[NDArray], NewtonSums]
+Search = Callable[[Evaluate, NDArray, NewtonSums, NDArray], tuple[float, NewtonSums] | None]
+
+SLOPE_LOST = 0.9  # a step is long enough when the slope has fallen to this share
+SLOPE_OVERSHOT = 0.25  # and not too long when it has not turned into more than this share
+ARMIJO = 1e-4
+TRIALS = 40
+LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
+NEAR = 0.01  # decrement from which the last steps foretell the next ones
+NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
+
+
+@dataclass(frozen=True)
+class SolverResult:
+    """Where the iteration ended.
+
+    Attributes
+    ----------
+    params : ndarray of shape (k,)
+    sums : NewtonSums
+        At the last point evaluated, one negligible step before `params` when converged.
+    n_iter : int
+        Newton steps taken.
+    decrement : float
+        Newton decrement at the last point evaluated.
+    converged : bool
+    reason : str
+        Why the iteration ended, in words.
+    step : ndarray of shape (k,)
+        The last Newton step, taken if converged.
+    """
+
+    params: NDArray
+    sums: NewtonSums
+    n_iter: int
+    decrement: float
+    converged: bool
+    reason: str
+    step: NDArray
+
+
+def newton(
+    evaluate: Evaluate,
+    start: NDArray,
+    *,
+    search: Search,
+    tol: float = 1e-8,
+    scale: float = 1.0,
+    maxiter: int = 100,
+    extrapolate: bool = False,
+    foretell: bool = False,
+) -> SolverResult:
+    """Minimise by damped Newton steps.
+
+    Parameters
+    ----------
+    evaluate : callable
+        From coefficients to :class:`~gevglm.estimation.sums.NewtonSums`.
+    start : ndarray of shape (k,)
+        A feasible point.
+    search : callable
+        :func:`slope_search`, :func:`value_search` or :func:`bounded_search`.
+    tol, scale : float
+        Converged when the decrement is at most ``tol**2 * scale``.
+    maxiter : int
+        Largest number of steps.
+    extrapolate : bool
+        Learn from the last steps, where the Hessian is not the derivative of the gradient (see :class:`Extrapolation`).
+    foretell : bool
+        Believe that the next step is shorter than this one by as much as this one is shorter than the last, and save a look.
+
+    Returns
+    -------
+    SolverResult
+    """
+    with np.errstate(all="ignore"):
+        past = Extrapolation() if extrapolate else None
+        return _iterate(evaluate, start, search, tol**2 * scale, maxiter, past, foretell)
+
+
+def _iterate(
+    evaluate: Evaluate,
+    start: NDArray,
+    search: Search,
+    enough: float,
+    maxiter: int,
+    past: Extrapolation | None,
+    foretell: bool,
+) -> SolverResult:
+    params, sums = start, evaluate(start)
+    last, decrement, step = 0.0, np.inf, np.zeros_like(start)
+    for n_iter in range(maxiter + 1):
+        if not _finite(sums):
+            reason = "the loss is not finite at the starting values"
+            return SolverResult(params, sums, n_iter, np.inf, False, reason, step)
+        step, decrement, damped = _newton_step(sums)
+        watch.current().step(params, decrement)
+        if decrement <= enough and not damped:
+            reason = "the Newton decrement is below its tolerance"
+            return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+        if foretell and decrement < min(NEAR, last) and decrement**2 <= enough * last and not damped:
+            reason = "the next Newton decrement is foretold to be below its tolerance"
+            return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+        last = decrement
+        if n_iter == maxiter:
+            break
+        found, direction = None, step
+        if past is not None and decrement < NEAR:
+            step = past.extrapolated(params, direction)
+            found = search(evaluate, params, sums, step) if step is not direction else None
+        if found is None:
+            step = direction
+            found = search(evaluate, params, sums, step)
+        if found is None or (np.abs(found[0] * step) <= NEGLIGIBLE * np.abs(params)).all():
+            reason = "no step along the Newton direction improves the fit"
+            return SolverResult(params, sums, n_iter, decrement, False, reason, step)
+        length, sums = found
+        params = params + length * step
+    return SolverResult(params, sums, maxiter, decrement, False, f"{maxiter} iterations were not enough", step)
+
+
+class Extrapolation:
+    """Anderson's extrapolation of steps that shrink by a constant factor only.
+
+    Fisher-scoring steps on an adjusted gradient leave out a part of its derivative. The last few steps tell what that part
+    does: the combination of them with the smallest remainder is where the iteration is heading.
+    """
+
+    MEMORY = 5
+
+    def __init__(self) -> None:
+        self._points: list[NDArray] = []
+        self._steps: list[NDArray] = []
+
+    def extrapolated(self, params: NDArray, step: NDArray) -> NDArray:
+        """Remember a point and its step; return the step to take from there."""
+        self._points = [*self._points[-self.MEMORY :], params]
+        self._steps = [*self._steps[-self.MEMORY :], step]
+        if len(self._points) < 3:
+            return step
+        moved, changed = np.diff(self._points, axis=0).T, np.diff(self._steps, axis=0).T
+        scale = np.abs(changed).max(axis=1, keepdims=True)
+        scale[scale == 0.0] = 1.0
+        share = np.linalg.lstsq(changed / scale, step / scale[:, 0], rcond=1e-10)[0]
+        better = step - (moved + changed) @ share
+        return better if np.isfinite(better).all() else step
+
+
+def slope_search(
+    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
+) -> tuple[float, NewtonSums] | None:
+    """Find a step length from slopes alone, for convex objectives.
+
+    Starting from the full step, the slope along the step is bracketed around zero and interpolated until it has lost
+    part of its size without turning positive by much.
+    """
+    start_slope = float(sums.gradient @ step)
+    low, slope_low, high, slope_high = 0.0, start_slope, np.inf, np.inf
+    length, best = 1.0, None
+    for trials in range(1, TRIALS + 1):
+        trial = evaluate(params + length * step)
+        slope = float(trial.gradient @ step) if _finite(trial) else np.inf
+        if slope <= -SLOPE_OVERSHOT * start_slope:
+            best = (length, trial)
+            if slope >= SLOPE_LOST * start_slope:
+                break
+            low, slope_low = length, slope
+        else:
+            high, slope_high = length, slope
+        if low == 0.0 and trials >= LINEAR_TRIALS:
+            length = high * 10.0 ** -(2 ** (trials - LINEAR_TRIALS))
+        else:
+            length = _between(low, slope_low, high, slope_high)
+    return best
+
+
+def value_search(
+    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
+) -> tuple[float, NewtonSums] | None:
+    """Find a step length by halving until the objective falls enough (Armijo), up to rounding."""
+    slope = float(sums.gradient @ step)
+    if slope > 0.0:
+        return None
+    rounding = 8.0 * np.finfo(float).eps * abs(sums.value)
+    length = 1.0
+    for _ in range(TRIALS):
+        trial = evaluate(params + length * step)
+        if _finite(trial) and trial.value <= sums.value + ARMIJO * length * slope + rounding:
+            return length, trial
+        length *= 0.5 if _finite(trial) else 0.25
+    return None
+
+
+def residual_search(
+    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
+) -> tuple[float, NewtonSums] | None:
+    """Find a step length for equations that are no gradient, by halving until the next step gets shorter."""
+    decrement = _newton_step(sums)[1]
+    length = 1.0
+    for _ in range(TRIALS):
+        trial = evaluate(params + length * step)
+        if _finite(trial) and _newton_step(trial)[1] < (1.0 - ARMIJO * length) * decrement:
+            return length, trial
+        length *= 0.5
+    return None
+
+
+def bounded_search(
+    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
+) -> tuple[float, NewtonSums] | None:
+    """Find a step length for equations that are no gradient.
+
+    The full step if the next one gets shorter; else at most one standard error, whatever comes next: the size of an
+    adjusted score has minima that are no roots, and a search that insists on falling ends there.
+    """
+    decrement = _newton_step(sums)[1]
+    trial = evaluate(params + step)
+    if _finite(trial) and _newton_step(trial)[1] < decrement:
+        return 1.0, trial
+    length = min(1.0, 1.0 / np.sqrt(decrement))
+    for _ in range(TRIALS):
+        trial = evaluate(params + length * step)
+        if _finite(trial):
+            return length, trial
+        length *= 0.5
+    return None
+
+
+def _between(low: float, slope_low: float, high: float, slope_high: float) -> float:
+    """Return the next trial length: longer while nothing brackets zero, else interpolated inside the bracket."""
+    if np.isinf(high):
+        return 4.0 * low
+    if high > 100.0 * low > 0.0:
+        return float(np.sqrt(low * high))
+    share = slope_low / (slope_low - slope_high) if np.isfinite(slope_high) else 0.25
+    return low + min(max(share, 0.05), 0.95) * (high - low)
+
+
+def _newton_step(sums: NewtonSums) -> tuple[NDArray, float, bool]:
+    """Return the step, the decrement, and whether the Hessian had to be damped (Levenberg)."""
+    factor = Cholesky(sums.hessian)
+    damping = 0.0
+    while not factor.positive or factor.smallest_pivot < COLLINEAR:
+        damping = max(10.0 * damping, 1e-10)
+        factor = Cholesky(sums.hessian, damping)
+    step = -factor.solve(sums.gradient)
+    decrement = float(-(sums.gradient @ step))
+    return step, decrement if np.isfinite(decrement) else np.inf, damping > 0.0
+
+
+def _finite(sums: NewtonSums) -> bool:
+    numbers = (sums.gradient, sums.hessian, sums.value)
+    return sums.feasible and all(bool(np.isfinite(number).all()) for number in numbers)

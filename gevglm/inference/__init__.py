@@ -1,0 +1,1 @@
+"""Profiles, tests, separation, shapes and penalties: what is asked after or around a fit."""

@@ -1,0 +1,255 @@
+"""Choosing shape and penalty by how well held-out outcomes are predicted.
+
+Losses of different shapes are different yardsticks, so candidates are compared by a proper score of the predicted
+probabilities, the log loss or the Brier score, on rows that were not used to fit them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.engine.base import Block, Engine, MappedEngine
+from gevglm.engine.linalg import one_blas_thread
+from gevglm.engine.progress import shown
+from gevglm.estimation.estimate import Problem
+from gevglm.estimation.objective import Penalty
+from gevglm.estimation.sums import ArraySum
+from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.inference.shape import PAPER_GRID, ROUGH, LossOf, ShapePath
+from gevglm.links.base import BinaryLink, Point
+from gevglm.losses import Log
+
+CRITERIA: dict[str, Callable[[NDArray, Point, BinaryLink], NDArray]] = {
+    "log_loss": lambda y, point, link: Log(link).value_at(y, point),
+    "brier": lambda y, point, link: y * point.sf**2 + (1.0 - y) * point.cdf**2,
+}
+# of a design whose selected rows are kept from pass to pass, since picking them takes longer than using them
+KEPT_ELEMENTS = 1 << 21
+REFINED = 5  # shapes tried on either side of the best one, between it and its neighbours on the grid
+
+Fold = tuple[NDArray, NDArray]
+
+
+@dataclass(frozen=True)
+class Search:
+    """The scores of all candidates.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row a candidate: ``xi``, ``alpha``, ``score`` (mean over the held-out rows; smaller is better) and ``se``, its standard
+        error over the folds (missing with a single one).
+    criterion : str
+        "log_loss" or "brier".
+    folds : int
+    """
+
+    table: pd.DataFrame
+    criterion: str
+    folds: int
+
+    @property
+    def best(self) -> pd.Series:
+        """The candidate with the smallest score."""
+        return self.table.loc[self.table["score"].idxmin()]
+
+    @property
+    def one_standard_error(self) -> pd.Series:
+        """The most regular candidate within a standard error of the best: the largest alpha, then the shape nearest to zero."""
+        limit = self.best["score"] + np.nan_to_num(self.best["se"])
+        near = self.table[self.table["score"] <= limit]
+        return near.assign(size=near["xi"].abs()).sort_values(["alpha", "size"], ascending=[False, True]).iloc[0][:4]
+
+    def plot(self, ax=None):
+        """Draw the scores against the shape; see :func:`gevglm.plots.plot_search`."""
+        from gevglm.plots import plot_search
+
+        return plot_search(self, ax=ax)
+
+
+def search(
+    problem: Problem,
+    loss_of: LossOf,
+    folds: Sequence[Fold],
+    *,
+    grid: Sequence[float] = PAPER_GRID,
+    alphas: Sequence[float] = (0.0,),
+    penalty_of: Callable[[float], Penalty | None] = lambda alpha: None,
+    criterion: str = "log_loss",
+    refine: bool = True,
+    progress: bool = False,
+) -> Search:
+    """Score every shape and penalty on held-out rows.
+
+    Parameters
+    ----------
+    problem : Problem
+    loss_of : callable
+        From a shape to a loss.
+    folds : sequence of (train, test)
+        Boolean masks of the rows; see :func:`make_folds`.
+    grid, alphas : sequence of float
+        Candidates.
+    penalty_of : callable
+        From an alpha to a penalty.
+    criterion : {"log_loss", "brier"}
+    refine : bool
+        Whether to look between the best shape and its neighbours too.
+    progress : bool
+        Show a progress bar, if tqdm is installed.
+    """
+    if criterion not in CRITERIA:
+        raise unknown_option("criterion", criterion, CRITERIA)
+    grid = np.unique(np.asarray(grid, dtype=float))
+    scores: dict[tuple[float, float], list[float]] = {}
+    paths: dict[tuple[float, int], ShapePath] = {}
+    refused: list[CollinearityError] = []
+    middle = int(np.argmin(np.abs(grid)))
+    order = [*range(middle, len(grid)), *range(middle - 1, -1, -1)]
+    parts = [(rows_where(problem.engine, train), rows_where(problem.engine, test)) for train, test in folds]
+    weights = [_weight(held) for _, held in parts]
+    with one_blas_thread():
+        paths_to_follow = [(f, alpha) for f in range(len(folds)) for alpha in alphas]
+        for f, alpha in shown(paths_to_follow, len(paths_to_follow), progress):
+            train = replace(problem, engine=parts[f][0], start=None)
+            path = paths[alpha, f] = ShapePath(train, loss_of, penalty_of(alpha))
+            try:
+                values = [_score(parts[f][1], path, grid[i], criterion) for i in order]
+            except CollinearityError as error:  # without a penalty; a rare column may be constant in the rows of a fold
+                refused.append(error)
+                values = [np.inf] * len(order)
+            for i, score in zip(order, values, strict=True):
+                scores.setdefault((grid[i], alpha), []).append(score)
+        best = min(scores, key=lambda candidate: np.average(scores[candidate], weights=weights))
+        if refine and len(grid) > 1:
+            for xi in _between(grid, best[0]):
+                scores[xi, best[1]] = [
+                    _score(held, paths[best[1], f], xi, criterion) for f, (_, held) in enumerate(parts)
+                ]
+    found = Search(_table(scores, weights), criterion, len(folds))
+    if not np.isfinite(found.best["score"]):
+        if refused:
+            raise refused[0]
+        raise GevglmError(
+            f"the {criterion} of every candidate is infinite: each rules out some held-out outcome. Use criterion='brier', or loss='log'."
+        )
+    return found
+
+
+def make_folds(y: NDArray, folds: Any = 5, rng: Any = 0) -> list[Fold]:
+    """Return boolean masks of training and held-out rows.
+
+    Parameters
+    ----------
+    y : ndarray of shape (n,)
+    folds : int, splitter, boolean array or iterable of (train, test)
+        A number of folds, stratified by outcome; an object with scikit-learn's ``split(X, y)``; the rows to hold out, as booleans; or pairs
+        of row numbers.
+    rng : int or Generator
+        For a number of folds.
+    """
+    n = len(y)
+    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
+        pairs = _stratified(y, int(folds), np.random.default_rng(rng))
+    elif hasattr(folds, "split") and not isinstance(folds, str):
+        pairs = list(folds.split(np.zeros((n, 1)), (y > 0.5).astype(int)))
+    elif isinstance(folds, (np.ndarray, pd.Series)) and folds.dtype == bool:
+        held = np.asarray(folds)
+        if held.shape != (n,):
+            raise InvalidDataError(f"folds marks {held.size} rows to hold out, but the model has {n} rows.")
+        pairs = [(np.flatnonzero(~held), np.flatnonzero(held))]
+    elif isinstance(folds, Iterable) and not isinstance(folds, str):
+        pairs = list(folds)
+    else:
+        raise InvalidOptionError(
+            f"folds={folds!r} is neither a number of folds, a splitter, booleans for the rows to hold out, nor pairs of row numbers."
+        )
+    return [_masks(pair, y, i) for i, pair in enumerate(pairs)]
+
+
+def rows_where(engine: Engine, mask: NDArray) -> MappedEngine:
+    """Return an engine over the rows that a boolean mask selects."""
+    keep = engine.in_memory and engine.n_rows * engine.n_cols <= KEPT_ELEMENTS
+    kept: dict[int, Block] = {}
+
+    def select(block: Block) -> Block:
+        if block.start in kept:
+            return kept[block.start]
+        rows = mask[block.start : block.start + len(block.y)]
+        vectors = (None if v is None else v[rows] for v in (block.freq, block.var, block.trials, block.offset))
+        selected = Block(block.start, block.X[rows], block.y[rows], *vectors)
+        if keep:
+            kept[block.start] = selected
+        return selected
+
+    return MappedEngine(engine, select, engine.n_cols)
+
+
+def _stratified(y: NDArray, folds: int, rng: np.random.Generator) -> list[tuple[NDArray, NDArray]]:
+    if folds < 2:
+        raise InvalidOptionError(f"folds={folds} leaves nothing to hold out; give at least 2.")
+    fold = np.empty(len(y), dtype=int)
+    for level in (y > 0.5, y <= 0.5):
+        rows = np.flatnonzero(level)
+        if len(rows) < folds:
+            raise InvalidDataError(
+                f"the rarer outcome has {len(rows)} rows, too few for {folds} folds; give fewer folds or xi='ml'."
+            )
+        fold[rng.permutation(rows)] = np.arange(len(rows)) % folds
+    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds)]
+
+
+def _masks(pair: tuple[Any, Any], y: NDArray, number: int) -> Fold:
+    masks = []
+    for part, rows in zip(("training", "held-out"), pair, strict=True):
+        mask = np.zeros(len(y), dtype=bool)
+        mask[np.asarray(rows)] = True
+        if not mask.any() or (part == "training" and not (y[mask].min() < 1 and y[mask].max() > 0)):
+            raise InvalidDataError(f"the {part} rows of fold {number} do not hold both outcomes; use stratified folds.")
+        masks.append(mask)
+    return masks[0], masks[1]
+
+
+def _score(held: Engine, path: ShapePath, xi: float, criterion: str) -> float:
+    """Return the mean score of the held-out rows; infinite where the fit fails."""
+    link = path.loss_of(xi).link
+    params = path.fit(xi, ROUGH).params
+    if not np.isfinite(params).all():
+        return np.inf
+
+    def total(block: Block) -> NDArray:
+        value = CRITERIA[criterion](block.y, link.at(block.linear_predictor(params)), link)
+        return np.array([block.weighted(value).sum(), block.weighted(np.ones_like(value)).sum()])
+
+    value, weight = held.reduce(ArraySum(total))
+    return float(value / weight) if np.isfinite(value) else np.inf
+
+
+def _weight(held: Engine) -> float:
+    def weight(block: Block) -> NDArray:
+        return block.weighted(np.ones_like(block.y)).sum()
+
+    return float(held.reduce(ArraySum(weight)))
+
+
+def _between(grid: NDArray, best: float) -> NDArray:
+    """Return shapes between the best one and its neighbours on the grid."""
+    position = int(np.searchsorted(grid, best))
+    ends = [grid[i] for i in (position - 1, position + 1) if 0 <= i < len(grid)]
+    return np.concatenate([np.linspace(best, end, REFINED + 2)[1:-1] for end in ends])
+
+
+def _table(scores: dict[tuple[float, float], list[float]], weights: list[float]) -> pd.DataFrame:
+    rows = []
+    for (xi, alpha), values in scores.items():
+        mean = np.average(values, weights=weights)
+        error = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 and np.isfinite(mean) else np.nan
+        rows.append((xi, alpha, mean, error))
+    table = pd.DataFrame(rows, columns=["xi", "alpha", "score", "se"])
+    return table.sort_values(["alpha", "xi"], ignore_index=True)

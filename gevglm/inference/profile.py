@@ -1,0 +1,251 @@
+r"""Profile likelihood: intervals, tests and curves, for maximum likelihood and for every penalised likelihood.
+
+Limits and ratios come from :mod:`gevglm.inference.profile_limits`. Where its steps fail, the constrained minimum is followed step by step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import chi2, norm
+
+from gevglm.engine.linalg import Cholesky, one_blas_thread
+from gevglm.estimation.newton import Evaluate, newton, value_search
+from gevglm.estimation.objective import Objective
+from gevglm.estimation.sums import NewtonSums
+from gevglm.inference.profile_limits import JointSteps, in_step
+
+MANY_ROWS = 5_000
+ROUGH = 1e-5  # distance from a constrained minimum, in standard errors, whose square the value does not see
+STEPS = 40
+FARTHEST = 200.0  # in standard errors: beyond, a limit is reported as infinite
+
+
+@dataclass(frozen=True)
+class PenalisedLikelihood:
+    """A likelihood at its maximum.
+
+    Attributes
+    ----------
+    evaluate : Objective
+        From coefficients to value, gradient and second derivative (or information) of the negative log-likelihood.
+    params : ndarray of shape (k,)
+        The estimates.
+    sums : NewtonSums
+        Value, gradient and second derivative there.
+    covariance : ndarray of shape (k, k)
+        The inverse of the second derivative.
+    n_rows : int
+        Above :data:`MANY_ROWS`, looks at the likelihood are dear.
+    """
+
+    evaluate: Objective
+    params: NDArray
+    sums: NewtonSums
+    covariance: NDArray
+    n_rows: int
+
+    @classmethod
+    def at(cls, evaluate: Objective, params: NDArray, n_rows: int) -> PenalisedLikelihood:
+        """Look at a likelihood at its maximum."""
+        with one_blas_thread():
+            sums = evaluate(params)
+            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse(), n_rows)
+
+    def interval(self, column: int, alpha: float) -> tuple[float, float]:
+        """Return the profile interval of a coefficient, infinite where the ratio never reaches the quantile."""
+        return self.intervals([column], alpha)[0]
+
+    def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
+        """Return the profile intervals of coefficients."""
+        quantile = float(norm.ppf(1.0 - alpha / 2.0))
+        steps = self._steps
+        with one_blas_thread():
+            found = in_step((steps.limits(j, quantile) for j in columns), self.evaluate)
+            return [
+                tuple(
+                    _crossing(ProfileCurve(self, [j]), sign, quantile) if limit is None else limit
+                    for sign, limit in zip((-1.0, 1.0), limits, strict=True)
+                )
+                for j, limits in zip(columns, found, strict=True)
+            ]
+
+    def ratio(self, columns: list[int]) -> float:
+        """Return the likelihood-ratio statistic of the hypothesis that coefficients are zero."""
+        return self.ratios([columns])[0]
+
+    def ratios(self, hypotheses: Sequence[list[int]]) -> list[float]:
+        """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
+        steps, curves = self._steps, [ProfileCurve(self, columns) for columns in hypotheses]
+        with one_blas_thread():
+            walks = (steps.ratio(curve.columns, curve.predicted(curve.null)) for curve in curves)
+            found = in_step(walks, self.evaluate)
+            return [
+                curve.ratio(curve.null) if ratio is None else ratio for curve, ratio in zip(curves, found, strict=True)
+            ]
+
+    @property
+    def _steps(self) -> JointSteps:
+        careful = {} if self.n_rows <= MANY_ROWS else {"smallest_contraction": 0.0}
+        return JointSteps(self.params, self.sums.value, self.covariance, **careful)
+
+
+class ProfileCurve:
+    """The minimum over the other coefficients, as a function of some of them."""
+
+    def __init__(self, likelihood: PenalisedLikelihood, columns: list[int]):
+        self.likelihood = likelihood
+        self.columns = list(columns)
+        self.free = np.delete(np.arange(len(likelihood.params)), columns)
+        self.restart()
+
+    @property
+    def center(self) -> NDArray:
+        """The estimates of the coefficients in question."""
+        return self.likelihood.params[self.columns]
+
+    @property
+    def null(self) -> NDArray:
+        """The hypothesis that they are zero."""
+        return np.zeros(len(self.columns))
+
+    def restart(self) -> None:
+        """Return to the estimates, before turning to another side."""
+        self._last = (self.likelihood.params, self.likelihood.sums)
+
+    def ratio(self, values: NDArray) -> float:
+        """Return the likelihood-ratio statistic at given values; infinite where no minimum is found."""
+        point = self.predicted(values)
+        if not len(self.free):
+            sums = self.likelihood.evaluate(point)
+            self._last = (point, sums)
+            return max(2.0 * (sums.value - self.likelihood.sums.value), 0.0)
+        found = newton(self._constrained(values), point[self.free], search=value_search, tol=ROUGH, extrapolate=True)
+        if not (found.converged or found.decrement < ROUGH**2):
+            return np.inf
+        # the last step, not evaluated, lowers the value by half its decrement
+        return max(2.0 * (found.sums.value - self.likelihood.sums.value) - found.decrement, 0.0)
+
+    def root(self, value: float) -> float:
+        """Return the signed root z at a value of a single coefficient."""
+        return float(np.sign(value - self.center[0]) * np.sqrt(self.ratio(np.array([value]))))
+
+    def predicted(self, values: NDArray) -> NDArray:
+        """Follow the tangent of the constrained minimum."""
+        point, sums = self._last
+        moved = point.copy()
+        moved[self.columns] = values
+        if len(self.free):
+            change = sums.hessian[np.ix_(self.free, self.columns)] @ (values - point[self.columns])
+            moved[self.free] -= Cholesky(sums.hessian[np.ix_(self.free, self.free)]).solve(change)
+        return moved
+
+    def _constrained(self, values: NDArray) -> Evaluate:
+        def evaluate(free_params: NDArray) -> NewtonSums:
+            full = np.empty(len(self.likelihood.params))
+            full[self.free], full[self.columns] = free_params, values
+            sums = self.likelihood.evaluate(full)
+            self._last = (full, sums)
+            hessian = sums.hessian[np.ix_(self.free, self.free)]
+            return NewtonSums(sums.gradient[self.free], hessian, sums.value, sums.feasible)
+
+        return evaluate
+
+
+@dataclass(frozen=True)
+class Profile:
+    """The profile likelihood of one coefficient.
+
+    Attributes
+    ----------
+    name : str
+    estimate : float
+    interval : tuple of float
+        At one minus `alpha`.
+    alpha : float
+    frame : DataFrame
+        Columns ``value``, ``ratio`` (the likelihood-ratio statistic) and ``wald`` (its quadratic approximation).
+    """
+
+    name: str
+    estimate: float
+    interval: tuple[float, float]
+    alpha: float
+    frame: pd.DataFrame
+
+    def plot(self, ax=None):
+        """Draw the curve, its approximation and the interval; see :func:`gevglm.plots.plot_profile`."""
+        from gevglm.plots import plot_profile
+
+        return plot_profile(self, ax=ax)
+
+
+def profile(likelihood: PenalisedLikelihood, column: int, name: str, alpha: float, points: int = 41) -> Profile:
+    """Return the profile likelihood of a coefficient, from beyond one limit to beyond the other.
+
+    Parameters
+    ----------
+    likelihood : PenalisedLikelihood
+    column : int
+    name : str
+    alpha : float
+        One minus the coverage of the interval.
+    points : int
+    """
+    center, error = likelihood.params[column], np.sqrt(likelihood.covariance[column, column])
+    lower, upper = likelihood.interval(column, alpha)
+    reach = float(norm.ppf(1.0 - alpha / 2.0)) * error
+    first = lower if np.isfinite(lower) else center - 3.0 * reach
+    last = upper if np.isfinite(upper) else center + 3.0 * reach
+    values = np.linspace(center - 1.25 * (center - first), center + 1.25 * (last - center), points)
+    curve = ProfileCurve(likelihood, [column])
+    ratio = np.empty(points)
+    with one_blas_thread():
+        for side in (np.flatnonzero(values < center)[::-1], np.flatnonzero(values >= center)):
+            curve.restart()
+            for i in side:
+                ratio[i] = curve.ratio(values[i : i + 1])
+    frame = pd.DataFrame({"value": values, "ratio": ratio, "wald": ((values - center) / error) ** 2})
+    return Profile(name, float(center), (lower, upper), alpha, frame)
+
+
+def ratio_tests(likelihood: PenalisedLikelihood, names: list[str]) -> pd.DataFrame:
+    """Return the likelihood-ratio test of every coefficient being zero: columns ``statistic`` and ``pvalue``."""
+    statistics = likelihood.ratios([[j] for j in range(len(names))])
+    return pd.DataFrame({"statistic": statistics, "pvalue": chi2.sf(statistics, 1)}, index=names)
+
+
+def _crossing(curve: ProfileCurve, sign: float, target: float, tol: float = 1e-9) -> float:
+    """Return where z crosses the quantile, by secant steps from minimum to minimum."""
+    curve.restart()
+    center, scale = float(curve.center[0]), float(np.sqrt(np.diagonal(curve.likelihood.covariance)[curve.columns[0]]))
+    target *= sign
+    inner, z_inner = center, 0.0
+    outer, z_outer = np.nan, np.nan
+    value = center + target * scale
+    for _ in range(STEPS):
+        z = curve.root(value)
+        if sign * z >= sign * target:
+            outer, z_outer = value, z
+        else:
+            inner, z_inner = value, z
+            if abs(value - center) > FARTHEST * scale:
+                return float(sign * np.inf)
+        if np.isnan(outer):
+            slope = (z_inner / (inner - center)) if inner != center else 1.0 / scale
+            step = (target - z_inner) / slope
+            following = inner + sign * min(max(abs(step) * 1.05, 0.1 * scale), 4.0 * abs(inner - center))
+        elif np.isinf(z_outer):
+            following = 0.5 * (inner + outer)
+            curve.restart()
+        else:
+            share = (target - z_inner) / (z_outer - z_inner)
+            following = inner + share * (outer - inner)
+        if abs(following - value) <= tol * scale:
+            return float(following)
+        value = following
+    return float(value)

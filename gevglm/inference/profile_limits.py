@@ -1,0 +1,195 @@
+r"""Limits and ratios of a profile likelihood by joint Newton steps.
+
+The signed root (equation :eq:`signed-root` of the theory pages) :math:`z(b_j) = \mathrm{sign}(b_j - \hat b_j) \sqrt{2 (\ell(b_j) - \ell(\hat b))}` of the likelihood ratio, with
+:math:`\ell(b_j)` minimised over the other coefficients, is close to linear in :math:`b_j`. A limit, where it crosses a normal
+quantile, is found by Newton steps that move the coefficient along z and the others towards their minimum at the same time
+(Venzon and Moolgavkar 1988).
+
+Every look at a likelihood costs passes over the rows, so the walks to all limits go :func:`in_step`, and no look is wasted on making
+sure: the steps shrink ever faster, and the last two
+of them say how much the next one would have moved. The upper limit starts where the bend of the path to the lower limit sends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.engine.linalg import Cholesky
+from gevglm.estimation.objective import Objective
+from gevglm.estimation.sums import NewtonSums
+
+STEPS = 12
+LONGEST_STEP = 2.0  # of a coefficient, in standard errors
+ACCURACY = 1e-8  # of a limit in standard errors, of a ratio
+
+Found = TypeVar("Found")
+Walk = Generator[
+    NDArray, NewtonSums, Found
+]  # asks for the likelihood at one point after the other, and ends with what it found
+
+
+def in_step(walks: Iterable[Walk[Found]], likelihood: Objective) -> list[Found]:
+    """Take several walks over a likelihood at the same time: each look at the rows serves all of them.
+
+    Parameters
+    ----------
+    walks : iterable of Walk
+    likelihood : Objective
+
+    Returns
+    -------
+    list
+        What each of them found.
+    """
+    walks = list(walks)
+    found: list = [None] * len(walks)
+    asked = {i: next(walk) for i, walk in enumerate(walks)}
+    while asked:
+        answers = likelihood.at_all(list(asked.values()))
+        for i, sums in zip(list(asked), answers, strict=True):
+            try:
+                asked[i] = walks[i].send(sums)
+            except StopIteration as end:
+                found[i] = end.value
+                del asked[i]
+    return found
+
+
+@dataclass(frozen=True)
+class JointSteps:
+    """Newton steps on a likelihood with some coefficients held, or one of them moved to its limit.
+
+    Attributes
+    ----------
+    params : ndarray of shape (k,)
+        The estimates.
+    value : float
+        The negative log-likelihood there.
+    covariance : ndarray of shape (k, k)
+        The inverse of the second derivative there.
+    smallest_contraction : float
+        The smallest share of a miss that a step is believed to leave. Steps on a penalised likelihood leave out the second derivative of
+        the penalty: they shrink fast at first and by a constant factor in the end, which the first two of them do not show.
+    """
+
+    params: NDArray
+    value: float
+    covariance: NDArray
+    smallest_contraction: float = 0.1
+
+    def limits(self, column: int, quantile: float) -> Walk[tuple[float | None, float | None]]:
+        """Find the lower and the upper limit of a coefficient; None for one that the steps do not find.
+
+        Parameters
+        ----------
+        column : int
+        quantile : float
+            Of the signed root: 1.96 for an interval of 95 %.
+        """
+        error = np.sqrt(self.covariance[column, column])
+        tangent = self.covariance[:, column] / error**2
+        reach = quantile * error
+        lower = yield from self._limit(column, -quantile, self.params - reach * tangent, contraction=1.0)
+        start, contraction = self.params + reach * tangent, 1.0
+        if lower is not None:
+            below, above = lower.value - self.params[column], lower.opposite(self.params[column], -quantile)
+            if above > 0.0:
+                bend = lower.point - self.params - below * tangent
+                start, contraction = self.params + above * tangent + (above / below) ** 2 * bend, lower.contraction
+        upper = yield from self._limit(column, quantile, start, contraction)
+        return tuple(None if limit is None else limit.value for limit in (lower, upper))
+
+    def ratio(self, columns: list[int], start: NDArray) -> Walk[float | None]:
+        """Find the likelihood-ratio statistic with some coefficients held at `start`; None if the steps do not find it."""
+        point, last = start, np.inf
+        for _ in range(STEPS):
+            look = self._look((yield point), columns)
+            if look is None or look.decrement > last:
+                return None
+            contraction = 1.0 if np.isinf(last) else max(look.decrement / last, self.smallest_contraction)
+            last = look.decrement
+            if contraction * look.decrement <= ACCURACY:
+                return max(look.rise, 0.0)
+            point = point.copy()
+            point[look.free] -= look.towards
+        return None
+
+    def _limit(self, j: int, target: float, point: NDArray, contraction: float) -> Walk[_Limit | None]:
+        error, last = np.sqrt(self.covariance[j, j]), None
+        for _ in range(STEPS):
+            look = self._look((yield point), [j])
+            if look is None or not (look.rise > 0.0 and target * look.slope > 0.0):
+                return None
+            root = np.copysign(np.sqrt(look.rise), target)
+            step = (target - root) * root / look.slope
+            step = float(np.clip(step, -LONGEST_STEP * error, LONGEST_STEP * error))
+            point = point.copy()
+            point[j] += step
+            point[look.free] -= look.towards + look.along * step
+            missed = abs(step) / error + look.decrement
+            if last is not None:
+                contraction = max(min(missed / last, 1.0), self.smallest_contraction)
+            if contraction * missed <= ACCURACY:
+                return _Limit(point, float(point[j]), look.slope / root, contraction)
+            last = missed
+        return None
+
+    def _look(self, sums: NewtonSums, columns: list[int]) -> _Look | None:
+        """Project onto the minimum over the other coefficients; None where there is none in sight."""
+        free = np.delete(np.arange(len(sums.gradient)), columns)
+        if not (sums.feasible and np.isfinite(sums.value)):
+            return None
+        towards, along = _projections(sums, columns, free)
+        if towards is None:
+            return None
+        decrement = float(sums.gradient[free] @ towards)
+        slope = float(sums.gradient[columns[0]] - sums.hessian[columns[0], free] @ towards)
+        return _Look(free, 2.0 * (sums.value - self.value) - decrement, slope, towards, along, decrement)
+
+
+class _Limit(NamedTuple):
+    """A limit: all coefficients, the one in question, the slope of the signed root by it, and the share of a miss that the last step left."""
+
+    point: NDArray
+    value: float
+    slope: float
+    contraction: float
+
+    def opposite(self, center: float, target: float) -> float:
+        """Return how far from `center` the limit on the other side is, if the signed root is a parabola; NaN if there is none."""
+        distance = self.value - center
+        bend = (self.slope - target / distance) / distance
+        rate = target / distance - bend * distance
+        with np.errstate(invalid="ignore"):
+            return -2.0 * target / (rate + np.sqrt(rate**2 - 4.0 * bend * target))
+
+
+class _Look(NamedTuple):
+    """A likelihood at one point.
+
+    The other coefficients, the likelihood ratio at their minimum and its slope, the step `towards` that minimum, how it moves `along` with
+    the first of the held coefficients, and twice the fall of the likelihood on the way there.
+    """
+
+    free: NDArray
+    rise: float
+    slope: float
+    towards: NDArray
+    along: NDArray
+    decrement: float
+
+
+def _projections(sums: NewtonSums, columns: list[int], free: NDArray) -> tuple[NDArray | None, NDArray | None]:
+    sides = np.column_stack([sums.gradient[free], sums.hessian[free, columns[0]]])
+    if not len(free):
+        return sides[:, 0], sides[:, 1]
+    factor = Cholesky(sums.hessian[np.ix_(free, free)])
+    if not factor.positive:
+        return None, None
+    solved = factor.solve(sides)
+    return solved[:, 0], solved[:, 1]

@@ -1,0 +1,277 @@
+r"""Separation: whether a combination of columns predicts outcomes perfectly, so that maximum likelihood is infinite.
+
+A direction b separates the data if :math:`s_i x_i'b \ge 0` in every row and > 0 in some, with :math:`s_i = 1` for events and -1
+for the others; the likelihood then rises all the way along b. It is found by the linear programme of Konis (2007),
+
+.. math:: \max_b \sum_i s_i x_i'b \quad\text{subject to}\quad s_i x_i'b \ge 0,\; -1 \le b_j \le 1,
+
+and solved anew for the rows that the direction found leaves on the plane :math:`x_i'b = 0`, until none is left that can be
+separated: with :math:`b_1` strict in some rows and :math:`b_2` in some of the others, :math:`b_1 + \epsilon b_2` is strict in all of
+them for a small :math:`\epsilon`.
+
+Few rows matter. The programme is solved with a small part of its constraints, the rows that the solution violates most are
+added, and so on: as soon as the optimum is zero, the part proves that nothing separates the whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+
+from gevglm.data.design import from_arrays
+from gevglm.engine.base import Block
+from gevglm.engine.linalg import COLLINEAR, one_blas_thread
+from gevglm.exceptions import GevglmError, InvalidDataError, listed
+
+# rows and directions are of length 1 where these are used
+TIE = 1e-7  # distance from the plane up to which a row lies on it
+FEASIBLE = 1e-9  # distance by which a row may lie on its wrong side
+PRECISION = 1e-10  # of the linear programmes, the best that HiGHS offers
+ADDED = 100  # violated rows added at a time
+
+
+@dataclass(frozen=True)
+class Separation:
+    """Which outcomes are predicted perfectly, and which coefficients that makes infinite.
+
+    Attributes
+    ----------
+    separated : bool
+        Whether any row is.
+    complete : bool
+        Whether every row is; if only some are, the separation is called quasi-complete.
+    directions : ndarray of shape (k,)
+        Where the maximum-likelihood estimate of each coefficient lies: -inf, +inf, or 0 for a finite one.
+    names : list of str
+        Of the coefficients.
+    rows, n_rows : int
+        Rows that are separated, out of those with weight.
+    """
+
+    separated: bool
+    complete: bool
+    directions: NDArray
+    names: list[str]
+    rows: int
+    n_rows: int
+
+    @property
+    def infinite(self) -> list[str]:
+        """Names of the coefficients whose estimates are infinite."""
+        return [self.names[j] for j in np.flatnonzero(self.directions)]
+
+    def summary_frame(self) -> pd.DataFrame:
+        """Return a table with the direction of each coefficient, "finite", "-inf" or "+inf"."""
+        words = {0.0: "finite", np.inf: "+inf", -np.inf: "-inf"}
+        return pd.DataFrame({"coefficient": self.names, "direction": [words[d] for d in self.directions]})
+
+    def __str__(self) -> str:
+        if not self.separated:
+            return f"no separation: the outcomes overlap in all {self.n_rows} rows, and maximum-likelihood estimates are finite"
+        kind = "complete" if self.complete else "quasi-complete"
+        infinite = [f"{self.names[j]} ({self.directions[j]:+})" for j in np.flatnonzero(self.directions)]
+        return f"{kind} separation: {self.rows} of {self.n_rows} rows are predicted perfectly; infinite estimates: {listed(infinite)}"
+
+    def __repr__(self) -> str:
+        return f"<Separation: {self}>"
+
+
+def detect_separation(
+    endog: Any, exog: Any, *, trials: Any = None, freq_weights: Any = None, event: Any = None
+) -> Separation:
+    """Find out whether maximum-likelihood estimates exist, before or without fitting a model.
+
+    Parameters
+    ----------
+    endog : array_like of shape (n,) or (n, 2)
+        Binary outcome; or shares of successes, with `trials`; or counts of successes and failures.
+    exog : array_like of shape (n, k)
+        Design matrix, as it is; a constant is a column of ones.
+    trials : array_like of shape (n,), optional
+        Number of trials behind each share.
+    freq_weights : array_like of shape (n,), optional
+        Rows of weight zero are left out; otherwise weights do not matter.
+    event : object, optional
+        The level of the outcome that is the event, where that is not plainly 1 or True.
+
+    Returns
+    -------
+    Separation
+
+    Raises
+    ------
+    InvalidDataError
+        If values are missing, lengths differ, the outcome is not binary, or only one outcome occurs.
+
+    Notes
+    -----
+    The answer holds for every link whose distribution function is between 0 and 1 everywhere. Where coefficients can go to
+    infinity in either direction (common under complete separation), the direction is that of the linear programme. Of collinear
+    columns, the last ones count as dropped, and as finite.
+
+    References
+    ----------
+    Albert, A. and Anderson, J. A. (1984). On the existence of maximum likelihood estimates in logistic regression models.
+    Biometrika 71, 1-10. https://doi.org/10.1093/biomet/71.1.1
+
+    Konis, K. (2007). Linear programming algorithms for detecting separated data in binary logistic regression models.
+    DPhil thesis, University of Oxford.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> exog = pd.DataFrame({"const": 1.0, "dose": [1, 2, 3, 4, 5, 6], "treated": [0, 0, 0, 0, 1, 1]})
+    >>> found = detect_separation([0, 1, 0, 1, 1, 1], exog)
+    >>> found
+    <Separation: quasi-complete separation: 2 of 6 rows are predicted perfectly; infinite estimates: treated (+inf)>
+    >>> found.summary_frame()
+      coefficient direction
+    0       const    finite
+    1        dose    finite
+    2     treated      +inf
+    """
+    design = from_arrays(endog, exog, event=event, freq_weights=freq_weights, n_trials=trials)
+    weight = Block(0, design.X, design.y, freq=design.freq, trials=design.trials).weight
+    return find_directions(design.X, design.y, weight, design.names)
+
+
+def find_directions(
+    X: NDArray, y: NDArray, weight: NDArray | None = None, names: Sequence[str] | None = None
+) -> Separation:
+    """Find the directions in which a likelihood rises without end.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, k)
+    y : ndarray of shape (n,)
+        Outcomes in [0, 1]; a share in between stands for both outcomes.
+    weight : ndarray of shape (n,), optional
+        Rows of weight zero are left out.
+    names : sequence of str, optional
+    """
+    names = [f"column {j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
+    _refuse_different_lengths(X, y, weight)
+    if weight is not None and not (weight > 0).all():
+        X, y = X[weight > 0], y[weight > 0]
+    _refuse_bad_values(X, y, names)
+    event, other = np.flatnonzero(y > 0), np.flatnonzero(y < 1)  # a share is in both
+    with one_blas_thread():
+        rows, basis = _orthonormal(X)
+        separated, found = _separate(np.concatenate([rows[event], -rows[other]]))
+    strict = np.ones(len(y), dtype=bool)
+    strict[np.concatenate([event, other])[~separated]] = False
+    directions = _first_signs(found @ basis.T, TIE * np.linalg.norm(basis, axis=1))
+    return Separation(bool(strict.any()), bool(strict.all()), directions, names, int(strict.sum()), len(y))
+
+
+def _refuse_different_lengths(X: NDArray, y: NDArray, weight: NDArray | None) -> None:
+    if y.shape != (len(X),):
+        raise InvalidDataError(f"the outcome has shape {y.shape}, but the design has {len(X)} rows.")
+    if weight is not None and weight.shape != y.shape:
+        raise InvalidDataError(f"the weights have shape {weight.shape}, but the design has {len(X)} rows.")
+    if weight is not None and not (weight >= 0).all():
+        raise InvalidDataError(
+            f"weights and trials must be numbers and not negative; {int((~(weight >= 0)).sum())} rows are not."
+        )
+
+
+def _refuse_bad_values(X: NDArray, y: NDArray, names: list[str]) -> None:
+    bad = [f"{names[j]} ({count} rows)" for j, count in enumerate((~np.isfinite(X)).sum(axis=0)) if count]
+    if bad:
+        raise InvalidDataError(f"these columns are infinite or not numbers: {listed(bad)}; mend or drop those rows.")
+    if not ((y >= 0) & (y <= 1)).all():
+        raise InvalidDataError("outcomes must lie in [0, 1]; drop the rows where they are missing, or recode them.")
+    if not len(y) or y.max() == 0 or y.min() == 1:
+        raise InvalidDataError(
+            f"only one outcome occurs among the {len(y)} rows with weight; separation is a matter of two."
+        )
+
+
+def _orthonormal(X: NDArray) -> tuple[NDArray, NDArray]:
+    """Return the rows in an orthonormal basis of the columns, each of length 1, and the basis, zero for dependent columns.
+
+    In that basis the units of the columns, and how they are coded, make no difference to tolerances.
+    """
+    scale = np.abs(X).max(axis=0).astype(float)
+    scale[scale == 0] = 1.0
+    X = X / scale
+    triangle = np.linalg.qr(X, mode="r")
+    kept = _independent(triangle)
+    basis = np.zeros((X.shape[1], len(kept)))
+    basis[kept] = np.linalg.inv(np.linalg.qr(triangle[:, kept], mode="r"))
+    rows = X @ basis
+    length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    rows /= np.where(length > 0, length, 1.0)[:, None]
+    return rows, basis / scale[:, None]
+
+
+def _independent(columns: NDArray) -> list[int]:
+    """Return the columns that are no linear combinations of earlier ones."""
+    kept, spanned = [], np.zeros((len(columns), 0))
+    for j, column in enumerate(columns.T):
+        rest = column - spanned @ (spanned.T @ column)
+        rest -= spanned @ (spanned.T @ rest)  # once more, against rounding
+        length = np.linalg.norm(rest)
+        if length**2 > COLLINEAR * (column @ column):
+            kept.append(j)
+            spanned = np.column_stack([spanned, rest / length])
+    return kept
+
+
+def _separate(rows: NDArray) -> tuple[NDArray, NDArray]:
+    """Return which rows are strictly positive in some direction in which none is negative, and such directions in turn."""
+    separated = np.zeros(len(rows), dtype=bool)
+    directions = [np.zeros(rows.shape[1])]
+    left = np.arange(len(rows))
+    while len(left):
+        direction = _direction(rows[left])
+        strict = rows[left] @ direction > TIE
+        if not strict.any():
+            break
+        directions.append(direction)
+        separated[left[strict]] = True
+        left = left[~strict]
+    return separated, np.array(directions)
+
+
+def _direction(rows: NDArray) -> NDArray:
+    """Return a direction that separates as many of the rows as the linear programme finds, zero if none does."""
+    total = rows.sum(axis=0)
+    direction = np.sign(total)  # the solution without constraints
+    used = np.zeros(len(rows), dtype=bool)
+    while total @ direction > TIE:
+        distance = rows @ direction
+        violated = np.flatnonzero((distance < -FEASIBLE) & ~used)
+        if not len(violated):
+            return direction
+        used[violated[np.argsort(distance[violated])[:ADDED]]] = True
+        direction = _solve(total, rows[used])
+    return np.zeros_like(total)
+
+
+def _solve(total: NDArray, rows: NDArray) -> NDArray:
+    options = {"primal_feasibility_tolerance": PRECISION, "dual_feasibility_tolerance": PRECISION}
+    result = linprog(
+        -total / np.abs(total).max(),
+        A_ub=-rows,
+        b_ub=np.zeros(len(rows)),
+        bounds=(-1, 1),
+        method="highs",
+        options=options,
+    )
+    if result.x is None:
+        raise GevglmError(f"the linear programme that looks for separation was not solved: {result.message}")
+    return result.x
+
+
+def _first_signs(directions: NDArray, unit: NDArray) -> NDArray:
+    """Return minus or plus infinity by the sign of the first direction that moves each coefficient, zero if none does."""
+    moves = np.abs(directions) > unit
+    first = directions[moves.argmax(axis=0), np.arange(len(unit))]
+    return np.where(moves.any(axis=0), np.copysign(np.inf, first), 0.0)

@@ -1,0 +1,241 @@
+"""Calibration and diagnostics: what the reader has to mind."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gevglm.calibration.assessment import Assessment, assess
+from gevglm.exceptions import GevglmError
+from gevglm.report.html import Html, joined, table, tag
+from gevglm.report.numbers import count, plain, pvalue, with_limits
+from gevglm.results.plotting import influential_rows, judged_rows
+from gevglm.results.summary import FEW_EVENTS_PER_PARAMETER, events_per_parameter
+
+if TYPE_CHECKING:
+    from gevglm.results.core import BinaryGLMResults
+
+SHOWN = ("Brier score", "scaled Brier score", "log loss", "AUC", "average precision", "observed / expected",
+         "calibration in the large", "calibration slope", "ICI", "E90")  # fmt: skip
+TESTS = ("intercept 0 and slope 1", "Hosmer-Lemeshow", "Stukel")
+REFITTED_ROWS = 20_000  # up to which predictions are cross-validated
+SEPARATION_ROWS = 20_000  # up to which separation is looked for, if the fit did not
+LARGE_DISTANCE = 0.5  # Cook's
+FOLDS = 10
+LEVELS = ("problem", "mind", "fine")
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How good the predictions are.
+
+    Attributes
+    ----------
+    assessed : Assessment
+    how : str
+        On which predictions, in a few words.
+    weighted : bool
+        Whether rows were weighted to the population, so that intervals and tests do not hold.
+    """
+
+    assessed: Assessment
+    how: str
+    weighted: bool
+
+
+def judge(results: BinaryGLMResults) -> Judged:
+    """Assess the predictions: cross-validated where that is quick and possible, else on the rows of the fit."""
+    model = results.model
+    weighted = model.sampling.population_weights(np.array([0.0, 1.0])) is not None or model.sampling.reweights
+    plain_rows = results.has_data and model.design.counts is None and not model._has_var_weights
+    if plain_rows and not weighted and results.search is None and len(model.endog) <= REFITTED_ROWS:
+        try:
+            return Judged(results.calibration(resampling="cv", folds=FOLDS), f"{FOLDS}-fold cross-validation", False)
+        except GevglmError:  # a fold without events, say
+            pass
+    if not results.has_data:
+        return Judged(results.calibration(), "on the rows of the fit", weighted)
+    return Judged(assess(*judged_rows(results), in_sample=True, rng=0), "on the rows of the fit", weighted)
+
+
+def calibration(results: BinaryGLMResults, judged: Judged) -> Html:
+    """Return the table of calibration, and how to read it."""
+    assessed = judged.assessed
+    frame = assessed.summary_frame()
+    rows = []
+    for name in SHOWN:
+        if name in frame.index:
+            row = frame.loc[name]
+            known = np.isfinite(row["ci_lower"]) and not judged.weighted
+            limits = with_limits(row["estimate"], row["ci_lower"], row["ci_upper"]) if known else plain(row["estimate"])
+            rows.append((name, limits, ""))
+    if not judged.weighted:
+        for name in TESTS:
+            if name in frame.index:
+                row = frame.loc[name]
+                rows.append((f"{name} (test)", f"{plain(row['statistic'])} on {row['df']:g} df", pvalue(row["pvalue"])))
+    remarks = [f"Predictions: {judged.how}."]
+    if judged.how.startswith("on the rows"):
+        remarks.append("Every model looks better on the rows it was fitted to than on new ones.")
+    if judged.weighted:
+        remarks.append(
+            "Rows are weighted to the population, for which intervals and tests of calibration do not hold; they are left out."
+        )
+    elif results.cov_type == "cluster":
+        remarks.append(
+            "Intervals here, and the folds of a cross-validation, take rows as independent; they do not know of the clusters."
+        )
+    remarks += list(assessed.notes)
+    return joined(
+        [
+            table(("", f"estimate ({100 * assessed.level:g} % interval)", "p"), rows),
+            tag("p", " ".join(remarks), class_="note"),
+        ]
+    )
+
+
+@dataclass(frozen=True)
+class Remark:
+    """Something to mind, or a check that found nothing.
+
+    Attributes
+    ----------
+    level : {"problem", "mind", "fine"}
+    text : str
+    """
+
+    level: str
+    text: str
+
+
+def fatal(results: BinaryGLMResults) -> list[str]:
+    """Return reasons for which estimates must not be used."""
+    separation = results.known_separation
+    if separation is not None and separation.separated and results.bias is None and not results.alpha:
+        return [f"{separation}; fit with bias='firth'"]
+    if not results.converged:
+        return [f"the fit has not converged ({results.reason})"]
+    return []
+
+
+def remarks_on(results: BinaryGLMResults) -> list[Remark]:
+    """Return the checks with their outcome, the worst first."""
+    remarks = [
+        *_iteration(results),
+        *_separation(results),
+        *_events(results),
+        *_support(results),
+        *_shape(results),
+        *_rows(results),
+    ]
+    return sorted(remarks, key=lambda remark: LEVELS.index(remark.level))
+
+
+def diagnostics(remarks: Sequence[Remark]) -> Html:
+    """Return remarks as a list, each marked by its level."""
+    marked = [
+        tag("li", tag("span", remark.level, class_="mark"), remark.text, class_=remark.level) for remark in remarks
+    ]
+    return tag("ul", *marked, class_="status")
+
+
+def _iteration(results: BinaryGLMResults) -> list[Remark]:
+    if not results.converged:
+        return [Remark("problem", f"Not converged: {results.reason}. Do not use these estimates.")]
+    if not results.positive_definite:
+        return [Remark("problem", "The second derivative is not positive definite: the solution may not be a minimum.")]
+    return [Remark("fine", f"The iteration converged in {results.n_iter} steps (decrement {results.decrement:.1e}).")]
+
+
+def _separation(results: BinaryGLMResults) -> list[Remark]:
+    if results.known_separation is None and not (results.has_data and len(results.model.endog) <= SEPARATION_ROWS):
+        return []
+    found = results.separation
+    if not found.separated:
+        return [
+            Remark(
+                "fine", "No combination of the columns separates the outcomes: maximum-likelihood estimates are finite."
+            )
+        ]
+    repaired = results.bias is not None or results.alpha
+    advice = (
+        "the estimates are finite because their bias is reduced or they are penalised"
+        if repaired
+        else "fit with bias='firth'"
+    )
+    return [Remark("mind" if repaired else "problem", f"The outcomes are separated ({found}); {advice}.")]
+
+
+def _events(results: BinaryGLMResults) -> list[Remark]:
+    each = events_per_parameter(results)
+    text = f"{plain(each)} observations of the rarer outcome per coefficient"
+    if each >= FEW_EVENTS_PER_PARAMETER:
+        return [Remark("fine", f"{text}, enough for {'bias-reduced' if results.bias else 'the usual'} estimates.")]
+    if results.bias is not None:
+        return [
+            Remark(
+                "mind",
+                f"Only {text}; the bias of the estimates is reduced, but intervals are wide and selection of variables is not safe.",
+            )
+        ]
+    return [
+        Remark(
+            "mind",
+            f"Only {text} (fewer than {FEW_EVENTS_PER_PARAMETER}): estimates are biased away from zero; consider bias='firth'.",
+        )
+    ]
+
+
+def _support(results: BinaryGLMResults) -> list[Remark]:
+    if results.n_contradicted:
+        text = f"{_many(results.n_contradicted, 'observation')} had an outcome that the fitted link declares impossible (probability exactly 0 or 1)"
+        return [Remark("problem", f"{text}: try another xi, or another link.")]
+    if results.n_outside_support:
+        text = f"{_many(results.n_outside_support, 'row')} outside the support of the link, with a fitted probability of exactly 0 or 1"
+        return [Remark("mind", f"{text}; no outcome contradicts it.")]
+    return []
+
+
+def _many(number: float, thing: str) -> str:
+    return f"{count(number)} {thing}{'' if number == 1 else 's'}"
+
+
+def _shape(results: BinaryGLMResults) -> list[Remark]:
+    if results._shape is not None and results._shape.boundary:
+        return [
+            Remark("mind", "The likelihood is largest at an end of the grid of shapes: these data do not determine xi.")
+        ]
+    return []
+
+
+def _rows(results: BinaryGLMResults) -> list[Remark]:
+    remarks = []
+    design = results.model.design
+    if design.n_missing:
+        share = design.n_missing / design.n_given
+        remarks.append(
+            Remark(
+                "mind" if share > 0.05 else "fine",
+                f"{count(design.n_missing)} of {count(design.n_given)} rows were incomplete and left out ({100 * share:.2g} %).",
+            )
+        )
+    if not results.has_data:
+        return [
+            *remarks,
+            Remark(
+                "mind",
+                "The rows are not in memory (removed, or read in pieces): influence of single rows is not shown.",
+            ),
+        ]
+    if results.converged:
+        row = influential_rows(results, 1).iloc[0]
+        distance = float(row["cooks_distance"])
+        text = f"The most influential row is {row.name} (Cook's distance {plain(distance, 2)}"
+        if distance > LARGE_DISTANCE:
+            remarks.append(Remark("mind", f"{text}): see how the results change without it."))
+        else:
+            remarks.append(Remark("fine", f"{text}): no single row dominates."))
+    return remarks

@@ -1,0 +1,1 @@
+"""BinaryGLMResults and its methods."""

@@ -1,0 +1,319 @@
+"""Checking and repairing the probabilities of a fit: what results offer of :mod:`gevglm.calibration`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm import calibration as checks
+from gevglm.calibration.condensed import Collection, Predicted
+from gevglm.data.outcome import Coding, resolve
+from gevglm.data.sources import Source, as_source
+from gevglm.data.tables import as_frame, column
+from gevglm.engine import Block, Reducer
+from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, unknown_option, warn
+from gevglm.links.base import BinaryLink
+from gevglm.results.fit_statistics import observations
+from gevglm.results.refit import in_single_rows, procedure
+from gevglm.results.scoring import Scorer, columns_to_predict
+
+if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+    from gevglm.calibration.assessment import Assessment
+    from gevglm.calibration.calibrators.base import Calibrator
+    from gevglm.model import BinaryGLM
+    from gevglm.results.core import BinaryGLMResults
+    from gevglm.sampling.schemes import Sampling
+
+CLOSEST = 1e-10  # to 0 and 1 that a prediction by a refit comes, so that its log-odds are finite
+RESAMPLING = (None, "bootstrap", "cv")
+CALIBRATORS = {
+    "platt": "Platt",
+    "asymmetric_laplace": "AsymmetricLaplace",
+    "piecewise": "PiecewiseLogistic",
+    "isotonic": "Isotonic",
+    "beta": "Beta",
+}
+
+
+class CalibrationChecks:
+    """Calibration of a fit; a part of :class:`gevglm.results.core.BinaryGLMResults`."""
+
+    model: BinaryGLM
+
+    def calibration(
+        self,
+        data: Any = None,
+        resampling: str | None = None,
+        *,
+        endog: Any = None,
+        resamples: int = 200,
+        folds: int = 10,
+        rng: Any = 0,
+        workers: int = 1,
+        progress: bool = False,
+        **options: Any,
+    ):
+        """Assess the predicted probabilities.
+
+        Parameters
+        ----------
+        data : table or array_like, optional
+            New data; the rows of the fit by default. Of more than 5,000,000 rows that are read in pieces, predictions
+            are put together whose log odds differ by less than 1e-4.
+        resampling : {None, "bootstrap", "cv"}
+            "bootstrap" corrects every index for optimism by refitting the whole procedure (choice of xi and alpha, bias reduction) to
+            resamples of the rows; "cv" assesses predictions by fits that have not seen the rows. Their probabilities are kept 1e-10 away
+            from 0 and 1.
+        endog : array_like, optional
+            The outcomes of `data`, where it is a matrix or does not hold them under the name they had.
+        resamples, folds : int
+            Of the bootstrap, of the cross-validation.
+        rng : int or Generator
+        workers : int
+            Threads.
+        progress : bool
+            Show a bar, if tqdm is installed.
+        **options
+            Of :func:`gevglm.calibration.assess`.
+
+        Returns
+        -------
+        Assessment, or Optimism for the bootstrap
+
+        Notes
+        -----
+        The rows of a fit with ``prevalence=`` were sampled by their outcome. Their outcomes are compared with probabilities in such
+        a sample, whose odds are those of :meth:`predict` times a constant: tests and intervals then hold, and the one are calibrated if
+        and only if the others are. New data are taken as a random sample of the population.
+
+        With frequency weights or trials, resampling draws single observations.
+        """
+        if resampling not in RESAMPLING:
+            raise unknown_option("resampling", resampling, [str(word) for word in RESAMPLING])
+        source = None if data is None else as_source(data)
+        if source is not None or (data is None and not self.has_data):
+            if resampling is not None or endog is not None:
+                raise InvalidOptionError("data in pieces hold their outcomes, and are not resampled.")
+            y, p, weights = single_outcomes(*self._predictions(source))
+            if data is None:
+                p = as_sampled(self.model.sampling, p)
+            found = checks.assess(y, p, weights, in_sample=data is None, rng=rng, **options)
+            return _told(self.model.sampling, found) if data is None else found
+        if data is not None:
+            if resampling is not None:
+                raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
+            return checks.assess(*self._complete(data, endog, self.predict(data)), rng=rng, **options)
+        sampling = self.model.sampling
+        if resampling is None:
+            y, p, weights = single_outcomes(self.model.endog, np.asarray(self.predict()), self.model._counts)
+            return _told(
+                sampling, checks.assess(y, as_sampled(sampling, p), weights, in_sample=True, rng=rng, **options)
+            )
+        if _weighted_by_hand(self.model):
+            raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")
+        model = in_single_rows(self.model)
+        y, rows, again = model.endog, np.arange(len(model.endog))[:, None], refits(self, model)
+        shared = {"rng": rng, "workers": workers, "progress": progress}
+        if resampling == "cv":
+            p = checks.cross_validated(again, rows, y, folds=folds, **shared)
+            return _told(sampling, checks.assess(y, p, rng=rng, **options))
+        return checks.bootstrap_optimism(again, rows, y, resamples=resamples, **shared)
+
+    def plot_calibration(self, data: Any = None, ax=None, scale: str | None = None, **options: Any):
+        """Draw the reliability diagram; see :meth:`calibration` and :meth:`gevglm.calibration.assessment.Assessment.plot`."""
+        return self.calibration(data, **options).plot(ax=ax, scale=scale)
+
+    def recalibrate(self, data: Any = None, method: Any = "platt", endog: Any = None) -> Recalibrated:
+        """Learn a correction of the probabilities from data, best from new ones.
+
+        Parameters
+        ----------
+        data : table or array_like, optional
+            The rows of the fit by default, on which calibration looks better than it is.
+        method : str or Calibrator
+            "platt", "asymmetric_laplace", "piecewise", "isotonic", "beta", or a calibrator of :mod:`gevglm.calibration`, of which a copy
+            is fitted.
+        endog : array_like, optional
+            See :meth:`calibration`.
+
+        Returns
+        -------
+        Recalibrated
+            With ``predict(data)`` and ``summary()``.
+        """
+        calibrator = _calibrator(method)
+        unfitted = Recalibrated(self, calibrator)
+        if data is not None:
+            y, scores, weights = self._complete(data, endog, unfitted.scores(data))
+            return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
+        y, scores, weights = single_outcomes(self.model.endog, unfitted.scores(), self.model._counts)
+        represent = self.model.sampling.population_weights(y)
+        if represent is not None:
+            weights = represent if weights is None else represent * weights
+        return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
+
+    def _predictions(self, source: Source | None) -> Predicted:
+        """Return outcomes and predictions of data in pieces; those of the fit without a source."""
+        if source is None:
+            predictions = _BlockPredictions(self.model.population_link, self._params)
+            return self.model.engine().reduce(predictions).predicted()
+        design, collection = self.model.design, Collection()
+        columns = list(dict.fromkeys([*columns_to_predict(self, source), design.outcome]))
+        source.check(columns)
+        function = partial(_predictions_of_table, Scorer(self), design.outcome, design.event)
+        with closing(source.map(function, columns)) as answers:
+            for _, part in answers:
+                collection.add(part)
+        return collection.predicted()
+
+    def _complete(self, data: Any, endog: Any, predicted: Any) -> tuple[NDArray, NDArray, NDArray | None]:
+        """Return outcomes of 0 and 1, predictions and weights of the new rows that have both."""
+        design, predicted = self.model.design, np.asarray(predicted)
+        if endog is None:
+            if isinstance(data, np.ndarray) or design.recipe is None:
+                raise InvalidDataError("give the outcomes of the new data as endog=.")
+            endog = column(as_frame(data), design.outcome, "outcome")
+        outcomes = np.asarray(endog)
+        if not len(outcomes):
+            raise InvalidDataError("the new data have no rows.")
+        if len(outcomes) != len(predicted):
+            raise InvalidDataError(f"endog has {len(outcomes)} rows, but the new data have {len(predicted)}.")
+        used = ~(pd.isna(outcomes).reshape(len(outcomes), -1).any(axis=1) | np.isnan(predicted))
+        if not used.all():
+            warn(
+                f"{int((~used).sum())} of {len(used)} new rows have no outcome, or no prediction because a covariate is missing, "
+                "and are left out.",
+                GevglmWarning,
+            )
+        if not used.any():
+            raise InvalidDataError(f"none of the {len(used)} new rows has an outcome and a prediction.")
+        counted = design.event if outcomes.ndim == 1 or outcomes.shape[1] == 1 else None
+        found = resolve(outcomes[used], counted, design.outcome, None, None)
+        return single_outcomes(found.y, predicted[used], found.trials)
+
+
+def _calibrator(method: Any) -> Calibrator:
+    """Return a new calibrator for a word, or for a calibrator, which stays as it is."""
+    if isinstance(method, str) and method in CALIBRATORS:
+        return getattr(checks, CALIBRATORS[method])()
+    if not isinstance(method, checks.Calibrator):
+        raise unknown_option("method", method, CALIBRATORS)
+    return deepcopy(method)
+
+
+class _BlockPredictions(Reducer[Collection]):
+    """The predictions of all rows, in pieces."""
+
+    def __init__(self, link: BinaryLink, params: NDArray):
+        self.link = link
+        self.params = params
+
+    def zero(self) -> Collection:
+        return Collection()
+
+    def map(self, block: Block) -> Predicted:
+        return Predicted(block.y, self.link.inverse(block.linear_predictor(self.params)), observations(block))
+
+    def combine(self, total: Collection, part: Predicted) -> Collection:
+        return total.add(part)
+
+
+def _predictions_of_table(scorer: Scorer, outcome: str, event: Any, table: pd.DataFrame, number: Any) -> Predicted:
+    p, _ = scorer(table, number)
+    values = table[outcome]
+    used = values.notna().to_numpy() & np.isfinite(p)
+    coding = Coding(event, numbers=event in (1, True) and values.dtype.kind in "biuf")
+    return Predicted(coding.apply(values[used], None, outcome).y, p[used], np.ones(int(used.sum())))
+
+
+@dataclass(frozen=True)
+class Recalibrated:
+    """A fit whose probabilities pass through a calibrator.
+
+    Attributes
+    ----------
+    results : BinaryGLMResults
+    calibrator : Calibrator
+    """
+
+    results: BinaryGLMResults
+    calibrator: Calibrator
+
+    def summary(self) -> Summary:
+        """Summarise the calibrator."""
+        return self.calibrator.summary()
+
+    def predict(self, data: Any = None) -> NDArray | pd.Series:
+        """Return recalibrated probabilities for new data, or for the rows of the fit."""
+        values = self.calibrator.predict(self.scores(data))
+        return pd.Series(values, index=data.index) if isinstance(data, pd.DataFrame) else values
+
+    def scores(self, data: Any = None) -> NDArray:
+        """Return what the calibrator sees: probabilities if it needs them, else the linear predictor, which is finite everywhere."""
+        which = "mean" if self.calibrator.of_probabilities else "linear"
+        return np.asarray(
+            self.results.predict(data, which=which) if data is not None else self.results.predict(which=which)
+        )
+
+
+# -- rows as observations ----------------------------------------------------------------------
+
+
+def single_outcomes(y: NDArray, p: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray, NDArray | None]:
+    """Return outcomes of 0 and 1: shares of events become events and others, by weight."""
+    if np.isin(y, (0.0, 1.0)).all():
+        return y, p, weights
+    size = np.ones_like(y) if weights is None else weights
+    return np.repeat([1.0, 0.0], len(y)), np.tile(p, 2), np.concatenate([size * y, size * (1.0 - y)])
+
+
+def as_sampled(sampling: Sampling, p: NDArray) -> NDArray:
+    """Return the probabilities in a sample drawn by the outcome, for those in the population."""
+    weights = sampling.population_weights(np.array([0.0, 1.0]))
+    return p if weights is None else checks.shift_odds(p, weights[0] / weights[1])
+
+
+def _told(sampling: Sampling, assessment: Assessment) -> Assessment:
+    """Return the assessment with a note if its probabilities are those of a sample drawn by the outcome."""
+    weights = sampling.population_weights(np.array([0.0, 1.0]))
+    if weights is None:
+        return assessment
+    note = (
+        "The rows were sampled by their outcome: probabilities and outcomes are those of the sample, where the odds are "
+        f"{weights[0] / weights[1]:.4g} times those in the population."
+    )
+    return replace(assessment, notes=(*assessment.notes, note))
+
+
+def _weighted_by_hand(model: BinaryGLM) -> bool:
+    own = model.sampling.weights(model.design.y)
+    return model._has_var_weights and not (own is not None and np.array_equal(model.design.var, own))
+
+
+def refits(results: BinaryGLMResults, model: BinaryGLM) -> Callable[[NDArray, NDArray], Callable[[NDArray], NDArray]]:
+    """Return the whole procedure behind the results, as a function of row numbers that returns predictions by row numbers."""
+    again = procedure(results, model)
+    offset = np.broadcast_to(model._offset_exposure, (len(model.endog),))
+
+    def fit(rows: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
+        refit = again(rows[:, 0])
+        params, link = np.asarray(refit.params), refit.model.population_link
+
+        def predict(others: NDArray) -> NDArray:
+            chosen = others[:, 0]
+            p = link.inverse(np.dot(model.exog[chosen], params) + offset[chosen])
+            return np.clip(as_sampled(model.sampling, p), CLOSEST, 1.0 - CLOSEST)
+
+        return predict
+
+    return fit

@@ -1,0 +1,310 @@
+"""Effects people report: standardised risks and their contrasts, ratios from coefficients, attributable fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.effects.contrasts import Arm
+from gevglm.effects.counterfactual import Rows
+from gevglm.effects.standardised import (
+    Averages,
+    Contrast,
+    RiskContrast,
+    averages,
+    bootstrap_limits,
+    contrast_of,
+    contrast_table,
+    risk_table,
+)
+from gevglm.engine.progress import shown
+from gevglm.exceptions import (
+    GevglmError,
+    GevglmWarning,
+    IncompatibleOptionsError,
+    InvalidOptionError,
+    unknown_option,
+    warn,
+)
+from gevglm.links.base import BinaryLink
+from gevglm.results.refit import procedure
+
+if TYPE_CHECKING:
+    pass
+
+METHODS = ("delta", "bootstrap")
+COVARIATES = ("fixed", "sampled")
+
+
+class RiskEffects:
+    """Effects on the risk scale; a part of :class:`gevglm.results.core.BinaryGLMResults`."""
+
+    def risk(
+        self,
+        variable: str,
+        at: Any = None,
+        *,
+        contrast: str = "difference",
+        by: Any = None,
+        data: Any = None,
+        covariates: str = "fixed",
+        method: str = "delta",
+        alpha: float = 0.05,
+        draws: int = 500,
+        rng: Any = None,
+        progress: bool = False,
+    ) -> RiskContrast:
+        r"""Risks with a variable set to some values and everything else as it is, and what the change makes (g-computation).
+
+        Parameters
+        ----------
+        variable : str
+            A variable of the formula, wherever it enters: interactions, splines and transforms are built anew from its new values. For fits of
+            arrays, a column of the design.
+        at : sequence or {"unit", "sd", "iqr", "range"}, optional
+            The values to compare, the first being the reference; or how to move every row: by a unit or a standard deviation centred on where it
+            is, from the first to the third quartile, from the smallest to the largest value. By default all levels of a factor and both values of a
+            variable that has two, else a unit.
+        contrast : {"difference", "ratio", "odds"}
+            Of the risks: difference, ratio, odds ratio. Limits of ratios are symmetric for their logarithms.
+        by : str or array_like, optional
+            Average within groups of rows.
+        data : table, optional
+            Rows to average over; by default those of the fit, with their weights, weighted to the population if they were sampled by their outcome.
+        covariates : {"fixed", "sampled"}
+            Whether the rows are the population of interest, or a sample from it whose randomness is added to the standard errors.
+        method : {"delta", "bootstrap"}
+            Standard errors by the delta method from the covariance of the fit, or percentiles of the whole procedure refitted to resamples of
+            the rows (of the clusters, for cluster-robust fits).
+        alpha : float
+            One minus the coverage.
+        draws, rng, progress
+            Resamples, their seed, and whether to show a bar.
+
+        Returns
+        -------
+        RiskContrast
+            ``summary_frame()`` has columns estimate, se, ci_lower, ci_upper; ``risks`` the risks themselves; ``number_needed`` the
+            number needed to treat.
+
+        Notes
+        -----
+        See :mod:`gevglm.effects.standardised` for the formulas. With ``covariates="sampled"`` the covariance is that of the sum over rows (or
+        clusters) of the influences :math:`(F(x_i(a)'b) - R_a)/n + G_a A^{-1} \psi_i`.
+        """
+        rule = contrast_of(contrast)
+        self._quantile(alpha)
+        _known("method", method, METHODS)
+        _known("covariates", covariates, COVARIATES)
+        rows = Rows.of(self, data)
+        chosen = rows.arms(variable, at)
+        designs = rows.designs(variable, chosen)
+        labels, weights = rows.groups(by)
+        found = averages(designs, rows.offset, weights, self._risk_and_slope())
+        names, pairs, index = _labels(variable, chosen, labels, rule)
+        note = f"averaged over {len(rows.X):,} rows"
+        if covariates == "sampled":
+            cov = self._sampled_covariance(rows, designs, weights, found, data)
+            note += ", a sample"
+        else:
+            joint = self.cov_params_matrix if self._joint is None else self._joint
+            cov = found.gradient @ joint @ found.gradient.T
+        table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
+        if method == "bootstrap":
+            drawn = self._bootstrapped(rows, designs, weights, data, draws, rng, progress)
+            table[["se", "ci_lower", "ci_upper"]] = bootstrap_limits(rule, drawn, pairs, alpha).T
+            cov, pvalues = np.cov(drawn, rowvar=False), pvalues * np.nan
+            note += f"; bootstrap of the whole procedure, {len(drawn)} resamples"
+        else:
+            note += f"; delta method, {self.cov_type} covariance"
+        risks = risk_table(found.risks, cov, names, alpha)
+        return RiskContrast(variable, contrast, risks, table, pvalues, cov, note)
+
+    def attributable_fraction(
+        self, variable: str, reference: Any, *, data: Any = None, alpha: float = 0.05
+    ) -> pd.DataFrame:
+        r"""The share of the risk that would not be there if everybody had the reference value.
+
+        .. math:: AF = 1 - R_{\text{reference}} / R_{\text{as it is}}
+
+        Parameters
+        ----------
+        variable : str
+        reference : value
+            Of the variable; the absence of the exposure.
+        data : table, optional
+            Rows to average over; by default those of the fit.
+        alpha : float
+            One minus the coverage; limits are symmetric for :math:`\ln(1 - AF)`.
+
+        Returns
+        -------
+        DataFrame
+            One row, with columns estimate, se, ci_lower and ci_upper.
+        """
+        self._quantile(alpha)
+        rows = Rows.of(self, data)
+        without, *_ = rows.arms(variable, [reference, reference])
+        designs = [rows.X, *rows.designs(variable, [without])]
+        found = averages(designs, rows.offset, rows.weights[None, :], self._risk_and_slope())
+        joint = self.cov_params_matrix if self._joint is None else self._joint
+        cov = found.gradient @ joint @ found.gradient.T
+        index = pd.Index([f"{variable} = {without.label} for all"])
+        table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha)
+        limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
+        return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
+
+    def exp_params(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+        """Exponentiated coefficients, named by what they are: odds ratios (logit) or hazard ratios (complementary log-log).
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the coverage.
+        method : {"wald", "profile"}
+            Of the limits, see :meth:`conf_int`.
+
+        Returns
+        -------
+        DataFrame
+            One row a coefficient but the constant; columns ``odds_ratio`` or ``hazard_ratio``, ``ci_lower`` and ``ci_upper``.
+        """
+        link = self.model.population_link
+        if link.exponentiated is None:
+            raise InvalidOptionError(
+                f"exp(b) has no meaning with {link!r}: it is an odds ratio for the logit and a hazard ratio for the complementary log-log "
+                "only. Use risk(variable, contrast='ratio') for risk ratios, or contrast='odds'."
+            )
+        limits = np.asarray(self.conf_int(alpha=alpha, method=method))
+        table = np.exp(np.column_stack([self._params, limits]))
+        frame = pd.DataFrame(table, index=self.model.exog_names, columns=[link.exponentiated, "ci_lower", "ci_upper"])
+        constant = self.model.design.constant
+        return frame if constant is None else frame.drop(index=frame.index[constant])
+
+    def odds_ratios(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+        """Odds ratios of a logit model; see :meth:`exp_params`."""
+        link = self.model.population_link
+        if link.exponentiated != "odds_ratio":
+            raise InvalidOptionError(
+                f"coefficients of {link!r} are no log odds ratios; use risk(variable, contrast='odds') for odds ratios of standardised risks."
+            )
+        return self.exp_params(alpha=alpha, method=method)
+
+    def _risk_and_slope(self) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
+        return _risk_and_slope(self.model.population_link, self._params, with_shape=self._joint is not None)
+
+    def _sampled_covariance(
+        self, rows: Rows, designs: list[NDArray], weights: NDArray, found: Averages, data: Any
+    ) -> NDArray:
+        """Return the covariance of risks averaged over a sample, from the influence of every row (or cluster)."""
+        model = self.model
+        if data is not None or self._joint is not None or model.design.trials is not None:
+            raise IncompatibleOptionsError(
+                "covariates='sampled' needs the rows of the fit, ungrouped, and a given xi; use method='bootstrap'."
+            )
+        linear = model.predict(self._params, which="linear")
+        factor = -self.loss.slope(model.endog, linear) * model.var_weights
+        of_params = factor[:, None] * np.dot(model.exog, self.normalized_cov_params)
+        link = model.population_link
+        size = np.asarray(model.freq_weights, dtype=float)
+        influence = np.dot(of_params, found.gradient.T)
+        share = weights / size / weights.sum(axis=1, keepdims=True)
+        risk_of = [link.inverse(np.dot(X, self._params) + rows.offset) for X in designs]
+        column = 0
+        for part in share:
+            for risk in risk_of:
+                influence[:, column] += part * (risk - found.risks[column])
+                column += 1
+        groups = (self._cov_words[1] or {}).get("groups") if self.cov_type == "cluster" else None
+        if groups is None:
+            return (influence * size[:, None]).T @ influence
+        grouping = model.design.grouping(groups)
+        total = np.zeros((found.risks.size, found.risks.size))
+        for sign, of_key in grouping.ways:
+            sums = pd.DataFrame(influence * size[:, None]).groupby(of_key[grouping.codes]).sum().to_numpy()
+            total += sign * sums.T @ sums
+        return total
+
+    def _bootstrapped(
+        self, rows: Rows, designs: list[NDArray], weights: NDArray, data: Any, draws: int, rng: Any, progress: bool
+    ) -> NDArray:
+        """Return the risks by the procedure refitted to resamples, one row a resample."""
+        if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 2:
+            raise InvalidOptionError(f"draws={draws!r} must be a whole number of at least 2.")
+        if not self.has_data:
+            raise InvalidOptionError(
+                "method='bootstrap' refits the model, but the rows are not in memory; use the delta method."
+            )
+        refit, resample = procedure(self), self._resampler()
+        risks, failures = [], []
+        for generator in shown(np.random.default_rng(rng).spawn(int(draws)), int(draws), progress):
+            chosen = resample(generator)
+            try:
+                again = refit(chosen)
+            except GevglmError as error:
+                failures.append(error)
+                continue
+            counts = 1.0 if data is not None else np.bincount(chosen, minlength=len(rows.X))
+            risk = _risk_and_slope(again.model.population_link, np.asarray(again.params))
+            risks.append(averages(designs, rows.offset, weights * counts, risk).risks)
+        if failures:
+            message = f"{len(failures)} of {draws} refits failed and are left out; the first because {failures[0]}"
+            if len(risks) < 2:
+                raise GevglmError(message)
+            warn(message, GevglmWarning)
+        return np.array(risks)
+
+    def _resampler(self) -> Callable[[np.random.Generator], NDArray]:
+        """Return what draws rows with replacement, whole clusters for cluster-robust fits."""
+        n = len(self.model.endog)
+        groups = (self._cov_words[1] or {}).get("groups") if self.cov_type == "cluster" else None
+        if groups is None:
+            return lambda generator: generator.integers(n, size=n)
+        grouping = self.model.design.grouping(groups)
+        if len(grouping.ways) > 1:
+            raise IncompatibleOptionsError("method='bootstrap' draws clusters of one kind; the fit has two.")
+        members = list(pd.Series(np.arange(n)).groupby(grouping.codes).indices.values())
+        return lambda generator: np.concatenate(
+            [members[i] for i in generator.integers(len(members), size=len(members))]
+        )
+
+
+def _risk_and_slope(
+    link: BinaryLink, params: NDArray, *, with_shape: bool = False
+) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
+    """Return risks and their gradients by the coefficients (and the shape) as a function of design rows and offset."""
+
+    def evaluate(X: NDArray, offset: NDArray) -> tuple[NDArray, NDArray]:
+        with np.errstate(all="ignore"):
+            point = link.at(np.dot(X, params) + offset)
+            slope = point.pdf[:, None] * X
+            return point.cdf, np.column_stack([slope, point.dcdf_dxi]) if with_shape else slope
+
+    return evaluate
+
+
+def _labels(
+    variable: str, chosen: list[Arm], groups: pd.Index | None, rule: Contrast
+) -> tuple[pd.Index, list[tuple[int, int]], pd.Index]:
+    """Return the names of all risks, the pairs that are contrasted, and the names of the contrasts."""
+    arms = [f"{variable} = {arm.label}" for arm in chosen]
+    first, *others = (arm.label for arm in chosen)
+    contrasts = [rule.label(other, first) for other in others]
+    n, g = len(chosen), 1 if groups is None else len(groups)
+    pairs = [(group * n, group * n + j) for group in range(g) for j in range(1, n)]
+    if groups is None:
+        return pd.Index(arms), pairs, pd.Index(contrasts)
+    return (
+        pd.MultiIndex.from_product([groups, arms], names=[groups.name, None]),
+        pairs,
+        pd.MultiIndex.from_product([groups, contrasts], names=[groups.name, None]),
+    )
+
+
+def _known(name: str, word: Any, words: tuple[str, ...]) -> None:
+    if word not in words:
+        raise unknown_option(name, word, words)

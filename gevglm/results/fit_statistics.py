@@ -1,0 +1,268 @@
+"""How well a fit describes its data: scores, likelihood where there is one, deviance and residuals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from gevglm.calibration.metrics import auc
+from gevglm.engine import Block, Engine, MappedEngine
+from gevglm.estimation.estimate import estimate
+from gevglm.estimation.refusals import totals
+from gevglm.estimation.sums import ArraySum
+from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, unknown_option
+from gevglm.families import saturated_loss
+from gevglm.links.base import BinaryLink
+from gevglm.losses import Log, Loss
+from gevglm.results.ranking import streamed_auc
+
+if TYPE_CHECKING:
+    from gevglm.model import BinaryGLM
+
+
+class FitStatistics:
+    """The statistics of fit of results; a part of :class:`gevglm.results.core.BinaryGLMResults`."""
+
+    model: BinaryGLM
+    loss: Loss
+    link: BinaryLink
+    alpha: float
+
+    @property
+    def n_trials_total(self) -> float:
+        """Observations, each row counted by its frequency weight and trials."""
+        return self._scalars["n_trials_total"]
+
+    # -- how well it predicts --------------------------------------------------------------
+
+    @property
+    def log_loss(self) -> float:
+        """Mean negative Bernoulli log-likelihood of the fitted probabilities."""
+        return self._scalars["log_loss"]
+
+    @property
+    def brier(self) -> float:
+        """Mean squared error of the fitted probabilities."""
+        return self._scalars["brier"]
+
+    @property
+    def auc(self) -> float:
+        """Area under the ROC curve, in sample."""
+        return self._scalars["auc"]
+
+    @cached_property
+    def _scalars(self) -> dict[str, float]:
+        """Every scalar that the summary shows, so that it outlives the data."""
+        return scalars(self.model.engine(), self.loss, self._params) | {"auc": self._auc()}
+
+    def _auc(self) -> float:
+        model, params = self.model, self._params
+        if self.has_data:
+            return auc(model.endog, model.predict(params, which="linear"), model.freq_weights * model.n_trials)
+
+        def scores(block: Block) -> tuple[NDArray, NDArray, NDArray]:
+            size = observations(block)
+            return block.linear_predictor(params), size * block.y, size * (1.0 - block.y)
+
+        return streamed_auc(model.engine(), scores, model.n_events < 0.5 * model.n_total)
+
+    # -- likelihood, where there is one ----------------------------------------------------
+
+    @property
+    def llf(self) -> float:
+        """Log-likelihood; for counts with the binomial coefficients, as R and statsmodels have it."""
+        self._need_likelihood(
+            "llf", "log_loss and brier compare predictions on a scale that does not depend on the loss"
+        )
+        return self._scalars["bernoulli_llf"] + self._log_coefficients
+
+    @cached_property
+    def _log_coefficients(self) -> float:
+        if self.model.design.trials is None:
+            return 0.0
+        return float(self.model.engine().reduce(ArraySum(_log_coefficients)))
+
+    def llf_scaled(self, scale=None) -> float:
+        """Return the log-likelihood; the scale of a binary outcome is 1."""
+        return self.llf
+
+    @property
+    def aic(self) -> float:
+        return self.info_criteria("aic")
+
+    @property
+    def bic(self) -> float:
+        return self.info_criteria("bic")
+
+    bic_llf = bic
+
+    def info_criteria(self, crit, scale=None, dk_params=0):
+        """Return AIC, BIC or QAIC; see statsmodels."""
+        self._need_likelihood(crit, "compare models by cross-validated log_loss or brier")
+        if self.alpha or self.bias is not None:
+            raise InvalidOptionError(
+                f"{crit} is not defined for a penalised or bias-reduced fit, which does not maximise the likelihood."
+            )
+        return super().info_criteria(crit, scale=scale, dk_params=dk_params + (self._shape is not None))
+
+    @property
+    def bic_deviance(self) -> float:
+        """BIC from the deviance; see statsmodels."""
+        self._need_likelihood("bic_deviance", "compare models by cross-validated log_loss or brier")
+        return self.deviance - (self.model.wnobs - self.df_model - 1) * np.log(self.model.wnobs)
+
+    # -- deviance and residuals ------------------------------------------------------------
+
+    @property
+    def deviance(self) -> float:
+        """Twice the loss above that of the saturated model (relative where the canonical loss diverges)."""
+        return self._scalars["deviance"]
+
+    @property
+    def pearson_chi2(self) -> float:
+        """Sum of the squared Pearson residuals."""
+        return self._scalars["pearson_chi2"]
+
+    @property
+    def resid_pearson(self) -> NDArray:
+        r"""Pearson residuals, :math:`\sqrt{n}\,(y - \mu)/\sqrt{\mu(1-\mu)}`, for both losses."""
+        with np.errstate(all="ignore"):
+            point = self.link.at(self.model.predict(self._params, which="linear"))
+            scale = np.sqrt(self.model.n_trials * self.model.var_weights)
+            return scale * (self.model.endog - point.cdf) / np.sqrt(point.cdf * point.sf)
+
+    @property
+    def resid_deviance(self) -> NDArray:
+        """Deviance residuals: signed square roots of each row's part of the deviance."""
+        y, linear = self.model.endog, self.model.predict(self._params, which="linear")
+        excess = self.loss.value(y, linear) - saturated_loss(self.loss, y)
+        squared = 2.0 * self.model.n_trials * self.model.var_weights * np.maximum(excess, 0.0)
+        return np.sign(y - self.link.inverse(linear)) * np.sqrt(squared)
+
+    @property
+    def resid_working(self) -> NDArray:
+        """Working residuals, (y - mu)/F'."""
+        linear = self.model.predict(self._params, which="linear")
+        return (self.model.endog - self.link.inverse(linear)) / self.link.inverse_deriv(linear)
+
+    # -- the model with a constant only ----------------------------------------------------
+
+    @cached_property
+    def null(self) -> NDArray:
+        """Fitted values of the model with a constant only."""
+        return self.link.inverse(self._null_constant + np.broadcast_to(self.model._offset_exposure, (self.model.nobs,)))
+
+    @cached_property
+    def _null_constant(self) -> float:
+        engine = self._null_engine()
+        if self.model.design.offset is None:
+            weight, events = totals(engine)
+            return float(self.link(events / weight))
+        return float(estimate(engine, self.loss, constant=0).params[0])
+
+    def _null_engine(self) -> Engine:
+        return MappedEngine(self.model.engine(), _ones, 1)
+
+    @cached_property
+    def _null_scalars(self) -> dict[str, float]:
+        return scalars(self._null_engine(), self.loss, np.array([self._null_constant]))
+
+    @property
+    def null_deviance(self) -> float:
+        """Deviance of the model with a constant only."""
+        return self._null_scalars["deviance"]
+
+    @cached_property
+    def llnull(self) -> float:
+        """Log-likelihood of the model with a constant only."""
+        self._need_likelihood("llnull", "pseudo_rsquared uses the Bernoulli likelihood of the predictions")
+        return self._bernoulli_llnull + self._log_coefficients
+
+    @property
+    def _bernoulli_llnull(self) -> float:
+        return self._null_scalars["bernoulli_llf"]
+
+    def pseudo_rsquared(self, kind: str = "cs") -> float:
+        """Pseudo R-squared of Cox and Snell ("cs") or McFadden ("mcf"), by the Bernoulli likelihood of the predictions."""
+        llf, llnull = self._scalars["bernoulli_llf"], self._bernoulli_llnull
+        if self.loss.is_likelihood:
+            llf, llnull = self.llf, self.llnull
+        if kind.lower().startswith("mcf"):
+            return 1.0 - llf / llnull
+        if kind.lower().startswith("cox") or kind.lower() in ("cs", "lr"):
+            return 1.0 - np.exp((llnull - llf) * (2.0 / self.model.wnobs))
+        raise unknown_option("kind", kind, ("cs", "mcf"))
+
+    def _need_likelihood(self, what: str, instead: str) -> None:
+        if not self.loss.is_likelihood:
+            raise NotDefinedForLoss(f"{what} is not defined for the canonical loss, which is no likelihood; {instead}.")
+
+
+def observations(block: Block) -> NDArray:
+    """Return the observations behind each row, by frequency weight and trials."""
+    size = np.ones_like(block.y)
+    for factor in (block.freq, block.trials):
+        size = size if factor is None else size * factor
+    return size
+
+
+def _ones(block: Block) -> Block:
+    return replace(block, X=np.ones((len(block.y), 1)))
+
+
+def _log_coefficients(block: Block) -> NDArray:
+    n, successes = block.trials, block.trials * block.y
+    logs = gammaln(n + 1) - gammaln(successes + 1) - gammaln(n - successes + 1)
+    return sum_of(logs, block.freq, block.var)
+
+
+def sum_of(values: NDArray, *factors: NDArray | None) -> NDArray:
+    """Return the sum of values times factors."""
+    for factor in factors:
+        values = values if factor is None else values * factor
+    return values.sum()
+
+
+def scalars(engine: Engine, loss: Loss, params: NDArray) -> dict[str, float]:
+    """Return the statistics of fit that are sums over the rows, from one pass over them.
+
+    Parameters
+    ----------
+    engine : Engine
+    loss : Loss
+        Of the fit; the scores are by the probabilities, whatever the loss.
+    params : ndarray of shape (k,)
+
+    Returns
+    -------
+    dict
+        ``n_trials_total``, ``log_loss`` and ``brier`` (means over the observations), ``deviance``, ``bernoulli_llf`` and
+        ``pearson_chi2`` (weighted sums).
+    """
+    link, log = loss.link, Log(loss.link)
+
+    def sums(block: Block) -> NDArray:
+        point = link.at(block.linear_predictor(params))
+        y, size = block.y, observations(block)
+        weight = np.ones_like(y) if block.weight is None else block.weight
+        surprise = log.value_at(y, point)
+        squared = y * point.sf**2 + (1.0 - y) * point.cdf**2
+        excess = loss.value_at(y, point) - saturated_loss(loss, y)
+        pearson = (y - point.cdf) ** 2 / (point.cdf * point.sf)
+        terms = (size, surprise), (size, squared), (weight, excess), (weight, surprise), (weight, pearson)
+        return np.array([size.sum(), *(np.where(w > 0, w * value, 0.0).sum() for w, value in terms)])
+
+    total, surprise, squared, excess, weighted_surprise, pearson = engine.reduce(ArraySum(sums))
+    return {
+        "n_trials_total": float(total),
+        "log_loss": float(surprise / total),
+        "brier": float(squared / total),
+        "deviance": float(2.0 * excess),
+        "bernoulli_llf": float(-weighted_surprise),
+        "pearson_chi2": float(pearson),
+    }

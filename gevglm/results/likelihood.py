@@ -1,0 +1,167 @@
+"""Likelihood inference of results: profile intervals, likelihood-ratio tests, profile curves."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.stats import chi2
+
+from gevglm.bias import BiasReduction
+from gevglm.estimation.estimate import Problem, objective
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, nearest, unknown_option
+from gevglm.inference.profile import PenalisedLikelihood, Profile, profile, ratio_tests
+
+if TYPE_CHECKING:
+    from gevglm.model import BinaryGLM
+    from gevglm.results.core import BinaryGLMResults
+
+METHODS = ("wald", "profile")
+
+
+class LikelihoodInference:
+    """Inference from the likelihood; a part of :class:`gevglm.results.core.BinaryGLMResults`.
+
+    Defined for maximum likelihood and for estimators that maximise a penalised likelihood: ``bias="jeffreys"``, ``"logf"``,
+    ``"flac"`` and, for the logit, ``"mean"`` (Firth). The slopes of ``"flic"`` are Firth's, and so is their inference.
+    """
+
+    model: BinaryGLM
+    bias: BiasReduction | None
+    alpha: float
+
+    @property
+    def has_likelihood(self) -> bool:
+        """Whether profile intervals and likelihood-ratio tests are defined for the fit."""
+        try:
+            self._likelihood_problem("")
+        except (NotDefinedForLoss, InvalidOptionError):
+            return False
+        return True
+
+    def conf_int(self, alpha: float = 0.05, cols: Any = None, method: str = "wald") -> NDArray:
+        """Confidence intervals of the coefficients.
+
+        Parameters
+        ----------
+        alpha : float
+            One minus the coverage.
+        cols : sequence of int, optional
+            Which coefficients; all by default.
+        method : {"wald", "profile"}
+            Profile intervals need a (penalised) likelihood.
+        """
+        if method == "wald":
+            limits = super().conf_int(alpha=alpha)
+            return limits if cols is None else limits[np.asarray(cols)]
+        if method != "profile":
+            raise unknown_option("method", method, METHODS)
+        likelihood = self._likelihood("conf_int(method='profile')")
+        columns = range(self.k_params) if cols is None else cols
+        limits = np.array(likelihood.intervals(columns, alpha))
+        return self._with_own_constant(limits, columns, super().conf_int(alpha=alpha))
+
+    def lr_tests(self) -> pd.DataFrame:
+        """Likelihood-ratio tests that each coefficient is zero, by the penalised likelihood where the fit has one.
+
+        Returns
+        -------
+        DataFrame
+            One row a coefficient, with columns ``statistic`` (chi-squared, one degree of freedom) and ``pvalue``.
+        """
+        tests = ratio_tests(self._likelihood("lr_tests"), list(self.model.exog_names))
+        wald = np.column_stack([np.asarray(self.tvalues) ** 2, np.asarray(self.pvalues)])
+        tests[:] = self._with_own_constant(tests.to_numpy(), range(self.k_params), wald)
+        return tests
+
+    def profile(self, column: str | int, alpha: float = 0.05, points: int = 41) -> Profile:
+        """The profile likelihood of a coefficient, with a plot.
+
+        Parameters
+        ----------
+        column : str or int
+            Name or position of the coefficient.
+        alpha : float
+            One minus the coverage of its interval.
+        points : int
+            Points of the curve.
+        """
+        names = list(self.model.exog_names)
+        if isinstance(column, str):
+            if column not in names:
+                raise InvalidOptionError(f"there is no coefficient {column!r}.{nearest(column, names)}")
+            column = names.index(column)
+        return profile(self._likelihood("profile"), column, names[column], alpha, points)
+
+    def compare_lr_test(self, restricted: BinaryGLMResults) -> tuple[float, float, float]:
+        """Likelihood-ratio test against a restricted model.
+
+        Parameters
+        ----------
+        restricted : BinaryGLMResults
+            A fit of the same outcome, by the same method, with fewer columns.
+
+        Returns
+        -------
+        lr_stat, p_value, df_diff : float
+
+        Notes
+        -----
+        With bias reduction the restriction is tested within this model, so that both sides have the same penalty (as
+        ``anova.logistf`` does); the columns of the restricted model must then be columns of this one.
+        """
+        self._likelihood_problem("compare_lr_test")
+        restricted._likelihood_problem("compare_lr_test with such a restricted model")
+        if self.bias != restricted.bias or self.link != restricted.link:
+            raise InvalidOptionError("the models differ in link or bias reduction; fit both by the same method.")
+        if not self.model.design.same_outcomes(restricted.model.design):
+            raise InvalidDataError(
+                f"the models are fitted to different data ({self.model.nobs} and {restricted.model.nobs} rows); "
+                "fit both to the same complete rows."
+            )
+        df = self.df_model - restricted.df_model
+        if df <= 0:
+            raise InvalidOptionError("the restricted model has no fewer coefficients than this one.")
+        if self.bias is None:
+            statistic = 2.0 * (self.llf - restricted.llf)
+        else:
+            kept = set(restricted.model.exog_names)
+            dropped = [j for j, name in enumerate(self.model.exog_names) if name not in kept]
+            if len(dropped) != df:
+                raise InvalidOptionError("the columns of the restricted model are not all columns of this one.")
+            statistic = self._likelihood("compare_lr_test").ratio(dropped)
+        return float(statistic), float(chi2.sf(statistic, df)), float(df)
+
+    def _likelihood(self, what: str) -> PenalisedLikelihood:
+        problem, method = self._likelihood_problem(what)
+        if method is None:
+            return PenalisedLikelihood.at(objective(problem.engine, problem.loss), self._params, problem.engine.n_rows)
+        return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params), problem.engine.n_rows)
+
+    def _likelihood_problem(self, what: str) -> tuple[Problem, BiasReduction | None]:
+        """Return what the likelihood is maximised over, and the method whose likelihood it is; refuse where there is none."""
+        if not self.loss.is_likelihood:
+            raise NotDefinedForLoss(
+                f"{what} is not defined for the canonical loss, which is no likelihood; use method='wald' for intervals, wald_test or score_test."
+            )
+        if self.alpha:
+            raise InvalidOptionError(f"{what} is not defined for a penalised (ridge) fit; use Wald intervals.")
+        problem = self.model.problem()
+        method = self.bias
+        if method is not None and not method.maximises_likelihood(problem.loss):
+            raise InvalidOptionError(
+                f"{what} needs a penalised likelihood, which bias={method.word!r} does not have with {self.loss!r}; "
+                "use Wald intervals, or bias='jeffreys'."
+            )
+        return problem, method
+
+    def _with_own_constant(self, rows: NDArray, columns: Any, wald: NDArray) -> NDArray:
+        """Give a constant that was estimated apart its Wald inference."""
+        if self.bias is not None and self.bias.own_constant:
+            rows, constant = rows.copy(), self.model.data.const_idx
+            for i, j in enumerate(columns):
+                if j == constant:
+                    rows[i] = wald[j]
+        return rows

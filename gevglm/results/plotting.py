@@ -1,0 +1,228 @@
+"""The pictures that results offer: numbers are gathered here, and drawn by :mod:`gevglm.plots`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from gevglm.model import BinaryGLM
+    from gevglm.results.core import BinaryGLMResults
+
+PER = ("unit", "sd")
+INFLUENCE = ("cooks", "dfbetas")
+ROWS_DRAWN = 200  # the most influential ones
+
+
+class Pictures:
+    """Pictures of a fit; a part of :class:`gevglm.results.core.BinaryGLMResults`.
+
+    All of them return matplotlib's Axes and take ``ax=`` to draw on; ``ax.figure.savefig("picture.png")`` saves one.
+    """
+
+    model: BinaryGLM
+
+    def plot_coefficients(
+        self,
+        others: Mapping[str, BinaryGLMResults] | None = None,
+        *,
+        name: str = "this model",
+        per: str = "unit",
+        intercept: bool = False,
+        alpha: float = 0.05,
+        method: str = "wald",
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw the coefficients with their intervals, also of several models side by side.
+
+        Parameters
+        ----------
+        others : mapping of str to BinaryGLMResults, optional
+            Other models. Coefficients of different links are on different scales: compare signs and significance, not sizes.
+        name : str
+            What this model is called beside the others.
+        per : {"unit", "sd"}
+            Coefficients as they are, or times the standard deviation of their column, which makes them comparable with each other.
+        intercept : bool
+            Draw the constant too.
+        alpha, method
+            See :meth:`conf_int`.
+        ax : Axes, optional
+        """
+        from gevglm.plots import plot_coefficients
+
+        models = {name: self, **(others or {})}
+        tables = {
+            label: coefficient_table(results, per=per, intercept=intercept, alpha=alpha, method=method)
+            for label, results in models.items()
+        }
+        what = "coefficient" if per == "unit" else "coefficient times standard deviation"
+        return plot_coefficients(tables, xlabel=f"{what}, {100 * (1 - alpha):g} % intervals", ax=ax)
+
+    def plot_effect(
+        self,
+        variable: str,
+        by: str | None = None,
+        *,
+        at: str = "average",
+        values: Any = None,
+        alpha: float = 0.05,
+        ax: Axes | None = None,
+    ) -> Axes:
+        """Draw the predicted risk along a variable, with its confidence band.
+
+        Parameters
+        ----------
+        variable, by, at, values, alpha
+            See :func:`gevglm.effects.curves.effect_curve`.
+        ax : Axes, optional
+        """
+        from gevglm.effects.curves import effect_curve
+        from gevglm.plots import plot_effect
+
+        return plot_effect(effect_curve(self, variable, by=by, at=at, values=values, alpha=alpha), ax=ax)
+
+    def plot_link(self, ax: Axes | None = None) -> Axes:
+        """Draw the fitted link, the logit nearest to it, and shares of events; in the population, if rows were sampled by their outcome."""
+        from gevglm.calibration.curves import link_curve
+        from gevglm.plots import plot_link
+
+        y, _, weights = judged_rows(self)
+        linear = self.model.predict(self._params, which="linear")
+        return plot_link(link_curve(self.model.population_link, y, linear, weights), ax=ax)
+
+    def plot_risks(self, data: Any = None, *, endog: Any = None, ax: Axes | None = None) -> Axes:
+        """Draw how predicted risks are spread among events and among the others.
+
+        Parameters
+        ----------
+        data, endog
+            New data and their outcomes, see :meth:`calibration`; the rows of the fit by default.
+        ax : Axes, optional
+        """
+        from gevglm.calibration.curves import risk_spread
+        from gevglm.plots import plot_risk_spread
+
+        return plot_risk_spread(risk_spread(*judged_rows(self, data, endog)), ax=ax)
+
+    def plot_roc(self, data: Any = None, *, endog: Any = None, ax: Axes | None = None) -> Axes:
+        """Draw the ROC curve; see :meth:`plot_risks` for the parameters."""
+        from gevglm.calibration.curves import roc_curve
+        from gevglm.plots import plot_roc
+
+        return plot_roc(roc_curve(*judged_rows(self, data, endog)), ax=ax)
+
+    def plot_precision_recall(self, data: Any = None, *, endog: Any = None, ax: Axes | None = None) -> Axes:
+        """Draw the precision-recall curve and the prevalence; see :meth:`plot_risks` for the parameters."""
+        from gevglm.calibration.curves import precision_recall_curve
+        from gevglm.plots import plot_precision_recall
+
+        return plot_precision_recall(precision_recall_curve(*judged_rows(self, data, endog)), ax=ax)
+
+    def plot_decision(
+        self, data: Any = None, *, endog: Any = None, thresholds: Any = None, ax: Axes | None = None
+    ) -> Axes:
+        """Draw the net benefit of acting on the predicted risks; see :meth:`plot_risks` and :func:`gevglm.calibration.curves.decision_curve`."""
+        from gevglm.calibration.curves import decision_curve
+        from gevglm.plots import plot_decision
+
+        return plot_decision(decision_curve(*judged_rows(self, data, endog), thresholds=thresholds), ax=ax)
+
+    def plot_influence(self, kind: str = "cooks", *, ax: Axes | None = None) -> Axes:
+        """Draw how single rows influence the fit; of many rows, the 200 most influential.
+
+        Parameters
+        ----------
+        kind : {"cooks", "dfbetas"}
+            Cook's distance, or the change of each coefficient in standard errors.
+        ax : Axes, optional
+        """
+        from gevglm.plots import plot_cooks_distance, plot_dfbetas
+
+        if kind not in INFLUENCE:
+            raise unknown_option("kind", kind, INFLUENCE)
+        rows = influential_rows(self, ROWS_DRAWN)
+        if kind == "cooks":
+            return plot_cooks_distance(rows, ax=ax)
+        return plot_dfbetas(rows[list(self.model.exog_names)], ax=ax)
+
+    def report(
+        self, path: Any, *, title: str | None = None, author: str = "", code: str | None = None, alpha: float = 0.05
+    ):
+        """Write a report of the fit: one HTML file with tables, findings in words and pictures, that needs no network.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it.
+        title, author : str, optional
+        code : str, optional
+            The code that made the fit; by default it is put together from the results.
+        alpha : float
+            One minus the coverage of the intervals.
+
+        Returns
+        -------
+        Path
+            Of the file written.
+        """
+        from gevglm.report import write_report
+
+        return write_report(self, path, title=title, author=author, code=code, alpha=alpha)
+
+
+def judged_rows(results: BinaryGLMResults, data: Any = None, endog: Any = None) -> tuple[NDArray, NDArray, Any]:
+    """Return outcomes, predicted risks and weights of the rows of a fit, weighted to the population, or of new data."""
+    if data is not None:
+        return results._complete(data, endog, results.predict(data))
+    if not results.has_data:
+        raise InvalidDataError("the rows of the fit are not in memory (removed, or read in pieces); give data=.")
+    if endog is not None:
+        raise InvalidOptionError("endog goes with new data; the rows of the fit have their own outcomes.")
+    model = results.model
+    population = model.sampling.population_weights(model.endog)
+    counts = model.design.counts
+    weights = counts if population is None else population if counts is None else counts * population
+    return model.endog, np.asarray(results.predict()), weights
+
+
+def coefficient_table(
+    results: BinaryGLMResults, *, per: str = "unit", intercept: bool = False, alpha: float = 0.05, method: str = "wald"
+) -> pd.DataFrame:
+    """Return coefficients with their limits, as columns ``estimate``, ``ci_lower`` and ``ci_upper``; see :meth:`Pictures.plot_coefficients`."""
+    if per not in PER:
+        raise unknown_option("per", per, PER)
+    limits = np.asarray(results.conf_int(alpha=alpha, method=method))
+    numbers = np.column_stack([np.asarray(results.params), limits])
+    design = results.model.design
+    if per == "sd":
+        if not results.has_data:
+            raise InvalidDataError("per='sd' needs the rows of the fit, which are not in memory; use per='unit'.")
+        numbers = numbers * np.sqrt(design.column_variances())[:, None]
+    table = pd.DataFrame(numbers, index=results.model.exog_names, columns=["estimate", "ci_lower", "ci_upper"])
+    constant = results.model.data.const_idx
+    return table if intercept or constant is None or len(table) == 1 else table.drop(index=table.index[constant])
+
+
+def influential_rows(results: BinaryGLMResults, most: int) -> pd.DataFrame:
+    """Return the most influential rows in their order: ``position``, ``event``, ``cooks_distance``, and the dfbetas of each coefficient."""
+    if not results.has_data:
+        raise InvalidDataError(
+            "influence needs the rows of the fit, which are not in memory (removed, or read in pieces)."
+        )
+    model = results.model
+    influence = results.get_influence()
+    distance = influence.cooks_distance[0]
+    rows = np.sort(np.argsort(-distance, kind="stable")[:most])
+    facts = {"position": rows, "event": model.endog[rows] > 0.5, "cooks_distance": distance[rows]}
+    changes = influence.d_params[rows] / np.asarray(results.bse)
+    table = pd.DataFrame(facts, index=model.design.labels_of(list(rows)))
+    return pd.concat([table, pd.DataFrame(changes, index=table.index, columns=model.exog_names)], axis=1)

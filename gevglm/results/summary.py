@@ -1,0 +1,170 @@
+"""The summary: one statsmodels Summary that a referee can judge the fit by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from statsmodels.iolib.summary import Summary, summary_params
+
+if TYPE_CHECKING:
+    from gevglm.results.core import BinaryGLMResults
+
+FEW_EVENTS_PER_PARAMETER = 10
+PROFILE_ROWS = 20_000
+
+
+def summary_of(
+    results: BinaryGLMResults, *, yname=None, xname=None, title=None, alpha: float = 0.05, method: str | None = None
+) -> Summary:
+    """Summarise a fit: link, loss, events, fit and warnings above and below the table of coefficients.
+
+    Parameters
+    ----------
+    results : BinaryGLMResults
+    yname : str, optional
+        Another name for the outcome.
+    xname : list of str, optional
+        Other names for the columns.
+    title : str, optional
+    alpha : float
+        One minus the coverage of the intervals.
+    method : {"wald", "profile"}, optional
+        Tests and intervals of the table. By default those of the profile penalised likelihood for bias-reduced fits that have
+        one (and a model-based covariance, and no more than 20,000 rows), as logistf reports them; Wald otherwise.
+
+    Returns
+    -------
+    statsmodels.iolib.summary.Summary
+    """
+    events, total = _events(results)
+    sampling = results.model.sampling
+    left = [
+        ("Dep. Variable:", None),
+        ("Event:", [str(results.event)]),
+        ("Link:", [repr(results.link.population).replace("()", "")]),
+        ("Loss:", [results.loss.name]),
+        ("Method:", [method_of(results)]),
+        ("Covariance Type:", [results.cov_type]),
+        ("Converged:", [f"{'yes' if results.converged else 'NO'}, {results.n_iter} iterations"]),
+        ("Decrement:", [f"{results.decrement:.1e}"]),
+    ]
+    fit = (
+        ("Pseudo-Log-Lik.:" if sampling.reweights else "Log-Likelihood:", [f"{results.llf:.5g}"])
+        if results.loss.is_likelihood
+        else ("Canonical loss:", [f"{results.deviance / 2:.5g}"])
+    )
+    right = [
+        ("No. Observations:", [f"{total:g}"]),
+        ("Events:", [f"{events:g} ({100 * events / total:.3g} %)"]),
+        ("Events / parameter:", [f"{events_per_parameter(results):.3g}"]),
+        fit,
+        ("Log loss:", [f"{results.log_loss:.5g}"]),
+        ("Brier score:", [f"{results.brier:.5g}"]),
+        ("AUC:", [f"{results.auc:.4f}"]),
+        ("Outside support:", [f"{results.n_outside_support:d}"]),
+    ]
+    for side, fact in zip((left, right), sampling.facts(), strict=False):
+        side.append(fact)
+    summary = Summary()
+    summary.add_table_2cols(
+        results, gleft=left, gright=right, yname=yname, xname=xname, title=title or "Binary Regression Results"
+    )
+    method = method or default_method(results)
+    summary.tables.append(_coefficients(results, yname, xname, alpha, method))
+    summary.add_extra_txt(["Notes:"] + [f"[{i}] {note}" for i, note in enumerate(notes_of(results, method), 1)])
+    return summary
+
+
+def default_method(results: BinaryGLMResults) -> str:
+    """Return how the table of coefficients is made if nobody says: see :func:`summary_of`."""
+    profiled = results.bias is not None and results.cov_type == "nonrobust" and results.nobs <= PROFILE_ROWS
+    return "profile" if profiled and results.converged and results.has_data and results.has_likelihood else "wald"
+
+
+def _coefficients(results: BinaryGLMResults, yname, xname, alpha: float, method: str):
+    """Return the table of coefficients; by profile likelihood z is the signed root of the likelihood ratio."""
+    if method == "wald":
+        return summary_params(results, yname=yname, xname=xname, alpha=alpha, use_t=results.use_t)
+    tests, params = results.lr_tests(), np.asarray(results.params)
+    z = np.sign(params) * np.sqrt(tests["statistic"].to_numpy())
+    limits = np.asarray(results.conf_int(alpha=alpha, method=method))
+    numbers = (results, params, np.asarray(results.bse), z, tests["pvalue"].to_numpy(), limits)
+    return summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=False)
+
+
+def _events(results: BinaryGLMResults) -> tuple[float, float]:
+    total = results.n_trials_total
+    return results.n_events, total
+
+
+def events_per_parameter(results: BinaryGLMResults) -> float:
+    """Return the observations of the rarer outcome for each coefficient."""
+    events, total = _events(results)
+    return min(events, total - events) / results.k_params
+
+
+def method_of(results: BinaryGLMResults) -> str:
+    """Return how the coefficients were estimated, in words."""
+    if results.bias is not None:
+        return results.bias.title
+    return (
+        "minimum loss, ridge"
+        if results.alpha
+        else ("maximum likelihood" if results.loss.is_likelihood else "minimum loss")
+    )
+
+
+def notes_of(results: BinaryGLMResults, method: str) -> list[str]:
+    """Return what the reader of a summary has to know, in sentences."""
+    return notes_on_inference(results, method) + _notes_on_the_fit(results)
+
+
+def notes_on_inference(results: BinaryGLMResults, method: str) -> list[str]:
+    """Return where standard errors, tests and intervals come from, in sentences."""
+    notes = [results.cov_kwds["description"], *results.model.sampling.notes()]
+    if results._shape is not None:
+        lower, upper = results.xi_conf_int(method="profile" if results.has_data else "wald")
+        notes.append(
+            f"xi = {results.xi:.4g} was estimated by maximum likelihood: std err {results.xi_bse:.3g}, 95 % interval "
+            f"{lower:.3g} to {upper:.3g}. The standard errors of the coefficients account for it."
+        )
+        if results._shape.boundary:
+            notes.append(
+                "The likelihood is largest at an end of the grid of shapes: xi is not determined by these data."
+            )
+    if results.search is not None:
+        notes.append(
+            f"xi and alpha were chosen by {results.search.criterion} on held-out rows ({results.search.folds} folds); "
+            "standard errors are conditional on them."
+        )
+    if method == "profile":
+        penalised = "penalised " if results.bias is not None else ""
+        notes.append(f"Tests (z is the signed root of the ratio) and intervals are by profile {penalised}likelihood.")
+    if results.alpha:
+        notes.append(f"Penalised (alpha = {results.alpha:g}): the intervals are approximate.")
+    return notes
+
+
+def _notes_on_the_fit(results: BinaryGLMResults) -> list[str]:
+    """Return what may be wrong with the estimates, in sentences."""
+    notes = []
+    if results.known_separation is not None and results.known_separation.separated:
+        notes.append(f"SEPARATED, {results.known_separation}. Use bias='firth'.")
+    elif not results.converged:
+        notes.append(f"NOT CONVERGED: {results.reason}. Do not use these estimates.")
+    elif not results.positive_definite:
+        notes.append("The second derivative is not positive definite: the solution may not be a minimum.")
+    if results.n_outside_support:
+        n = results.n_outside_support
+        notes.append(
+            f"{n} observation{' lies' if n == 1 else 's lie'} outside the support of the link, where the fitted probability is 0 or 1; "
+            f"the outcome contradicts it in {results.n_contradicted} of them."
+        )
+    if results.bias is None and events_per_parameter(results) < FEW_EVENTS_PER_PARAMETER:
+        notes.append(
+            f"Only {events_per_parameter(results):.3g} observations of the rarer outcome per parameter: estimates are biased away from zero."
+        )
+    if results.model.design.n_missing:
+        notes.append(f"{results.model.design.n_missing} rows with missing values were dropped.")
+    return notes

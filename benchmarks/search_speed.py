@@ -17,8 +17,9 @@ from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Ridge
 from gevglm.families import GEVCanonical
 from gevglm.inference.cross_validation import make_folds, search
-from gevglm.inference.shape import PAPER_GRID, ROUGH, ShapePath
+from gevglm.inference.shape import ROUGH, ShapePath
 from gevglm.links import GEV
+from gevglm.links.gev import PAPER_GRID
 from gevglm.losses import Canonical, Log
 
 LETTERS = Path(__file__).parents[2] / "shared" / "data" / "uci" / "letter-recognition.data"

@@ -6,9 +6,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from gevglm.data.formula import caller_names
 from gevglm.engine.monitor import watching
 from gevglm.exceptions import InvalidOptionError
 from gevglm.model import BinaryGLM
+from gevglm.options import FitOptions, ModelOptions
 from gevglm.results.core import BinaryGLMResults
 
 
@@ -36,6 +38,7 @@ def fit(
     missing: str = "drop",
     cov_type: str | None = None,
     cov_kwds: dict[str, Any] | None = None,
+    use_t: bool | None = None,
     formula_engine: str | None = None,
     start_params: ArrayLike | None = None,
     maxiter: int = 100,
@@ -56,8 +59,8 @@ def fit(
         DataFrames, a Dask DataFrame.
         With an outcome: the design matrix, as it is (no constant is added).
     xi : float, "ml" or "cv", optional
-        Shape of the GEV link; given alone it means ``link="gev", loss="canonical"``. "ml" maximises the likelihood over it, "cv"
-        chooses it by cross-validation.
+        Shape of the GEV link (or of another link that has one); given alone it means ``link="gev", loss="canonical"``. "ml" maximises
+        the likelihood over it, "cv" chooses it by cross-validation.
     link : str or BinaryLink, optional
         "gev", "gevc", "logit", "probit", "cloglog", "loglog", "cauchit", or a link of :mod:`gevglm.links`.
     loss : {"canonical", "log"}, optional
@@ -88,7 +91,7 @@ def fit(
         "nonrobust" (the default), "HC0" (the default if rows are weighted by their outcome), "HC1", "HC2", "HC3", "cluster"
         (``{"groups": ...}``) or "HAC" (``{"maxlags": ...}``).
     formula_engine : {"formulaic", "patsy"}, optional
-    start_params, maxiter, tol, disp, progress, resume
+    use_t, start_params, maxiter, tol, disp, progress, resume
         See :meth:`gevglm.BinaryGLM.fit`.
 
     Returns
@@ -106,32 +109,13 @@ def fit(
     smoker       0.259
     dtype: float64
     """
-    model_options = {
-        "xi": xi,
-        "link": link,
-        "loss": loss,
-        "offset": offset,
-        "exposure": exposure,
-        "freq_weights": freq_weights,
-        "var_weights": var_weights,
-        "event": event,
-        "missing": missing,
-        "class_weight": class_weight,
-        "prevalence": prevalence,
-        "sampling": sampling,
-    }
+    words = locals()
+    options, fit_options = ModelOptions.of(words), FitOptions.of(words)
     if isinstance(formula_or_endog, str):
         if data_or_exog is None:
             raise InvalidOptionError(f"the formula {formula_or_endog!r} needs data: fit(formula, data).")
         with watching(progress):
-            model = BinaryGLM.from_formula(
-                formula_or_endog,
-                data_or_exog,
-                subset=subset,
-                formula_engine=formula_engine,
-                eval_env=1,
-                **model_options,
-            )
+            model = BinaryGLM.of_table(formula_or_endog, data_or_exog, options, caller_names(formula_or_endog, 1))
     else:
         if data_or_exog is None:
             raise InvalidOptionError("an outcome needs a design matrix: fit(y, X).")
@@ -139,19 +123,5 @@ def fit(
             raise InvalidOptionError(
                 "subset and formula_engine go with a formula; select the rows of the arrays yourself."
             )
-        model = BinaryGLM(formula_or_endog, data_or_exog, **model_options)
-    return model.fit(
-        start_params,
-        bias=bias,
-        alpha=alpha,
-        penalize_intercept=penalize_intercept,
-        standardize=standardize,
-        search_kwds=search_kwds,
-        cov_type=cov_type,
-        cov_kwds=cov_kwds,
-        maxiter=maxiter,
-        tol=tol,
-        disp=disp,
-        progress=progress,
-        resume=resume,
-    )
+        model = BinaryGLM.of_arrays(formula_or_endog, data_or_exog, options)
+    return model.fit_by(fit_options)

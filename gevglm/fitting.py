@@ -1,28 +1,59 @@
-"""The way from a model to its results: words to objects, the estimate, what is looked at after it, the covariance."""
+"""From a model to its results: the estimate, what is looked at after it, the covariance; also with a shape or penalty to be chosen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from numpy.typing import ArrayLike, NDArray
+import numpy as np
+from numpy.typing import NDArray
 
 from gevglm.bias import BiasReduction
-from gevglm.covariance import Covariance, Fitted, covariance_of
+from gevglm.covariance import Covariance, Fitted
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
-from gevglm.exceptions import ConvergenceWarning, InvalidDataError, InvalidOptionError, warn
-from gevglm.options import check_iteration, resolve_bias
+from gevglm.exceptions import (
+    ConvergenceWarning,
+    IncompatibleOptionsError,
+    InvalidDataError,
+    InvalidOptionError,
+    warn,
+)
+from gevglm.inference.cross_validation import make_folds, search
+from gevglm.inference.shape import estimate_shape, joint_covariance
+from gevglm.options import FitOptions
 from gevglm.results.core import BinaryGLMResults
-from gevglm.results.refit import Procedure
-from gevglm.results.shape import fit_with_shape
 from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
 from gevglm.sampling.schemes import OutcomeSampling
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
+
+ALPHAS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
+SEARCH_WORDS = {
+    "ml": ("grid",),
+    "cv": ("grid", "alphas", "folds", "criterion", "rng", "refine", "rule"),
+}
+
+
+def fit(model: BinaryGLM, options: FitOptions) -> BinaryGLMResultsWrapper:
+    """Fit a model; the options are described in :meth:`gevglm.BinaryGLM.fit`."""
+    given = options
+    if options.cov_type is None:
+        options = replace(options, cov_type=model.sampling.default_covariance)
+    options.check(len(model.design.names))
+    if model.shape_choice == "cv" or options.alpha == "cv":
+        results = _cross_validated(model, options)
+    elif model.shape_choice == "ml":
+        results = _maximum_likelihood(model, options)
+    elif options.search_kwds is not None:
+        raise InvalidOptionError("search_kwds goes with xi='ml', xi='cv' or alpha='cv'.")
+    else:
+        results = _estimated(model, options)
+    results.options = given
+    return BinaryGLMResultsWrapper(results)
 
 
 @dataclass(frozen=True)
@@ -39,6 +70,13 @@ class Estimator:
     penalty: Ridge | None
     bias: BiasReduction | None
     covariance: Covariance
+
+    @classmethod
+    def of(cls, model: BinaryGLM, options: FitOptions) -> Estimator:
+        """Return the estimator that the options ask for."""
+        penalty = model.penalty(options.alpha, options.penalize_intercept, options.standardize)
+        bias = options.bias_reduction(model.loss, model.data.const_idx, penalty)
+        return cls(penalty, bias, options.covariance(model.design.grouping)).adapted_to(model)
 
     @property
     def plain(self) -> bool:
@@ -69,59 +107,18 @@ class Estimator:
         return self.bias.covariance(self.covariance, rows, fitted)
 
 
-def fit(
-    model: BinaryGLM,
-    start_params: ArrayLike | None,
-    *,
-    bias: Any,
-    alpha: float | str,
-    penalize_intercept: bool,
-    standardize: bool,
-    search_kwds: dict[str, Any] | None,
-    cov_type: str | None,
-    cov_kwds: dict[str, Any] | None,
-    use_t: bool | None,
-    maxiter: int,
-    tol: float,
-    disp: bool,
-) -> BinaryGLMResultsWrapper:
-    """Fit a model; the words are those of :meth:`gevglm.BinaryGLM.fit`."""
-    if cov_type is None:
-        cov_type = model.sampling.default_covariance
-    again = {"alpha": alpha, "penalize_intercept": penalize_intercept, "standardize": standardize}
-    again |= {"maxiter": maxiter, "tol": tol}
-    inference = {"cov_type": cov_type, "cov_kwds": cov_kwds, "use_t": use_t}
-    if model.shape is not None or alpha == "cv":
-        found = fit_with_shape(model, search_kwds=search_kwds, bias=bias, disp=disp, **inference, **again)
-        found._results.procedure = Procedure.of(model.shape, again, search_kwds)
-        return found
-    if search_kwds is not None:
-        raise InvalidOptionError("search_kwds goes with xi='ml', xi='cv' or alpha='cv'.")
-    check_iteration(start_params, len(model.design.names), tol, maxiter)
-    if not isinstance(cov_kwds, (dict, type(None))):
-        raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {cov_kwds!r}.")
-    penalty = model.penalty(alpha, penalize_intercept, standardize)
-    covariance = covariance_of(cov_type, cov_kwds, model.design.grouping)
-    reduction = resolve_bias(bias, model.loss, model.data.const_idx, penalty)
-    estimator = Estimator(penalty, reduction, covariance).adapted_to(model)
-    problem = model.problem(start=start_params, tol=tol, maxiter=maxiter)
-    results = _estimated(model, problem, estimator, alpha, inference, disp)
-    results.procedure = Procedure(None, again)
-    return BinaryGLMResultsWrapper(results)
-
-
-def _estimated(
-    model: BinaryGLM, problem: Problem, estimator: Estimator, alpha: float, inference: dict[str, Any], disp: bool
-) -> BinaryGLMResults:
-    """Estimate, look at what was found, warn, and hand over the results."""
+def _estimated(model: BinaryGLM, options: FitOptions) -> BinaryGLMResults:
+    """Estimate, look at what was found, warn, and return the results."""
+    estimator = Estimator.of(model, options)
+    problem = model.problem(start=options.start_params, tol=options.tol, maxiter=options.maxiter)
     engine, k = problem.engine, problem.engine.n_cols
     if k > engine.n_rows and estimator.penalty is None:
         raise InvalidDataError(f"there are more columns ({k}) than rows ({engine.n_rows}); drop columns or give alpha.")
     fitted = estimator.estimate(problem)
     separation = suspected_separation(model, engine, fitted) if estimator.rests_on_plain_fit else None
     support = check_support(engine, model.link, fitted.params)
-    warn_of_problems(model, fitted, support, problem.maxiter, separation, estimator.plain)
-    if disp:
+    warn_of_problems(model, fitted, support, options.maxiter, separation, estimator.plain)
+    if options.disp:
         verdict = "Converged" if fitted.converged else "Not converged"
         print(f"{verdict} after {fitted.n_iter} steps: {fitted.reason}.")
     return BinaryGLMResults(
@@ -130,14 +127,14 @@ def _estimated(
         estimator.covariance_of(model, problem, fitted),
         ends=[_at_end(model, end, problem, fitted, estimator) for end in model.sampling.ends],
         covariance=estimator.covariance,
-        cov_words=(inference["cov_type"], inference["cov_kwds"]),
-        alpha=alpha,
+        cov_words=(options.cov_type, options.cov_kwds),
+        alpha=options.alpha,
         penalty=estimator.penalty,
         bias=estimator.bias,
         separation=separation,
         n_outside_support=support.outside,
         n_contradicted=support.contradicted,
-        use_t=inference["use_t"],
+        use_t=options.use_t,
     )
 
 
@@ -156,3 +153,73 @@ def _at_end(
         )
     matrix = estimator.covariance_of(model, problem, fitted)
     return RiskModel(fitted.params, matrix, model.population_link, sampling.prevalence)
+
+
+# -- a shape or a penalty to be chosen -------------------------------------------------------
+
+
+def _maximum_likelihood(model: BinaryGLM, options: FitOptions) -> BinaryGLMResults:
+    """Maximise the likelihood over the shape, then fit."""
+    if options.alpha:
+        raise IncompatibleOptionsError("xi='ml' and alpha cannot be combined; use xi='cv'.")
+    problem = model.problem(tol=options.tol, maxiter=options.maxiter)
+    found = estimate_shape(problem, model.loss.with_shape, **_search_words(model, options, "ml"))
+    start = found.fitted.params if options.bias is None else None
+    results = _estimated(model.at_shape(found.xi), replace(options, start_params=start))
+    covariance = options.covariance(model.design.grouping)
+    joint = joint_covariance(problem.engine, found.loss, results._params, covariance, model.wnobs)
+    results._shape, results._joint = found, joint
+    results.n_iter, results.n_passes = found.path.steps + results.n_iter, found.path.passes + results.n_passes
+    results.cov_params_default = joint[:-1, :-1]
+    return results
+
+
+def _cross_validated(model: BinaryGLM, options: FitOptions) -> BinaryGLMResults:
+    """Choose the shape, the penalty or both on held-out rows, then fit."""
+    words = _search_words(model, options, "cv")
+    alpha, choose_shape = options.alpha, model.shape_choice == "cv"
+    if options.bias is not None and (alpha == "cv" or alpha):
+        raise IncompatibleOptionsError("bias and alpha cannot be combined; leave one of them out.")
+    if not model.design.has_rows:
+        raise InvalidOptionError(
+            "cross-validation needs the rows in memory, but the data are read in pieces; use xi='ml', or choose by predictions of other data."
+        )
+    rule = words.pop("rule", "best")
+    if rule not in ("best", "one_se"):
+        raise InvalidOptionError(f"rule={rule!r} is not known; use 'best' or 'one_se'.")
+    link = model.loss.link
+    grid = words.pop("grid", link.default_grid) if choose_shape else (link.shape or 0.0,)
+    alphas = words.pop("alphas", ALPHAS) if alpha == "cv" else (float(alpha),)
+    found = search(
+        model.problem(tol=options.tol, maxiter=options.maxiter),
+        model.loss.with_shape if choose_shape else lambda shape: model.loss,
+        make_folds(model.endog, words.pop("folds", 5), words.pop("rng", 0)),
+        grid=grid,
+        alphas=alphas,
+        penalty_of=lambda value: model.penalty(value, options.penalize_intercept, options.standardize),
+        progress=options.disp,
+        **words,
+    )
+    chosen = found.best if rule == "best" else found.one_standard_error
+    fitted_model = model.at_shape(float(chosen["xi"])) if choose_shape else model
+    results = _estimated(fitted_model, replace(options, start_params=None, alpha=float(chosen["alpha"])))
+    results.search = found
+    return results
+
+
+def _search_words(model: BinaryGLM, options: FitOptions, how: str) -> dict[str, Any]:
+    """Return the words of the search, checked."""
+    words = dict(options.search_kwds or {})
+    unknown = [word for word in words if word not in SEARCH_WORDS[how]]
+    if unknown:
+        raise InvalidOptionError(
+            f"search_kwds has {unknown}, which xi={how!r} does not take; it takes {list(SEARCH_WORDS[how])}."
+        )
+    if "grid" in words:
+        words["grid"] = [model.link.with_shape(shape).shape for shape in np.ravel(words["grid"])]
+        if not words["grid"]:
+            raise InvalidOptionError("the grid of shapes is empty.")
+    for alpha in np.ravel(words.get("alphas", ())):
+        if not (np.isfinite(alpha) and alpha >= 0):
+            raise InvalidOptionError(f"alphas has {alpha!r}; penalties must be finite and not negative.")
+    return words

@@ -15,6 +15,7 @@ Outcomes may be proportions: every loss is linear in y.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -46,14 +47,20 @@ class Loss(ABC):
 
     def __init__(self, link: BinaryLink):
         if isinstance(link, type):
+            shape = getattr(link, "shape_name", None)
+            example = f"{link.__name__}({'' if shape is None else f'{shape}=0.5'})"
             raise InvalidOptionError(
-                f"the link was given as the class {link.__name__}; give an instance, such as {_example(link)}."
+                f"the link was given as the class {link.__name__}; give an instance, such as {example}."
             )
         if not isinstance(link, BinaryLink):
             raise InvalidOptionError(
                 f"{link!r} is not a link of gevglm; use one from gevglm.links, such as GEV(xi=0.5) or Logit()."
             )
         self.link = link
+
+    def with_shape(self, shape: float) -> Self:
+        """Return the same loss of the link with another shape."""
+        return type(self)(self.link.with_shape(float(shape)))
 
     def value(self, y: ArrayLike, v: ArrayLike) -> NDArray:
         r"""Return :math:`\ell(y, v)`."""
@@ -193,7 +200,3 @@ class Canonical(Loss):
         value[event] = y[event] * self.link.integral_sf(point.v[event])
         value[rest] += (1.0 - y[rest]) * self.link.integral_cdf(point.v[rest])
         return value
-
-
-def _example(link_class: type) -> str:
-    return f"{link_class.__name__}(xi=0.5)" if link_class.__name__.startswith("GEV") else f"{link_class.__name__}()"

@@ -31,12 +31,11 @@ from gevglm.families import family_of
 from gevglm.inference.separation import Separation, find_directions
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
-from gevglm.options import resolve_loss, resolve_penalty, resolve_shape
+from gevglm.options import FitOptions, ModelOptions
 from gevglm.results.core import BinaryGLMResults
 from gevglm.results.prediction import PREDICTIONS
-from gevglm.results.shape import loss_at
 from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
-from gevglm.sampling.schemes import RANDOM, OutcomeSampling, Sampling, sampling_of
+from gevglm.sampling.schemes import OutcomeSampling, Sampling, sampling_of
 
 
 class BinaryGLM(GLM):
@@ -83,7 +82,6 @@ class BinaryGLM(GLM):
     array([-0.6142,  0.3522])
     """
 
-    sampling: Sampling = RANDOM  # for models saved before it was known
     _results_class = BinaryGLMResults
     _results_class_wrapper = BinaryGLMResultsWrapper
 
@@ -94,7 +92,7 @@ class BinaryGLM(GLM):
         *,
         link: Any = None,
         loss: Any = None,
-        xi: float | None = None,
+        xi: float | str | None = None,
         offset: Any = None,
         exposure: Any = None,
         freq_weights: Any = None,
@@ -106,21 +104,7 @@ class BinaryGLM(GLM):
         sampling: str = "prior",
         class_weight: Any = None,
     ):
-        design = designs.from_arrays(
-            endog,
-            exog,
-            event=event,
-            offset=offset,
-            exposure=exposure,
-            freq_weights=freq_weights,
-            var_weights=var_weights,
-            n_trials=n_trials,
-            missing=missing,
-        )
-        xi, shape = resolve_shape(link, xi)
-        loss = resolve_loss(link, loss, xi)
-        scheme = sampling_of(prevalence, sampling, class_weight, design, loss, shape)
-        self._set_up(*scheme.applied_to(design, loss), shape, scheme)
+        self._begin_with_arrays(endog, exog, ModelOptions.of(locals()))
 
     @classmethod
     def from_formula(
@@ -130,7 +114,7 @@ class BinaryGLM(GLM):
         *,
         link: Any = None,
         loss: Any = None,
-        xi: float | None = None,
+        xi: float | str | None = None,
         offset: Any = None,
         exposure: Any = None,
         freq_weights: Any = None,
@@ -171,42 +155,51 @@ class BinaryGLM(GLM):
         -------
         BinaryGLM
         """
-        xi, shape = resolve_shape(link, xi)
-        loss = resolve_loss(link, loss, xi)
-        scope = formulas.caller_names(formula, eval_env + 1)
+        return cls.of_table(formula, data, ModelOptions.of(locals()), formulas.caller_names(formula, eval_env + 1))
+
+    @classmethod
+    def of_table(cls, formula: str, data: Any, options: ModelOptions, scope: dict[str, Any]) -> BinaryGLM:
+        """Build a model from a formula, a table, options, and the objects of the user's scope that the formula names."""
         source = as_source(data)
         if source is None:
             data = as_frame(data)
-            source = wide_source(formula, data, formula_engine)
+            source = wide_source(formula, data, options.formula_engine)
         design = (designs.from_formula if source is None else streamed.from_source)(
             formula,
             data if source is None else source,
             scope=scope,
-            event=event,
-            offset=offset,
-            exposure=exposure,
-            freq_weights=freq_weights,
-            var_weights=var_weights,
-            subset=subset,
-            missing=missing,
-            engine=formula_engine,
+            subset=options.subset,
+            engine=options.formula_engine,
+            **options.columns(),
         )
         model = cls.__new__(cls)
-        scheme = sampling_of(prevalence, sampling, class_weight, design, loss, shape)
-        model._set_up(*scheme.applied_to(design, loss), shape, scheme)
-        model.formula = formula
-        model.data.frame = design.frame
-        model._attach_terms()
+        model._begin(design, options)
+        model._attach_formula(formula)
         return model
+
+    @classmethod
+    def of_arrays(cls, endog: Any, exog: Any, options: ModelOptions) -> BinaryGLM:
+        """Build a model from an outcome, a design matrix and options."""
+        model = cls.__new__(cls)
+        model._begin_with_arrays(endog, exog, options)
+        return model
+
+    def _begin_with_arrays(self, endog: Any, exog: Any, options: ModelOptions) -> None:
+        self._begin(designs.from_arrays(endog, exog, n_trials=options.n_trials, **options.columns()), options)
+
+    def _begin(self, design: Design, options: ModelOptions) -> None:
+        loss, choice = options.resolve(), options.shape_choice
+        scheme = sampling_of(options.prevalence, options.sampling, options.class_weight, design, loss, choice)
+        self._set_up(*scheme.applied_to(design, loss), choice, scheme, options.without_rows())
 
     def at_shape(self, xi: float) -> BinaryGLM:
         """Return the same model with its shape fixed."""
-        return self._changed(self.design, loss_at(self.loss)(xi), self.sampling)
+        return self._changed(self.design, self.loss.with_shape(xi), self.sampling)
 
     def on_rows(self, rows: NDArray, shape: str | None = None) -> BinaryGLM:
         """Return the model of some of the rows, or of some of them more than once; with `shape`, its xi is chosen anew."""
         model = type(self).__new__(type(self))
-        model._set_up(self.design.on_rows(rows), self.loss, shape, self.sampling)
+        model._set_up(self.design.on_rows(rows), self.loss, shape, self.sampling, self.options)
         return model
 
     def at_sampling(self, sampling: OutcomeSampling) -> BinaryGLM:
@@ -216,15 +209,16 @@ class BinaryGLM(GLM):
 
     def _changed(self, design: Design, loss: Loss, sampling: Sampling) -> BinaryGLM:
         model = type(self).__new__(type(self))
-        model._set_up(design, loss, None, sampling)
+        model._set_up(design, loss, None, sampling, self.options)
         if hasattr(self, "formula"):
-            model.formula = self.formula
-            model.data.frame = self.design.frame
-            model._attach_terms()
+            model._attach_formula(self.formula)
         return model
 
-    def _set_up(self, design: Design, loss: Loss, shape: str | None = None, sampling: Sampling = RANDOM) -> None:
-        self.shape = shape
+    def _set_up(
+        self, design: Design, loss: Loss, shape_choice: str | None, sampling: Sampling, options: ModelOptions
+    ) -> None:
+        self.options = options
+        self.shape_choice = shape_choice
         self.sampling = sampling
         self.design = design
         self.loss = loss
@@ -258,6 +252,11 @@ class BinaryGLM(GLM):
         self._optim_hessian = None
         self._init_keys = ["link", "loss", "offset", "freq_weights", "var_weights", "n_trials"]
         self._data_attr.extend(["freq_weights", "var_weights", "iweights", "_offset_exposure", "n_trials", "offset"])
+
+    def _attach_formula(self, formula: str) -> None:
+        self.formula = formula
+        self.data.frame = self.design.frame
+        self._attach_terms()
 
     def _attach_terms(self) -> None:
         """Show statsmodels the terms of the formula, under the names that its versions look for."""
@@ -296,10 +295,11 @@ class BinaryGLM(GLM):
         engine = self.engine() if engine is None else engine
         return Problem(engine, self.loss, constant=self.data.const_idx, names=self.exog_names, **options)
 
-    def penalty(self, alpha: float, penalize_intercept: bool = False, standardize: bool = False) -> Ridge | None:
+    def penalty(self, alpha: Any, penalize_intercept: bool = False, standardize: bool = False) -> Ridge | None:
         """Return the ridge penalty of the words of :meth:`fit`."""
         scale = self.design.column_variances() if standardize and alpha else None
-        return resolve_penalty(alpha, penalize_intercept, len(self.design.names), self.data.const_idx, scale)
+        options = FitOptions(alpha=alpha, penalize_intercept=penalize_intercept)
+        return options.penalty(scale, len(self.design.names), self.data.const_idx)
 
     def separation(self) -> Separation:
         """Look for combinations of the columns that separate the outcomes; see :func:`gevglm.detect_separation`."""
@@ -369,26 +369,16 @@ class BinaryGLM(GLM):
         -----
         ConvergenceWarning, SeparationWarning, SupportWarning, FewEventsWarning
         """
-        with watching(progress, resume, self.exog_names):
-            return fitting.fit(
-                self,
-                start_params,
-                bias=bias,
-                alpha=alpha,
-                penalize_intercept=penalize_intercept,
-                standardize=standardize,
-                search_kwds=search_kwds,
-                cov_type=cov_type,
-                cov_kwds=cov_kwds,
-                use_t=use_t,
-                maxiter=maxiter,
-                tol=tol,
-                disp=disp,
-            )
+        return self.fit_by(FitOptions.of(locals()))
+
+    def fit_by(self, options: FitOptions) -> BinaryGLMResults:
+        """Estimate the coefficients by options in one object; see :meth:`fit`."""
+        with watching(options.progress, options.resume, self.exog_names):
+            return fitting.fit(self, options)
 
     def fit_constrained(self, constraints, start_params=None, **fit_kwds):
         """Estimate under linear constraints; see statsmodels."""
-        if self.shape is not None:
+        if self.shape_choice is not None:
             raise InvalidOptionError("a constrained fit needs a fixed shape: give xi as a number.")
         with warnings.catch_warnings():  # statsmodels fits a model of its own, with row numbers of its own
             warnings.simplefilter("ignore", SupportWarning)

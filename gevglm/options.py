@@ -1,114 +1,289 @@
-"""The user's words for links, losses and the fit, turned into objects once."""
+"""Every word a user may write, turned into objects once: the registries, and the options of a model and of a fit."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from gevglm import links, losses
-from gevglm.bias import ALIASES, METHODS, BiasReduction
+from gevglm import losses
+from gevglm.bias import BiasReduction
+from gevglm.covariance import Covariance, covariance_of
 from gevglm.estimation.objective import Penalty, Ridge
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
-from gevglm.links.base import BinaryLink
+from gevglm.links import GEV, BinaryLink, Logit
 
-SHAPED = {"gev": links.GEV, "gevc": links.GEVc}
-FIXED = {
-    "logit": links.Logit,
-    "probit": links.Probit,
-    "cloglog": links.CLogLog,
-    "loglog": links.LogLog,
-    "cauchit": links.Cauchit,
-}
-SHAPE_WORDS = ("ml", "cv")
-LOSSES = {"log": losses.Log, "canonical": losses.Canonical}
+SHAPE_CHOICES = ("ml", "cv")
+ALIASES = {"firth": "mean"}
+LOSSES: dict[str, type[losses.Loss]] = {"log": losses.Log, "canonical": losses.Canonical}
+
+Kind = TypeVar("Kind", bound=type)
 
 
-def resolve_link(link: Any, xi: Any) -> BinaryLink:
-    """Return the link for a word or link object and a shape."""
-    if np.asarray(xi).dtype == bool:
-        raise InvalidOptionError(f"xi={xi!r} is not a shape; give a number, as in xi=0.5.")
-    if isinstance(link, str):
-        word = link.lower()
-        if word in SHAPED:
-            if xi is None:
-                raise InvalidOptionError(f"link={link!r} has a shape: give xi, as in xi=0.5.")
-            return SHAPED[word](xi)
-        if word not in FIXED:
-            raise unknown_option("link", link, [*SHAPED, *FIXED])
-        link = FIXED[word]()
-    if link is None:
-        return links.Logit() if xi is None else links.GEV(xi)
-    if xi is not None:
+def by_word(base: Kind) -> dict[str, Kind]:
+    """Return the classes of one kind that have a word of their own, those defined outside the package among them."""
+
+    def below(kind: Any) -> Iterator[Any]:
+        for subclass in kind.__subclasses__():
+            yield subclass
+            yield from below(subclass)
+
+    return {kind.word: kind for kind in below(base) if vars(kind).get("word")}
+
+
+def link_words() -> list[str]:
+    """Return the words for links, those without a shape first."""
+    found = by_word(BinaryLink)
+    return sorted(found, key=lambda word: found[word].shape_name is not None)
+
+
+def bias_words() -> list[str]:
+    """Return the words for bias reductions, with their aliases."""
+    return [*by_word(BiasReduction), *ALIASES]
+
+
+@dataclass(frozen=True)
+class AsGiven:
+    """Stands for values that were given row by row and are not kept; its text is the name a reader may fill in."""
+
+    name: str
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class _Options:
+    """Words of a user, as they were given."""
+
+    @classmethod
+    def of(cls, words: Mapping[str, Any]) -> Self:
+        """Pick these options out of the arguments of a function."""
+        return cls(**{field.name: words[field.name] for field in fields(cls) if field.name in words})
+
+    def given(self) -> dict[str, Any]:
+        """Return the words that differ from their defaults."""
+        values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
+        return {
+            name: value
+            for name, (value, default) in values.items()
+            if value is not default and not (np.isscalar(value) and value == default)
+        }
+
+    def code(self) -> dict[str, str]:
+        """Return the given words as Python, with a remark where values are not kept."""
+        return {name: code_of(value, name) for name, value in self.given().items()}
+
+
+@dataclass(frozen=True)
+class ModelOptions(_Options):
+    """What is fitted to which rows: the words of :class:`gevglm.BinaryGLM`, described there."""
+
+    link: Any = None
+    loss: Any = None
+    xi: Any = None
+    offset: Any = None
+    exposure: Any = None
+    freq_weights: Any = None
+    var_weights: Any = None
+    n_trials: Any = None
+    class_weight: Any = None
+    prevalence: Any = None
+    sampling: str = "prior"
+    event: Any = None
+    subset: Any = None
+    missing: str = "drop"
+    formula_engine: str | None = None
+
+    def columns(self) -> dict[str, Any]:
+        """Return the words that name columns or rows, for designs of tables and of arrays alike."""
+        roles = ("event", "offset", "exposure", "freq_weights", "var_weights", "missing")
+        return {role: getattr(self, role) for role in roles}
+
+    def without_rows(self) -> ModelOptions:
+        """Return the options without anything of the length of the data."""
+        roles = ("offset", "exposure", "freq_weights", "var_weights", "n_trials", "subset")
+        return replace(self, **{role: _as_given(getattr(self, role), role) for role in roles})
+
+    @property
+    def shape_choice(self) -> str | None:
+        """How the shape of the link is chosen from the data: "ml" or "cv"; None if it is given, or there is none."""
+        if not isinstance(self.xi, str):
+            return None
+        if self.xi.lower() not in SHAPE_CHOICES:
+            raise InvalidOptionError(
+                f"xi={self.xi!r} is neither a number nor one of {', '.join(map(repr, SHAPE_CHOICES))}."
+            )
+        return self.xi.lower()
+
+    def resolve(self) -> losses.Loss:
+        """Return the loss in the population, at the first of the shapes if the shape is to be chosen."""
+        if isinstance(self.loss, losses.Loss):
+            return self.loss
+        link = self._link()
+        name = link.default_loss if self.loss is None else self.loss
+        if name not in LOSSES:
+            raise unknown_option("loss", name, LOSSES)
+        return LOSSES[name](link)
+
+    def _link(self) -> BinaryLink:
+        xi, choice = self.xi, self.shape_choice
+        if np.asarray(xi).dtype == bool:
+            raise InvalidOptionError(f"xi={xi!r} is not a shape; give a number, as in xi=0.5.")
+        kind = GEV if self.link is None and xi is not None else Logit if self.link is None else self.link
+        if isinstance(kind, str):
+            found = by_word(BinaryLink)
+            if kind.lower() not in found:
+                raise unknown_option("link", kind, link_words())
+            kind = found[kind.lower()]
+        elif self.link is not None:  # a link, whose shape is given; losses refuse what is not one
+            if xi is not None and not (choice and getattr(kind, "shape_name", None)):
+                self._refuse_shape()
+            return kind
+        if kind.shape_name is None:
+            if xi is not None:
+                self._refuse_shape()
+            return kind()
+        if xi is None:
+            raise InvalidOptionError(f"link={self.link!r} has a shape: give xi, as in xi=0.5.")
+        return kind(min(kind.default_grid, key=abs) if choice else xi)
+
+    def _refuse_shape(self) -> None:
+        shaped = " or ".join(repr(word) for word, kind in by_word(BinaryLink).items() if kind.shape_name)
         raise IncompatibleOptionsError(
-            f"xi={xi!r} goes with link='gev' or 'gevc' only, not with {link!r}; leave one of the two out."
+            f"xi={self.xi!r} goes with link={shaped}, not with {self.link!r}; leave one of the two out."
         )
-    return link
 
 
-def resolve_shape(link: Any, xi: Any) -> tuple[Any, str | None]:
-    """Return the shape to start from, and the word for how it is to be chosen, if it is."""
-    if not isinstance(xi, str):
-        return xi, None
-    if xi.lower() not in SHAPE_WORDS:
-        raise InvalidOptionError(f"xi={xi!r} is neither a number nor one of {', '.join(map(repr, SHAPE_WORDS))}.")
-    if link is not None and not (isinstance(link, str) and link.lower() in SHAPED):
-        raise IncompatibleOptionsError(f"xi={xi!r} goes with link='gev' or 'gevc', not with {link!r}.")
-    return 0.0, xi.lower()
+@dataclass(frozen=True)
+class FitOptions(_Options):
+    """How a model is fitted: the words of :meth:`gevglm.BinaryGLM.fit`, described there."""
+
+    start_params: ArrayLike | None = None
+    bias: Any = None
+    alpha: Any = 0.0
+    penalize_intercept: bool = False
+    standardize: bool = False
+    search_kwds: dict[str, Any] | None = None
+    cov_type: Any = None
+    cov_kwds: dict[str, Any] | None = None
+    use_t: bool | None = None
+    maxiter: int = 100
+    tol: float = 1e-8
+    disp: bool = False
+    progress: bool | None = None
+    resume: Any = None
+
+    def without_rows(self) -> FitOptions:
+        """Return the options without anything of the length of the data, which would not fit other rows."""
+        cov_kwds = self.cov_kwds and {name: _as_given(value, name) for name, value in self.cov_kwds.items()}
+        given = (self.search_kwds or {}).items()
+        search = {name: value for name, value in given if name != "folds" or np.isscalar(value)}
+        return replace(self, start_params=None, resume=None, cov_kwds=cov_kwds, search_kwds=search or None)
+
+    def code(self) -> dict[str, str]:
+        """Return the given words that matter for the numbers, as Python."""
+        return {name: text for name, text in super().code().items() if name not in ("disp", "progress", "resume")}
+
+    def for_other_rows(self) -> FitOptions:
+        """Return the options of a refit to other rows: what was estimated in the same way, quietly and without its covariance."""
+        return replace(self.without_rows(), cov_type=None, cov_kwds=None, disp=False, progress=False)
+
+    def check(self, n_cols: int) -> None:
+        """Refuse starting values, a tolerance or a number of steps that have no meaning."""
+        shape = None if self.start_params is None else np.shape(self.start_params)
+        if shape not in (None, (n_cols,)):
+            raise InvalidOptionError(f"start_params has shape {shape}, but there are {n_cols} coefficients.")
+        if not (isinstance(self.tol, Real) and 0 < self.tol < 1):
+            raise InvalidOptionError(f"tol={self.tol!r} must be a number between 0 and 1.")
+        if not (isinstance(self.maxiter, Integral) and self.maxiter >= 0):
+            raise InvalidOptionError(f"maxiter={self.maxiter!r} must be a whole number that is not negative.")
+        if not isinstance(self.cov_kwds, (dict, type(None))):
+            raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {self.cov_kwds!r}.")
+
+    def covariance(self, grouping: Any) -> Covariance:
+        """Return the covariance, given what makes clusters of the words for them."""
+        return covariance_of(self.cov_type, self.cov_kwds, grouping)
+
+    def penalty(self, scale: Any, n_cols: int, constant: int | None) -> Ridge | None:
+        """Return the ridge penalty, or None for none; `scale` (None for ones) multiplies the square of each coefficient."""
+        alpha = self.alpha
+        if not (isinstance(alpha, Real) and np.isfinite(float(alpha)) and alpha >= 0):
+            raise InvalidOptionError(f"alpha={alpha!r} must be a finite number that is not negative.")
+        if alpha == 0:
+            return None
+        columns = np.ones(n_cols) if scale is None else np.array(scale, dtype=float)
+        if not self.penalize_intercept and constant is not None:
+            columns[constant] = 0.0
+        return Ridge(float(alpha), columns)
+
+    def bias_reduction(self, loss: losses.Loss, constant: int | None, penalty: Penalty | None) -> BiasReduction | None:
+        """Return the method of bias reduction, if the loss and the design allow it."""
+        bias = self.bias
+        if bias is None:
+            return None
+        if not isinstance(bias, BiasReduction):
+            methods, word = by_word(BiasReduction), str(bias).lower()
+            word = ALIASES.get(word, word)
+            if word not in methods:
+                raise unknown_option("bias", bias, bias_words())
+            bias = methods[word]()
+        if penalty is not None:
+            raise IncompatibleOptionsError(
+                f"bias={bias.word!r} and alpha cannot be combined: a ridge penalty biases on purpose; leave one of them out."
+            )
+        bias.refuse(loss, constant)
+        return bias
 
 
-def resolve_loss(link: Any = None, loss: Any = None, xi: Any = None) -> losses.Loss:
-    """Return the loss for the words of a user.
+def code_of(value: Any, name: str) -> str:
+    """Return a value as Python that gives it again after ``import gevglm``; a name with a remark where that cannot be.
 
-    Without a word for it, the loss is canonical for links with a shape and log for the rest.
+    Examples
+    --------
+    >>> from gevglm.bias import LogF
+    >>> code_of(LogF(m=2), "bias"), code_of({"groups": "clinic"}, "cov_kwds")
+    ('gevglm.bias.LogF(m=2)', "{'groups': 'clinic'}")
     """
-    if isinstance(loss, losses.Loss):
-        return loss
-    link = resolve_link(link, xi)
-    if loss is None:
-        loss = "canonical" if getattr(getattr(link, "population", link), "parameters", None) else "log"
-    if loss not in LOSSES:
-        raise unknown_option("loss", loss, LOSSES)
-    return LOSSES[loss](link)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, (str, bool, int, float)):
+        return repr(value)
+    if isinstance(value, BinaryLink):
+        inner = getattr(value, "link", None)
+        arguments = [] if inner is None else [code_of(inner, "link")]
+        known = {} if inner is None else inner.parameters
+        arguments += [f"{key}={number!r}" for key, number in value.parameters.items() if key not in known]
+        return f"{_home(value)}({', '.join(arguments)})"
+    if isinstance(value, losses.Loss):
+        return f"{_home(value)}({code_of(value.link, 'link')})"
+    if is_dataclass(value) and not isinstance(value, AsGiven):
+        return f"{_home(value).rpartition('.')[0]}.{value!r}".lstrip(".")
+    if isinstance(value, Mapping):
+        entries = {key: code_of(entry, str(key)).partition("  # ") for key, entry in value.items()}
+        remark = next(("  # " + remark for _, _, remark in entries.values() if remark), "")
+        return "{" + ", ".join(f"{key!r}: {text}" for key, (text, _, _) in entries.items()) + "}" + remark
+    if isinstance(value, (list, tuple)) and _is_kept(value):
+        inside = ", ".join(code_of(entry, name) for entry in value)
+        return f"[{inside}]" if isinstance(value, list) else f"({inside}{',' * (len(value) == 1)})"
+    return f"{name}  # as given"
 
 
-def resolve_penalty(
-    alpha: Any, penalize_intercept: bool, n_cols: int, constant: int | None, scale: Any = None
-) -> Ridge | None:
-    """Return the ridge penalty, or None for none; `scale` multiplies the square of each coefficient."""
-    if not (isinstance(alpha, Real) and np.isfinite(alpha) and alpha >= 0):
-        raise InvalidOptionError(f"alpha={alpha!r} must be a finite number that is not negative.")
-    if alpha == 0:
-        return None
-    columns = np.ones(n_cols) if scale is None else np.asarray(scale, dtype=float)
-    if not penalize_intercept and constant is not None:
-        columns[constant] = 0.0
-    return Ridge(float(alpha), columns)
+def _home(value: Any) -> str:
+    module, *rest = type(value).__module__.split(".")
+    return ".".join([module, *rest[:1]] * (module == "gevglm") + [type(value).__name__])
 
 
-def resolve_bias(bias: Any, loss: losses.Loss, constant: int | None, penalty: Penalty | None) -> BiasReduction | None:
-    """Return the method for a word, or for a method such as ``LogF(m=2)``, if the loss and the design allow it."""
-    if bias is None:
-        return None
-    if not isinstance(bias, BiasReduction):
-        word = ALIASES.get(str(bias).lower(), str(bias).lower())
-        if word not in METHODS:
-            raise unknown_option("bias", bias, [*METHODS, *ALIASES])
-        bias = METHODS[word]()
-    if penalty is not None:
-        raise IncompatibleOptionsError(
-            f"bias={bias.word!r} and alpha cannot be combined: a ridge penalty biases on purpose; leave one of them out."
-        )
-    bias.refuse(loss, constant)
-    return bias
+def _is_kept(value: Any) -> bool:
+    """Whether a value is not of the length of the data: a number, a word, or a few of them."""
+    short = isinstance(value, Sequence) and len(value) <= 100 and all(np.isscalar(entry) for entry in value)
+    return value is None or np.isscalar(value) or short
 
 
-def check_iteration(start: Any, n_cols: int, tol: Any, maxiter: Any) -> None:
-    """Refuse starting values, a tolerance or a number of steps that have no meaning."""
-    if start is not None and np.shape(start) != (n_cols,):
-        raise InvalidOptionError(f"start_params has shape {np.shape(start)}, but there are {n_cols} coefficients.")
-    if not (isinstance(tol, Real) and 0 < tol < 1):
-        raise InvalidOptionError(f"tol={tol!r} must be a number between 0 and 1.")
-    if not (isinstance(maxiter, Integral) and maxiter >= 0):
-        raise InvalidOptionError(f"maxiter={maxiter!r} must be a whole number that is not negative.")
+def _as_given(value: Any, name: str) -> Any:
+    named = isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(v, str) for v in value)
+    return value if value is None or np.isscalar(value) or (named and len(value) <= 2) else AsGiven(name)

@@ -1,7 +1,6 @@
 """What the pages say of the package is true of it: names, equations, equivalent calls, pages that can be reached."""
 
 import copy
-import importlib
 import re
 from pathlib import Path
 
@@ -31,8 +30,6 @@ MODULES = (
 NOT_LISTED = {
     "__version__",
     "datasets",
-    "ALIASES",
-    "METHODS",
     "COLORS",
     "CanonicalVariance",
     "family_of",
@@ -45,7 +42,7 @@ NOT_LISTED = {
 def test_every_public_name_is_in_the_reference(module):
     if module in ("weighting", "sklearn"):
         pytest.importorskip("sklearn")
-    home = importlib.import_module(f"gevglm.{module}".rstrip("."))
+    home = getattr(gevglm, module) if module else gevglm
     own = [
         name
         for name, value in vars(home).items()

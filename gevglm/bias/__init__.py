@@ -27,16 +27,8 @@ from gevglm.bias.base import BiasReduction
 from gevglm.bias.correction import Correction, KingZeng
 from gevglm.bias.flic_flac import Flac, Flic
 from gevglm.bias.log_f import LogF, LogFPenalty
-from gevglm.estimation.estimate import Problem
-
-METHODS = {
-    kind.word: kind for kind in (MeanReduction, MedianReduction, Jeffreys, Correction, KingZeng, Flic, Flac, LogF)
-}
-ALIASES = {"firth": "mean"}
 
 __all__ = [
-    "ALIASES",
-    "METHODS",
     "Adjusted",
     "BiasReduction",
     "Correction",
@@ -48,5 +40,4 @@ __all__ = [
     "LogFPenalty",
     "MeanReduction",
     "MedianReduction",
-    "Problem",
 ]

@@ -279,8 +279,7 @@ def link_name(link: BinaryLink) -> str:
     >>> link_name(GEV(-0.699692)), link_name(Logit())
     ('GEV(xi=-0.7)', 'Logit')
     """
-    shape = getattr(link, "xi", None)
-    return type(link).__name__ + ("" if shape is None else f"(xi={shape:.3g})")
+    return link.label
 
 
 def _called(sample: Sample, what: str) -> tuple[NDArray, NDArray, NDArray]:

@@ -1,4 +1,4 @@
-"""The command line: one file a command; nothing heavy is imported before it is known what to do."""
+"""The command line: one file per command."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from gevglm._version import __version__
+from gevglm import __version__
 from gevglm.cli import calibrate, compare, demo, fit, predict
 
 COMMANDS = (fit, predict, compare, calibrate, demo)

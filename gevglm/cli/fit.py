@@ -6,7 +6,8 @@ import argparse
 from typing import Any
 
 from gevglm.cli.messages import say
-from gevglm.cli.options import FORMATS, LINKS, add_model, add_reading, check_level, level_named, model_words, number_or
+from gevglm.cli.options import FORMATS, add_model, add_reading, check_level, level_named, model_words, number_or
+from gevglm.options import SHAPE_CHOICES, code_of, link_words
 
 EXAMPLES = """examples:
   gevglm fit "default ~ income + age" loans.csv --xi 0.5
@@ -34,10 +35,11 @@ def add_to(commands: Any) -> None:
     group = parser.add_argument_group("link")
     group.add_argument(
         "--xi",
-        type=number_or("ml", "cv"),
+        type=number_or(*SHAPE_CHOICES),
         help="shape of the GEV link: a number, ml or cv; alone it means the GEV link with its canonical loss",
     )
-    group.add_argument("--link", choices=LINKS, metavar="LINK", help=f"{', '.join(LINKS)} (default: logit)")
+    known = link_words()
+    group.add_argument("--link", choices=known, metavar="LINK", help=f"{', '.join(known)} (default: logit)")
     add_model(parser)
     add_reading(parser)
     group = parser.add_argument_group("output")
@@ -113,7 +115,7 @@ def _code(options: argparse.Namespace, data: Any, words: dict[str, Any]) -> str:
     from gevglm.cli.tables import reading_code
     from gevglm.report.code import call
 
-    options_of_fit = {name: repr(word) for name, word in words.items()}
+    options_of_fit = {name: code_of(word, name) for name, word in words.items()}
     if isinstance(data, str):
         lines = ["import gevglm", "", call(f"{options.formula!r}, {data!r}", options_of_fit)]
     else:

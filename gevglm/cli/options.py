@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-LINKS = ("logit", "probit", "cloglog", "loglog", "cauchit", "gev", "gevc")
-LOSSES = ("canonical", "log")
-BIASES = ("firth", "mean", "median", "jeffreys", "correction", "king-zeng", "flic", "flac", "logf")
-COVARIANCES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC")
+from gevglm.covariance import COV_TYPES
+from gevglm.options import LOSSES, bias_words
+
 FORMATS = "csv (also .gz), tsv, parquet, feather, Stata .dta, SAS .sas7bdat and .xpt, SPSS .sav"
 
 
@@ -32,17 +31,17 @@ def share(text: str) -> Any:
         numbers = tuple(float(part) for part in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no share; give a number such as 0.02, or a range 0.01,0.03"
+            f"{text!r} is not a share; give a number such as 0.02, or a range 0.01,0.03"
         ) from None
     return numbers[0] if len(numbers) == 1 else numbers
 
 
 def check_level(level: float) -> None:
-    """Refuse a coverage that is none, such as 95."""
+    """Refuse a coverage that is not one, such as 95."""
     from gevglm.exceptions import InvalidOptionError
 
     if not 0.0 < level < 1.0:
-        raise InvalidOptionError(f"--level {level:g} is no coverage; give a number between 0 and 1, such as 0.95.")
+        raise InvalidOptionError(f"--level {level:g} is not a coverage; give a number between 0 and 1, such as 0.95.")
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
@@ -55,8 +54,10 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
 def add_model(parser: argparse.ArgumentParser) -> None:
     """Add what is fitted, except for link and shape."""
     group = parser.add_argument_group("model")
-    group.add_argument("--loss", choices=LOSSES, help="default: canonical for GEV links, log for the rest")
-    group.add_argument("--bias", choices=BIASES, metavar="METHOD", help=f"bias reduction: {', '.join(BIASES)}")
+    group.add_argument("--loss", choices=tuple(LOSSES), help="default: canonical for GEV links, log for the rest")
+    group.add_argument(
+        "--bias", choices=bias_words(), metavar="METHOD", help=f"bias reduction: {', '.join(bias_words())}"
+    )
     group.add_argument("--alpha", type=number_or("cv"), default=0.0, help="ridge penalty, a number or cv")
     group.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
     group.add_argument("--subset", metavar="CONDITION", help='rows to use, such as "age > 40"')
@@ -79,7 +80,7 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--class-weight", choices=("balanced",), help="weight the classes; predictions are corrected for it"
     )
     group = parser.add_argument_group("standard errors")
-    group.add_argument("--cov-type", choices=COVARIANCES, metavar="TYPE", help=f"{', '.join(COVARIANCES)}")
+    group.add_argument("--cov-type", choices=COV_TYPES, metavar="TYPE", help=f"{', '.join(COV_TYPES)}")
     group.add_argument(
         "--cluster",
         action="append",

@@ -207,7 +207,7 @@ def warn_of_support(model: BinaryGLM, support: Support) -> None:
         f"{events} a fitted probability of exactly 0{_named(model, support.impossible_events, support.event_rows)} "
         f"and {nonevents} one of exactly 1{_named(model, support.impossible_nonevents, support.nonevent_rows)}; "
         f"{support.outside} observations in all lie {where}, where it is exactly 0 or 1. "
-        f"The fit rules out what was observed: try another {'xi' if 'xi' in model.link.parameters else 'link'}.",
+        f"The fit rules out what was observed: try another {model.link.shape_name or 'link'}.",
         SupportWarning,
     )
 

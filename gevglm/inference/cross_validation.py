@@ -21,7 +21,7 @@ from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Penalty
 from gevglm.estimation.sums import ArraySum
 from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, InvalidOptionError, unknown_option
-from gevglm.inference.shape import PAPER_GRID, ROUGH, LossOf, ShapePath
+from gevglm.inference.shape import ROUGH, LossOf, ShapePath
 from gevglm.links.base import BinaryLink, Point
 from gevglm.losses import Log
 
@@ -78,7 +78,7 @@ def search(
     loss_of: LossOf,
     folds: Sequence[Fold],
     *,
-    grid: Sequence[float] = PAPER_GRID,
+    grid: Sequence[float],
     alphas: Sequence[float] = (0.0,),
     penalty_of: Callable[[float], Penalty | None] = lambda alpha: None,
     criterion: str = "log_loss",

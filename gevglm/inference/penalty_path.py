@@ -57,7 +57,7 @@ def penalty_path(
     penalize_intercept, standardize, tol, maxiter
         See :meth:`gevglm.BinaryGLM.fit`.
     """
-    if model.shape is not None:
+    if model.shape_choice is not None:
         raise InvalidOptionError("a path needs a fixed shape: give xi as a number.")
     alphas = np.unique(np.asarray(alphas, dtype=float))
     if not len(alphas):

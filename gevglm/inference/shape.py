@@ -40,7 +40,6 @@ from gevglm.estimation.sums import ArraySum, LossSums
 from gevglm.exceptions import GevglmError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
 from gevglm.losses import Canonical, Log, Loss
 
-PAPER_GRID = (*(round(-1.0 + 0.1 * j, 1) for j in range(26)), -0.2567)  # of Agarwal et al. (2014)
 ROUGH = 1e-3  # tolerance of the fits on the grid
 REACH, APART = 0.35, 0.08  # how far away the fits may be that foretell the next one, and how close to each other
 STEP = 1e-5  # of the differences of analytic scores
@@ -185,7 +184,7 @@ class ShapeEstimate:
         return float(inner)
 
 
-def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] = PAPER_GRID) -> ShapeEstimate:
+def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] | None = None) -> ShapeEstimate:
     """Maximise the log-likelihood over the shape.
 
     Parameters
@@ -193,8 +192,8 @@ def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] = PA
     problem : Problem
     loss_of : callable
         From a shape to a loss.
-    grid : sequence of float
-        Shapes that are tried first; the estimate lies between its ends.
+    grid : sequence of float, optional
+        Shapes that are tried first, those of the link by default; the estimate lies between its ends.
 
     Returns
     -------
@@ -205,7 +204,7 @@ def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] = PA
     WeakShapeWarning
         If the likelihood is largest at an end of the grid, or hardly distinguishes the shapes on it.
     """
-    grid = np.unique(np.asarray(grid, dtype=float))
+    grid = np.unique(np.asarray(problem.loss.link.default_grid if grid is None else grid, dtype=float))
     path = ShapePath(problem, loss_of)
     with one_blas_thread():
         values = path.log_likelihoods(grid, ROUGH)
@@ -250,16 +249,17 @@ def _best(path: ShapePath, grid: NDArray, values: NDArray) -> tuple[float, bool]
 
 
 def _warn(estimate: ShapeEstimate, grid: NDArray, values: NDArray) -> None:
+    name = estimate.loss.link.shape_name
     if estimate.boundary:
         warn(
-            f"the likelihood is largest at xi={estimate.xi:g}, an end of the grid: the data ask for a shape beyond it, or for "
+            f"the likelihood is largest at {name}={estimate.xi:g}, an end of the grid: the data ask for a shape beyond it, or for "
             "another link. Its standard error has no meaning.",
             WeakShapeWarning,
         )
     elif (2.0 * (estimate.llf - values) < chi2.ppf(0.95, 1)).all():
         warn(
-            f"the data do not determine the shape: every xi from {grid[0]:g} to {grid[-1]:g} is compatible with them at the 5 % level; "
-            "fix xi, or choose a simpler link.",
+            f"the data do not determine the shape: every {name} from {grid[0]:g} to {grid[-1]:g} is compatible with them at the 5 % level; "
+            f"fix {name}, or choose a simpler link.",
             WeakShapeWarning,
         )
 
@@ -285,7 +285,7 @@ def path_direction(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
 
     def shift(block: Block) -> NDArray:
         point = loss.link.at(block.linear_predictor(params))
-        return block.weighted(point.dcdf_dxi) @ block.X
+        return block.weighted(point.dcdf_dshape) @ block.X
 
     hessian = engine.reduce(LossSums(loss, params, expected=True)).hessian
     return -np.linalg.solve(hessian, engine.reduce(ArraySum(shift)))
@@ -340,7 +340,7 @@ def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Co
 
 def observed_information(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
     """Return the joint second derivative of the negative log-likelihood, by differences of analytic scores in the shape."""
-    link, xi = loss.link, loss.link.parameters["xi"]
+    link, xi = loss.link, loss.link.shape
 
     def scores(shape: float) -> NDArray:
         moved = Log(link.with_shape(shape))
@@ -360,14 +360,14 @@ def _expected_derivative(engine: Engine, loss: Loss, params: NDArray, direction:
         point = loss.link.at(block.linear_predictor(params))
         factor = point.pdf / (point.cdf * point.sf) if loss.is_likelihood else np.ones_like(point.v)
         left = beside(scaled(block.X, _finite(factor)), _shape_factor(block, point, direction))
-        right = beside(scaled(block.X, point.pdf), point.dcdf_dxi)
+        right = beside(scaled(block.X, point.pdf), point.dcdf_dshape)
         return scaled(left, block.weighted(np.ones_like(point.v))).T @ right
 
     return engine.reduce(ArraySum(derivative))
 
 
 def _shape_factor(block: Block, point, direction: NDArray) -> NDArray:
-    change = point.dcdf_dxi + point.pdf * (block.X @ direction)
+    change = point.dcdf_dshape + point.pdf * (block.X @ direction)
     return _finite(change / (point.cdf * point.sf))
 
 

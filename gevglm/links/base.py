@@ -10,6 +10,7 @@ base class builds once, analytically, from the same points.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,14 +44,26 @@ class Point:
         :math:`F'/F` and :math:`F'/(1 - F)`.
     dlog_reverse_hazard, dlog_hazard : ndarray
         Derivatives of their logarithms, :math:`c - F'/F` and :math:`c + F'/(1 - F)` with :math:`c = F''/F'`.
+    dcdf_dshape : ndarray
+        Derivative of F by the shape of the link, for links that have one.
     """
 
-    v: NDArray
-    cdf: NDArray
-    sf: NDArray
-    pdf: NDArray
-    dlogpdf: NDArray
-    d2logpdf: NDArray
+    if TYPE_CHECKING:  # a link defines each as an attribute or as a property
+
+        @property
+        def v(self) -> NDArray: ...
+        @property
+        def cdf(self) -> NDArray: ...
+        @property
+        def sf(self) -> NDArray: ...
+        @property
+        def pdf(self) -> NDArray: ...
+        @property
+        def dlogpdf(self) -> NDArray: ...
+        @property
+        def d2logpdf(self) -> NDArray: ...
+        @property
+        def dcdf_dshape(self) -> NDArray: ...
 
     @cached_property
     def dpdf(self) -> NDArray:
@@ -136,18 +149,27 @@ class MirroredPoint(Point):
         return -self.point.dlog_reverse_hazard
 
     @cached_property
-    def dcdf_dxi(self) -> NDArray:
-        return -self.point.dcdf_dxi
+    def dcdf_dshape(self) -> NDArray:
+        return -self.point.dcdf_dshape
 
 
 class BinaryLink(CDFLink):
     """Base class of the links: the inverse of a distribution function F.
 
     A new link defines :meth:`at`, :meth:`at_probability`, :meth:`integral_cdf` and
-    :meth:`integral_sf`; everything else in the package follows from these.
+    :meth:`integral_sf`; everything else in the package follows from these. A link with a shape parameter also names it, and its
+    points have the derivative ``dcdf_dshape``; ``fit(link=..., xi="ml")`` then estimates it.
 
     Attributes
     ----------
+    word : str or None
+        The word for it in ``fit(link=...)`` and on the command line.
+    default_loss : str
+        The loss that is minimised if none is named: "log" or "canonical".
+    shape_name : str or None
+        The shape parameter: the name of an attribute and of the only argument of the class.
+    default_grid : tuple of float
+        Shapes that are tried when the shape is chosen from the data.
     support : tuple of float
         The open interval of v on which 0 < F(v) < 1.
     log_concave : bool
@@ -161,11 +183,27 @@ class BinaryLink(CDFLink):
         What the exponential of a coefficient is, if it has a name: ``odds_ratio``, ``hazard_ratio``.
     """
 
-    support: tuple[float, float] = (-np.inf, np.inf)
-    log_concave: bool = True
-    relative_integrals: tuple[bool, bool] = (False, False)
+    word: str | None = None
+    default_loss: str = "log"
+    shape_name: str | None = None
+    default_grid: tuple[float, ...] = ()
     canonical_is_log: bool = False
-    exponentiated: str | None = None
+
+    @property
+    def support(self) -> tuple[float, float]:
+        return (-np.inf, np.inf)
+
+    @property
+    def log_concave(self) -> bool:
+        return True
+
+    @property
+    def relative_integrals(self) -> tuple[bool, bool]:
+        return (False, False)
+
+    @property
+    def exponentiated(self) -> str | None:
+        return None
 
     def __init__(self) -> None:  # statsmodels' CDFLink would store a scipy distribution
         pass
@@ -243,16 +281,26 @@ class BinaryLink(CDFLink):
     # -- identity --------------------------------------------------------------------------
 
     @property
+    def shape(self) -> float | None:
+        """The value of the shape parameter; None for links without one."""
+        return None if self.shape_name is None else getattr(self, self.shape_name)
+
+    @property
     def parameters(self) -> dict[str, float]:
         """The parameters that, with the class, identify the link."""
-        return {}
+        return {} if self.shape_name is None else {self.shape_name: getattr(self, self.shape_name)}
+
+    @property
+    def label(self) -> str:
+        """The link as people write it: its name, and its shape to three digits."""
+        return type(self).__name__ + ("" if self.shape is None else f"({self.shape_name}={self.shape:.3g})")
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({arguments})"
 
     def __eq__(self, other: object) -> bool:
-        return type(self) is type(other) and self.parameters == other.parameters
+        return isinstance(other, BinaryLink) and type(self) is type(other) and self.parameters == other.parameters
 
     def __hash__(self) -> int:
         return hash((type(self), tuple(self.parameters.items())))
@@ -262,9 +310,11 @@ class BinaryLink(CDFLink):
         """The link of the population; the link itself, unless it describes a sample that was drawn by the outcome."""
         return self
 
-    def with_shape(self, xi: float) -> BinaryLink:
+    def with_shape(self, shape: float) -> BinaryLink:
         """Return the same link with another shape, for links that have one."""
-        raise InvalidOptionError(f"{self!r} has no shape.")
+        if self.shape_name is None:
+            raise InvalidOptionError(f"{self!r} has no shape.")
+        return type(self)(**{self.shape_name: shape})
 
     def outside(self, v: NDArray) -> NDArray:
         """Return where `v` lies outside the support, that is, where F(v) is 0 or 1 exactly."""

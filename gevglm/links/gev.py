@@ -27,6 +27,7 @@ from gevglm.exceptions import InvalidOptionError
 from gevglm.links._gamma import SERIES_LIMIT, deficit_constant, gamma_deficit, gamma_excess, upper_gamma
 from gevglm.links.base import BinaryLink, MirroredPoint, Point
 
+PAPER_GRID = (*(round(-1.0 + 0.1 * j, 1) for j in range(26)), -0.2567)  # of Agarwal et al. (2014)
 SMALLEST_SHAPE = 2.0**-1000
 LARGEST_SHAPE = 5.0
 LARGEST_LOG_HAZARD = 350.0  # of the reverse hazard, whose square must stay finite
@@ -37,6 +38,8 @@ _EXCESS_SERIES = np.array([1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 479001
 
 class GEVPoint(Point):
     r"""The GEV distribution at :math:`\ln t`; see :class:`gevglm.links.base.Point`."""
+
+    v: NDArray
 
     def __init__(self, xi: float, v: NDArray, log_t: NDArray, outside: NDArray | None = None):
         self.xi = xi
@@ -118,7 +121,7 @@ class GEVPoint(Point):
         return np.where(self.t > 0.0, -np.expm1(-self.t) / np.minimum(self.t, 1e300), 1.0)
 
     @cached_property
-    def dcdf_dxi(self) -> NDArray:
+    def dcdf_dshape(self) -> NDArray:
         r""":math:`\partial F/\partial\xi = -e^{-t}\, t\, \partial \ln t/\partial\xi`."""
         return self._inside(-np.exp(self.log_t - self.t) * self.dlog_t_dxi)
 
@@ -162,16 +165,14 @@ class GEV(BinaryLink):
     0.03
     """
 
+    word = "gev"
+    default_loss = "canonical"
+    shape_name: str | None = "xi"
+    default_grid = PAPER_GRID
+
     def __init__(self, xi: float):
         self.xi = checked_shape(xi)
         self._shape = self.xi or SMALLEST_SHAPE
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {"xi": self.xi}
-
-    def with_shape(self, xi: float) -> GEV:
-        return GEV(xi)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -234,20 +235,18 @@ class GEVc(BinaryLink):
     :math:`F_c(v) = 1 - F(-v)` with F the :class:`GEV` of the same xi. The support is v < 1/xi for xi > 0 and v > 1/xi for xi < 0.
     """
 
+    word = "gevc"
+    default_loss = "canonical"
+    shape_name: str | None = "xi"
+    default_grid = PAPER_GRID
+
     def __init__(self, xi: float):
         self._gev = GEV(xi)
         self.xi = self._gev.xi
 
     @property
-    def parameters(self) -> dict[str, float]:
-        return {"xi": self.xi}
-
-    @property
     def exponentiated(self) -> str | None:
         return "hazard_ratio" if self.xi == 0.0 else None
-
-    def with_shape(self, xi: float) -> GEVc:
-        return GEVc(xi)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -281,23 +280,23 @@ class GEVc(BinaryLink):
 class LogLog(GEV):
     r"""Log-log link, :math:`F(v) = e^{-e^{-v}}`: :class:`~gevglm.links.GEV` at xi = 0."""
 
+    word = "loglog"
+    default_loss = "log"
+    shape_name = None
+
     def __init__(self) -> None:
         super().__init__(0.0)
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {}
 
 
 class CLogLog(GEVc):
     r"""Complementary log-log link, :math:`F(v) = 1 - e^{-e^v}`: :class:`~gevglm.links.GEVc` at xi = 0."""
 
+    word = "cloglog"
+    default_loss = "log"
+    shape_name = None
+
     def __init__(self) -> None:
         super().__init__(0.0)
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {}
 
 
 def checked_shape(xi: float) -> float:

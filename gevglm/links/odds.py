@@ -93,8 +93,8 @@ class ScaledPoint(Point):
         return self._bend + self.reverse_hazard
 
     @cached_property
-    def dcdf_dxi(self) -> NDArray:
-        return self.factor * self.point.dcdf_dxi / self._mean**2
+    def dcdf_dshape(self) -> NDArray:
+        return self.factor * self.point.dcdf_dshape / self._mean**2
 
     @cached_property
     def _growth(self) -> NDArray:
@@ -132,6 +132,9 @@ class ScaledOdds(BinaryLink):
     functions of the log odds of F they are smooth for every link, and are kept as piecewise polynomials.
     """
 
+    link: BinaryLink
+    factor: float
+
     def __init__(self, link: BinaryLink, factor: float):
         if not isinstance(link, BinaryLink):
             raise InvalidOptionError(f"{link!r} is not a link of gevglm; give one such as GEV(xi=0.5) or Logit().")
@@ -139,6 +142,12 @@ class ScaledOdds(BinaryLink):
             raise InvalidOptionError(f"odds can be multiplied by positive numbers only, got {factor!r}.")
         self.link = link
         self.factor = float(factor)
+        self.canonical_is_log, self.default_loss = link.canonical_is_log, link.default_loss
+        self.shape_name, self.default_grid = link.shape_name, link.default_grid
+
+    @property
+    def shape(self) -> float | None:
+        return self.link.shape
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -151,13 +160,13 @@ class ScaledOdds(BinaryLink):
         return [f"factor={self.factor:g}"]
 
     def __eq__(self, other: object) -> bool:
-        return super().__eq__(other) and self.link == other.link
+        return isinstance(other, ScaledOdds) and super().__eq__(other) and self.link == other.link
 
     def __hash__(self) -> int:
         return hash((super().__hash__(), self.link))
 
-    def with_shape(self, xi: float) -> ScaledOdds:
-        return ScaledOdds(self.link.with_shape(xi), self.factor)
+    def with_shape(self, shape: float) -> ScaledOdds:
+        return ScaledOdds(self.link.with_shape(shape), self.factor)
 
     @property
     def support(self) -> tuple[float, float]:
@@ -166,10 +175,6 @@ class ScaledOdds(BinaryLink):
     @property
     def relative_integrals(self) -> tuple[bool, bool]:
         return self.link.relative_integrals
-
-    @property
-    def canonical_is_log(self) -> bool:
-        return self.link.canonical_is_log
 
     @property
     def log_concave(self) -> bool:
@@ -193,18 +198,18 @@ class ScaledOdds(BinaryLink):
         value, below = self._pieces(np.atleast_1d(v), of_sf)
         middle = self.link.at_probability(np.array([1.0 / (1.0 + self.factor)])).v
         jump = self._pieces(middle, of_sf, True)[0] - self._pieces(middle, of_sf, False)[0]
-        start, from_below = 0.0, not of_sf
+        start, from_below = np.zeros(1), not of_sf
         if self.relative_integrals[of_sf]:
             start, (from_below,) = self._pieces(np.zeros(1), of_sf)
         value += np.where(below, 0.0 if from_below else -jump, jump if from_below else 0.0) - start
         return value.reshape(v.shape)
 
-    def _pieces(self, v: NDArray, of_sf: bool, below: bool | None = None) -> tuple[NDArray, NDArray]:
+    def _pieces(self, v: NDArray, of_sf: bool, half: bool | None = None) -> tuple[NDArray, NDArray]:
         """Return an integral up to a constant for each half of the distribution, and which half."""
         with np.errstate(all="ignore"):
             point = self.link.at(v)
             log_odds = point.log_cdf - point.log_sf
-        below = log_odds < -math.log(self.factor) if below is None else np.full(v.shape, below)
+        below = log_odds < -math.log(self.factor) if half is None else np.full(v.shape, half)
         value = np.empty_like(v)
         value[below] = self._of_cdf(v[below], log_odds[below])
         value[~below] = self._of_sf(v[~below], log_odds[~below])
@@ -268,8 +273,8 @@ class Sampled(ScaledOdds):
     def parameters(self) -> dict[str, float]:
         return {**self.link.parameters, "prevalence": self.prevalence, "sample_mean": self.sample_mean}
 
-    def with_shape(self, xi: float) -> Sampled:
-        return Sampled(self.link.with_shape(xi), self.prevalence, self.sample_mean)
+    def with_shape(self, shape: float) -> Sampled:
+        return Sampled(self.link.with_shape(shape), self.prevalence, self.sample_mean)
 
     def _arguments(self) -> list[str]:
         return [f"prevalence={self.prevalence:g}", f"sample_mean={self.sample_mean:g}"]
@@ -347,8 +352,8 @@ def odds(share: float) -> float:
 
 def checked_share(name: str, value: object) -> float:
     """Return a share of events as a float, or explain why it is none."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) or not 0.0 < value < 1.0:
-        percent = isinstance(value, Real) and 1.0 < value < 100.0
-        hint = f" {value:g} % is {name}={value / 100.0:g}." if percent else ""
-        raise InvalidOptionError(f"{name}={value!r} is no share of events: it must lie between 0 and 1.{hint}")
-    return float(value)
+    share = math.nan if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real) else float(value)
+    if not 0.0 < share < 1.0:
+        hint = f" {share:g} % is {name}={share / 100.0:g}." if 1.0 < share < 100.0 else ""
+        raise InvalidOptionError(f"{name}={value!r} is not a share of events: it must lie between 0 and 1.{hint}")
+    return share

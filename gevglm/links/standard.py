@@ -18,6 +18,10 @@ _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 class LogitPoint(Point):
     """The logistic distribution; hazard and reverse hazard are F and 1 - F themselves."""
 
+    v: NDArray
+    cdf: NDArray
+    sf: NDArray
+
     def __init__(self, v: NDArray):
         self.v = v
         # exp(-v) stays finite, so that 1 - F = exp(-v) F never is infinity times zero
@@ -72,6 +76,7 @@ class LogitPoint(Point):
 class Logit(BinaryLink):
     r"""Logit link, :math:`F(v) = 1/(1 + e^{-v})`; its log and canonical losses coincide."""
 
+    word = "logit"
     canonical_is_log = True
     exponentiated = "odds_ratio"
 
@@ -90,6 +95,8 @@ class Logit(BinaryLink):
 
 class ProbitPoint(Point):
     """The standard normal distribution, with hazards through the scaled error function."""
+
+    v: NDArray
 
     def __init__(self, v: NDArray):
         self.v = v
@@ -154,6 +161,8 @@ class Probit(BinaryLink):
     :math:`\int_{-\infty}^v \Phi = v\,\Phi(v) + \varphi(v)`, and the other integral is its mirror image.
     """
 
+    word = "probit"
+
     def at(self, v: NDArray) -> ProbitPoint:
         return ProbitPoint(v)
 
@@ -172,6 +181,8 @@ class Probit(BinaryLink):
 
 class CauchitPoint(Point):
     """The standard Cauchy distribution."""
+
+    v: NDArray
 
     def __init__(self, v: NDArray):
         self.v = v
@@ -206,6 +217,7 @@ class Cauchit(BinaryLink):
     :math:`\int_0^v F = v F(v) - \ln(1 + v^2)/(2\pi)`.
     """
 
+    word = "cauchit"
     log_concave = False
     relative_integrals = (True, True)
 

@@ -37,7 +37,7 @@ from gevglm.results.summary import summary_of
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
-    from gevglm.results.refit import Procedure
+    from gevglm.options import FitOptions
 
 
 class BinaryGLMResults(
@@ -81,8 +81,7 @@ class BinaryGLMResults(
     """
 
     bias: BiasReduction | None = None
-    procedure: Procedure | None = None  # what the fit was told, for refits
-    n_contradicted = 0  # for fits saved before it was counted
+    options: FitOptions  # as they were given
 
     def __init__(
         self,
@@ -129,7 +128,7 @@ class BinaryGLMResults(
 
     @property
     def xi(self) -> float | None:
-        return self.link.parameters.get("xi")
+        return self.link.shape
 
     @property
     def separation(self) -> Separation:
@@ -269,6 +268,7 @@ class BinaryGLMResults(
                 setattr(data, name, None)
         self.__dict__.pop("null", None)
         self._cov_words = (self.cov_type, None)
+        self.options = self.options.without_rows()
         self.family.n = 1
 
     def save(self, fname: str | Path, remove_data: bool = True) -> None:

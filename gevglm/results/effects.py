@@ -282,7 +282,7 @@ def _risk_and_slope(
         with np.errstate(all="ignore"):
             point = link.at(np.dot(X, params) + offset)
             slope = point.pdf[:, None] * X
-            return point.cdf, np.column_stack([slope, point.dcdf_dxi]) if with_shape else slope
+            return point.cdf, np.column_stack([slope, point.dcdf_dshape]) if with_shape else slope
 
     return evaluate
 

@@ -150,7 +150,7 @@ class Predictions:
         exog = self.model.exog if exog is None else np.asarray(exog)
         point = self.link.at(np.atleast_1d(self.model.predict(self._params, exog, exposure, offset, which="linear")))
         with np.errstate(divide="ignore", invalid="ignore"):
-            column = np.nan_to_num(point.dcdf_dxi / point.pdf, posinf=0.0, neginf=0.0)
+            column = np.nan_to_num(point.dcdf_dshape / point.pdf, posinf=0.0, neginf=0.0)
         self.params = np.append(self._params, 0.0)
         self.cov_params_default = self._joint
         self.normalized_cov_params = self._joint

@@ -5,9 +5,9 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,36 +17,6 @@ from gevglm.exceptions import GevglmWarning, InvalidDataError
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
     from gevglm.results.core import BinaryGLMResults
-
-
-@dataclass(frozen=True)
-class Procedure:
-    """What a fit was told, so that it can be told again.
-
-    Attributes
-    ----------
-    shape : str or None
-        "ml" or "cv" if xi was to be found.
-    options : dict
-        Penalty and limits of the iteration, as given to :meth:`gevglm.BinaryGLM.fit`.
-    search : dict or None
-        Its ``search_kwds``; folds that were given row by row are left out, since they hold for these rows only.
-    """
-
-    shape: str | None
-    options: dict[str, Any]
-    search: dict[str, Any] | None = None
-
-    @classmethod
-    def of(cls, shape: str | None, options: dict[str, Any], search: dict[str, Any] | None) -> Procedure:
-        """Return the procedure without what belongs to single rows."""
-        if search is not None and not np.isscalar(search.get("folds", 0)):
-            search = {word: value for word, value in search.items() if word != "folds"}
-        return cls(shape, options, search or None)
-
-    def on(self, model: BinaryGLM, rows: NDArray, bias: Any) -> BinaryGLMResults:
-        """Run it on rows of a model, which may repeat."""
-        return model.on_rows(rows, self.shape).fit(bias=bias, search_kwds=self.search, **self.options)
 
 
 def procedure(results: BinaryGLMResults, model: BinaryGLM | None = None) -> Callable[[NDArray], BinaryGLMResults]:
@@ -59,10 +29,11 @@ def procedure(results: BinaryGLMResults, model: BinaryGLM | None = None) -> Call
         Whose rows to take instead of those of the results' model, see :func:`in_single_rows`.
     """
     model = results.model if model is None else model
+    options = replace(results.options.for_other_rows(), bias=results.bias)
 
     def fit(rows: NDArray) -> BinaryGLMResults:
         with _quiet():
-            return results.procedure.on(model, rows, results.bias)
+            return model.on_rows(rows, model.options.shape_choice).fit_by(options)
 
     return fit
 
@@ -107,5 +78,5 @@ def in_single_rows(model: BinaryGLM) -> BinaryGLM:
     repeats = np.concatenate([events, counts.astype(int) - events])
     single = model.on_rows(np.repeat(np.tile(np.arange(len(counts)), 2), repeats))
     y = np.repeat([1.0, 0.0], [events.sum(), repeats.sum() - events.sum()])
-    single._set_up(replace(single.design, y=y, freq=None, trials=None), model.loss, None, model.sampling)
+    single._set_up(replace(single.design, y=y, freq=None, trials=None), model.loss, None, model.sampling, model.options)
     return single

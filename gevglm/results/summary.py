@@ -126,12 +126,12 @@ def notes_on_inference(results: BinaryGLMResults, method: str) -> list[str]:
     if results._shape is not None:
         lower, upper = results.xi_conf_int(method="profile" if results.has_data else "wald")
         notes.append(
-            f"xi = {results.xi:.4g} was estimated by maximum likelihood: std err {results.xi_bse:.3g}, 95 % interval "
+            f"{results.link.shape_name} = {results.xi:.4g} was estimated by maximum likelihood: std err {results.xi_bse:.3g}, 95 % interval "
             f"{lower:.3g} to {upper:.3g}. The standard errors of the coefficients account for it."
         )
         if results._shape.boundary:
             notes.append(
-                "The likelihood is largest at an end of the grid of shapes: xi is not determined by these data."
+                f"The likelihood is largest at an end of the grid of shapes: {results.link.shape_name} is not determined by these data."
             )
     if results.search is not None:
         notes.append(

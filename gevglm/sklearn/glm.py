@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gevglm.exceptions import InvalidDataError
 from gevglm.model import BinaryGLM
+from gevglm.options import FitOptions, ModelOptions
 from gevglm.sklearn.inputs import row_weights, two_classes
 
 
@@ -105,30 +106,15 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = two_classes(y)
         weights = row_weights(sample_weight, X, y)
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]))
-        model = BinaryGLM(
-            y,
-            self._design(X),
-            event=self.classes_.tolist()[1],
-            link=self.link,
-            loss=self.loss,
-            xi=self.xi,
-            freq_weights=weights,
-            class_weight=self._weights_by_event(),
-            prevalence=self.prevalence,
-            sampling=self.sampling,
-        )
+        words = vars(self) | {
+            "event": self.classes_.tolist()[1],
+            "freq_weights": weights,
+            "class_weight": self._weights_by_event(),
+            "missing": "none",
+        }
+        model = BinaryGLM.of_arrays(y, self._design(X), ModelOptions.of(words))
         model.data.xnames = [*(["const"] if self.fit_intercept else []), *names]
-        self.results_ = model.fit(
-            bias=self.bias,
-            alpha=self.alpha,
-            penalize_intercept=self.penalize_intercept,
-            standardize=self.standardize,
-            search_kwds=self.search_kwds,
-            cov_type=self.cov_type,
-            cov_kwds=self.cov_kwds,
-            maxiter=self.maxiter,
-            tol=self.tol,
-        )
+        self.results_ = model.fit_by(FitOptions.of(words))
         params = np.asarray(self.results_.params)
         self.intercept_ = params[:1] if self.fit_intercept else np.zeros(1)
         self.coef_ = params[None, int(self.fit_intercept) :]

@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 import gevglm
 from gevglm.calibration import Platt, assess, log_loss
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError
-from gevglm.results.refit import Procedure, procedure
+from gevglm.options import FitOptions
+from gevglm.results.refit import procedure
 
 DATA, NEW = (gevglm.datasets.simulate_study(n=1500, rng=seed) for seed in (1, 2))
 FORMULA = "event ~ age + smoker"
@@ -245,8 +246,8 @@ def test_optimism_of_a_search_with_bias_reduction_is_the_same_whatever_the_numbe
 
 
 def test_folds_given_row_by_row_are_not_kept():
-    told = Procedure.of("cv", {}, {"grid": [0.0], "folds": [(np.arange(5), np.arange(5, 9))]})
-    assert told.search == {"grid": [0.0]}
+    options = FitOptions(search_kwds={"grid": [0.0], "folds": [(np.arange(5), np.arange(5, 9))]})
+    assert options.for_other_rows().search_kwds == {"grid": [0.0]}
 
 
 def test_refits_in_threads_leave_the_filters_of_warnings_alone(res):

@@ -103,7 +103,7 @@ def at(link: BinaryLink, *v: float):
     """The point of a link at some v, overflow in far tails allowed."""
     with np.errstate(all="ignore"):
         point = link.at(np.array(v, dtype=float))
-        for name in (*FIELDS, "dcdf_dxi"):
+        for name in (*FIELDS, "dcdf_dshape"):
             getattr(point, name, None)
     return point
 

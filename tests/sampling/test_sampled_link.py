@@ -93,7 +93,7 @@ def test_the_canonical_loss_is_the_integral_for_strong_and_weak_sampling(xi, tau
 def test_the_derivative_in_the_shape_is_that_of_the_composition(xi):
     v, h = np.linspace(-0.8, 0.8, 9), 1e-6
     difference = (Sampled(GEV(xi + h), 0.01, 0.3).inverse(v) - Sampled(GEV(xi - h), 0.01, 0.3).inverse(v)) / (2 * h)
-    assert_allclose(Sampled(GEV(xi), 0.01, 0.3).at(v).dcdf_dxi, difference, rtol=1e-7, atol=1e-10)
+    assert_allclose(Sampled(GEV(xi), 0.01, 0.3).at(v).dcdf_dshape, difference, rtol=1e-7, atol=1e-10)
 
 
 def test_log_concavity_depends_on_how_strongly_events_are_sampled():

@@ -13,8 +13,8 @@ from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
 from gevglm.inference.cross_validation import search
-from gevglm.inference.shape import PAPER_GRID
 from gevglm.links import GEV, BinaryLink, CLogLog, Logit, Probit
+from gevglm.links.gev import PAPER_GRID
 from gevglm.losses import Canonical, Log, Loss
 
 LAMBDAS = tuple(10.0**j for j in range(-3, 4))

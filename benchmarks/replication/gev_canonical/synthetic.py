@@ -34,8 +34,9 @@ from benchmarks.replication.gev_canonical.methods import (
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Ridge
-from gevglm.inference.shape import PAPER_GRID, ROUGH, ShapePath
+from gevglm.inference.shape import ROUGH, ShapePath
 from gevglm.links import GEV, BinaryLink, CLogLog, Logit, Probit
+from gevglm.links.gev import PAPER_GRID
 from gevglm.losses import Canonical, Log, Loss
 
 DIMENSIONS = 100

@@ -216,7 +216,7 @@ def _search_words(model: BinaryGLM, options: FitOptions, how: str) -> dict[str, 
             f"search_kwds has {unknown}, which xi={how!r} does not take; it takes {list(SEARCH_WORDS[how])}."
         )
     if "grid" in words:
-        words["grid"] = [model.link.with_shape(shape).shape for shape in np.ravel(words["grid"])]
+        words["grid"] = [model.link.with_shape(shape).shape for shape in np.ravel(words["grid"]).tolist()]
         if not words["grid"]:
             raise InvalidOptionError("the grid of shapes is empty.")
     for alpha in np.ravel(words.get("alphas", ())):

@@ -26,8 +26,10 @@ def as_source(data: Any) -> Source | None:
     ----------
     data : object
         A pattern of file names, a folder, a list of files, a large file; a function that returns an iterable of DataFrames, or a
-        list of them; a Dask DataFrame.
+        list of them; a Dask DataFrame; a source, as it is.
     """
+    if isinstance(data, Source):
+        return data
     if isinstance(data, (str, Path)):
         return _of_path(data)
     if isinstance(data, (list, tuple)) and data and all(isinstance(part, (str, Path)) for part in data):

@@ -172,5 +172,5 @@ def test_a_source_of_ones_own(data):
     whole = gevglm.fit("y ~ x + z", data, link="logit")
     assert_allclose(own.params, whole.params, rtol=1e-12)
     assert_allclose(own.bse, whole.bse, rtol=1e-7)
-    with pytest.raises(InvalidDataError, match="two halves"):
+    with pytest.raises(InvalidDataError, match="nothing"):
         gevglm.fit("y ~ x + nothing", Halves(data), link="logit")

@@ -7,7 +7,6 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from statsmodels.base.model import LikelihoodModel
 from statsmodels.genmod.generalized_linear_model import GLM
@@ -15,7 +14,6 @@ from statsmodels.genmod.generalized_linear_model import GLM
 from gevglm import fitting
 from gevglm.data import design as designs
 from gevglm.data import formula as formulas
-from gevglm.data import new_rows as newdata
 from gevglm.data import streamed_design as streamed
 from gevglm.data.design import Design
 from gevglm.data.sources import as_source, wide_source
@@ -135,25 +133,17 @@ class BinaryGLM(GLM):
         formula : str
             As in ``"y ~ x1 + C(group)"``; the left-hand side may be ``"successes + failures"``.
         data : table or source of tables
-            DataFrame, polars DataFrame, pyarrow Table, dict of columns, or path to a csv or parquet file. Read in pieces, and never held in
-            memory: a pattern of file names, a folder, a list of files, a file of more than 200 MB, a function that returns an iterable of
-            DataFrames, a Dask DataFrame.
-        link, loss, xi, event, prevalence, sampling, class_weight : optional
-            See :class:`BinaryGLM`.
+            See :func:`gevglm.fit`.
         offset, exposure, freq_weights, var_weights : str or array_like, optional
             A column of `data`, or an array.
         subset : array_like or str, optional
             Rows to use: booleans, index labels, or a condition such as ``"age > 40"``.
-        missing : {"drop", "raise", "none"}
-            What to do with incomplete rows.
         formula_engine : {"formulaic", "patsy"}, optional
             formulaic by default where statsmodels supports it.
         eval_env : int
             How many frames above the caller the names used in the formula are looked up.
-
-        Returns
-        -------
-        BinaryGLM
+        link, loss, xi, event, missing, prevalence, sampling, class_weight : optional
+            See :class:`BinaryGLM`.
         """
         return cls.of_table(formula, data, ModelOptions.of(locals()), formulas.caller_names(formula, eval_env + 1))
 
@@ -332,9 +322,8 @@ class BinaryGLM(GLM):
         bias : str or BiasReduction, optional
             "mean" (or "firth"), "median", "jeffreys", "correction", "king-zeng", "flic", "flac", "logf", or a method of
             :mod:`gevglm.bias`.
-        alpha : float
-            Ridge penalty :math:`\frac{\alpha}{2} \sum_j b_j^2` on the summed loss.
-            "cv" chooses it by cross-validation.
+        alpha : float or "cv"
+            Ridge penalty :math:`\frac{\alpha}{2} \sum_j b_j^2` on the summed loss; "cv" chooses it by cross-validation.
         penalize_intercept : bool
             Whether the penalty includes the constant.
         standardize : bool
@@ -342,7 +331,7 @@ class BinaryGLM(GLM):
         search_kwds : dict, optional
             For ``xi="ml"``: ``grid``. For "cv": ``grid``, ``alphas``, ``folds``, ``criterion`` ("log_loss" or "brier"), ``rng``, ``refine``,
             ``rule`` ("best" or "one_se"); see :mod:`gevglm.inference.cross_validation`.
-        cov_type : str, optional
+        cov_type : str or Covariance, optional
             "nonrobust" (the default), "HC0" to "HC3", "cluster" or "HAC"; "HC0" by default if rows are weighted by their outcome.
         cov_kwds : dict, optional
             ``{"groups": column or array}`` for clusters (two columns for two-way), ``{"maxlags": n}`` for HAC.
@@ -360,10 +349,6 @@ class BinaryGLM(GLM):
         resume : path, optional
             A file that keeps the current iterate: an interrupted fit that is called again with the same file goes on from there. It is
             removed when the fit has ended.
-
-        Returns
-        -------
-        BinaryGLMResults
 
         Warns
         -----
@@ -447,12 +432,6 @@ class BinaryGLM(GLM):
             return self.link.inverse(linear)
         mean = self.population_link.inverse(linear)
         return mean if which == "mean" else mean * (1.0 - mean)
-
-    def design_of(
-        self, data: Any, offset: Any = None, exposure: Any = None
-    ) -> tuple[NDArray, NDArray | None, pd.Index]:
-        """Return design matrix, offset and row labels of new data, by the formula and column names of the model."""
-        return tuple(newdata.read_table(self.design, data, offset, exposure))
 
     def score_factor(self, params, scale=None):
         """Return the factor of each row of `exog` in the score."""

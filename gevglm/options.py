@@ -38,7 +38,7 @@ def by_word(base: Kind) -> dict[str, Kind]:
 def link_words() -> list[str]:
     """Return the words for links, those without a shape first."""
     found = by_word(BinaryLink)
-    return sorted(found, key=lambda word: found[word].shape_name is not None)
+    return sorted(found, key=lambda word: (found[word].shape_name is not None, word))
 
 
 def bias_words() -> list[str]:

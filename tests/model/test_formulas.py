@@ -13,6 +13,7 @@ from study import reads_formulaic
 from gevglm import BinaryGLM, fit
 from gevglm.data.formula import Recipe, names_in, split
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from tests.support.designs import design_of
 
 ENGINES = ("formulaic", "patsy")
 N = 300
@@ -304,7 +305,7 @@ def test_both_engines_code_any_combination_of_terms_alike(seed):
         assert one.exog_names == other.exog_names, right
         assert_allclose(one.exog, other.exog, rtol=1e-12, atol=1e-13)
         for fitted in (one, other):
-            assert_allclose(fitted.design_of(DATA[4:5])[0], one.exog[4:5], rtol=1e-12, atol=1e-13)
+            assert_allclose(design_of(fitted, DATA[4:5])[0], one.exog[4:5], rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -312,7 +313,7 @@ def test_both_engines_code_any_combination_of_terms_alike(seed):
 def test_new_data_are_read_by_the_recipe_of_the_old(right, engine):
     fitted = model(right, engine)
     for rows in ROWS:
-        new, _, index = fitted.design_of(DATA.iloc[rows].drop(columns="y"))
+        new, _, index = design_of(fitted, DATA.iloc[rows].drop(columns="y"))
         assert_allclose(new, fitted.exog[rows], rtol=1e-12, atol=1e-13)
         assert index.equals(DATA.index[rows])
 
@@ -376,7 +377,7 @@ def test_the_dtypes_of_pandas_do_not_matter(right, dtypes, engine):
     one, other = model(right, engine, converted), model(right, engine)
     assert one.exog_names == other.exog_names
     assert_allclose(one.exog, other.exog, rtol=1e-12, atol=1e-13)
-    assert_allclose(other.design_of(converted[:9])[0], other.exog[:9], rtol=1e-12, atol=1e-13)
+    assert_allclose(design_of(other, converted[:9])[0], other.exog[:9], rtol=1e-12, atol=1e-13)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -408,7 +409,7 @@ def test_local_functions_and_values_are_found(engine):
     ):
         assert built.exog_names == ["Intercept", "cubed(x)", "I(z * power)"]
         assert_allclose(built.exog[:, 1:], np.column_stack([DATA["x"] ** 3, DATA["z"] * 3]), rtol=1e-12)
-        assert_allclose(built.design_of(DATA[:4])[0], built.exog[:4], rtol=1e-12)
+        assert_allclose(design_of(built, DATA[:4])[0], built.exog[:4], rtol=1e-12)
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -460,7 +461,7 @@ def test_terms_of_formulaic_before_statsmodels_15(monkeypatch):
 def test_levels_are_matched_by_name(right, recode, engine):
     fitted = model(right, engine)
     for new in (DATA.iloc[:20], DATA.iloc[4:5]):
-        design = fitted.design_of(new.assign(g=recode(new["g"])))[0]
+        design = design_of(fitted, new.assign(g=recode(new["g"])))[0]
         assert_array_equal(design, fitted.exog[new.index])
 
 
@@ -471,14 +472,14 @@ def test_unseen_levels_are_refused(right, new, engine):
     column = {"grade": "grade", "C(k)": "k"}.get(right, "g")
     new = {1: 7}.get(new, new) if column == "k" and new != "d" else new
     with pytest.raises(InvalidDataError, match=str(new)):
-        model(right, engine).design_of(DATA[:3].assign(**{column: new}))
+        design_of(model(right, engine), DATA[:3].assign(**{column: new}))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("right", ["I(1 * (g == 'a'))", "np.where(g == 'a', 1, 0)", "g.str.len() + x - 1"])
 def test_strings_that_are_no_factor_may_be_new(right, engine):
     fitted = model(right, engine)
-    columns = fitted.design_of(DATA[:3].assign(g=["a", "new", "b"]))[0]
+    columns = design_of(fitted, DATA[:3].assign(g=["a", "new", "b"]))[0]
     expected = [1, 3, 1] if "len" in right else [1, 0, 0]
     assert expected in columns.T.tolist()
 
@@ -486,7 +487,7 @@ def test_strings_that_are_no_factor_may_be_new(right, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_numbers_cannot_become_strings(engine):
     with pytest.raises(InvalidDataError, match="x"):
-        model("x + g", engine).design_of(DATA[:3].assign(x=["u", "v", "w"]))
+        design_of(model("x + g", engine), DATA[:3].assign(x=["u", "v", "w"]))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -499,7 +500,7 @@ def test_categories_of_new_data_may_be_fewer_or_strings(right, recode, engine):
     for rows in ROWS:
         new = DATA.iloc[rows]
         new = new.assign(**{name: recode(new[name]) for name in ("grade", "rank", "unused")})
-        assert_allclose(fitted.design_of(new)[0], fitted.exog[rows])
+        assert_allclose(design_of(fitted, new)[0], fitted.exog[rows])
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -507,17 +508,17 @@ def test_categories_of_new_data_may_be_fewer_or_strings(right, recode, engine):
 @pytest.mark.parametrize("dtype", [int, float, object, "boolean", "category"])
 def test_booleans_of_new_data_may_be_written_otherwise(right, dtype, engine):
     fitted = model(right, engine)
-    assert_array_equal(fitted.design_of(DATA[:9].assign(flag=DATA["flag"][:9].astype(dtype)))[0], fitted.exog[:9])
+    assert_array_equal(design_of(fitted, DATA[:9].assign(flag=DATA["flag"][:9].astype(dtype)))[0], fitted.exog[:9])
     for wrong in (2, "yes"):
         with pytest.raises(InvalidDataError, match="flag"):
-            fitted.design_of(DATA[:9].assign(flag=wrong))
+            design_of(fitted, DATA[:9].assign(flag=wrong))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_numbers_of_new_data_may_be_booleans(engine):
     data = DATA.assign(x=DATA["flag"].astype(int))
     fitted = model("x * z", engine, data)
-    assert_array_equal(fitted.design_of(DATA[:9].assign(x=DATA["flag"][:9]))[0], fitted.exog[:9])
+    assert_array_equal(design_of(fitted, DATA[:9].assign(x=DATA["flag"][:9]))[0], fitted.exog[:9])
 
 
 @pytest.mark.parametrize(
@@ -534,7 +535,7 @@ def test_missing_values_of_factors(right):
     one, other = models
     assert one.exog_names == other.exog_names == model(right, "patsy").exog_names
     assert_allclose(one.exog, other.exog, rtol=1e-12, atol=1e-13)
-    new, also = (fitted.design_of(data[:20])[0] for fitted in models)
+    new, also = (design_of(fitted, data[:20])[0] for fitted in models)
     assert 1 <= np.isnan(new).any(axis=1).sum() <= 2
     assert_allclose(new, also, rtol=1e-12, atol=1e-13)
     assert_allclose(new[6:], one.exog[-N + 6 :][:14], rtol=1e-12, atol=1e-13)
@@ -557,9 +558,9 @@ def test_formulaic_reads_what_patsy_cannot():
 def test_patsy_refuses_categories_that_an_expression_makes_of_some_levels():
     one, other = (model("g.astype('category')", engine) for engine in ENGINES)
     assert_array_equal(one.exog, other.exog)
-    assert_array_equal(one.design_of(DATA[4:5])[0], one.exog[4:5])
+    assert_array_equal(design_of(one, DATA[4:5])[0], one.exog[4:5])
     with pytest.raises(InvalidDataError, match="mismatching levels"):
-        other.design_of(DATA[4:5])
+        design_of(other, DATA[4:5])
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -594,10 +595,10 @@ def test_splines_beyond_the_data(engine):
     low, high = DATA["x"].agg(["min", "max"])
     new = DATA[:3].assign(x=[low - 1.0, 0.0, high + 2.0])
     with pytest.raises(InvalidDataError, match="2 values are outside"):
-        model("bs(x, df=4)", engine).design_of(new)
+        design_of(model("bs(x, df=4)", engine), new)
 
     def design(how, data=new):
-        return model(f"bs(x, df=4, extrapolation='{how}')", engine).design_of(data)[0][:, 1:]
+        return design_of(model(f"bs(x, df=4, extrapolation='{how}')", engine), data)[0][:, 1:]
 
     assert_array_equal(design("clip"), design("clip", new.assign(x=[low, 0.0, high])))
     assert_array_equal(np.isnan(design("na")).all(axis=1), [True, False, True])

@@ -8,6 +8,7 @@ from populations import arrays, drawn, population, refused
 
 import gevglm
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from tests.support.designs import design_of
 
 FORMULA = "y ~ x + smoker + group"
 NEW = {"x": [0.0, 1.5, -2.0], "smoker": [0, 1, 0], "group": ["a", "b", "c"]}
@@ -31,7 +32,7 @@ def small(**words):
 
 def test_the_correction_of_the_logit_is_that_of_king_and_zeng():
     res = small(link="logit")
-    X = res.model.design_of(NEW)[0]
+    X = design_of(res.model, NEW)[0]
     pi = res.predict(NEW)
     C = (0.5 - pi) * pi * (1 - pi) * np.einsum("ij,jk,ik->i", X, res.cov_params(), X)
     risks = res.corrected_risk(NEW)
@@ -43,7 +44,7 @@ def test_the_correction_of_the_logit_is_that_of_king_and_zeng():
 @each_fit
 def test_the_correction_is_half_the_second_derivative_times_the_variance(words):
     res = small(**words)
-    X = res.model.design_of(NEW)[0]
+    X = design_of(res.model, NEW)[0]
     variance = np.einsum("ij,jk,ik->i", X, res.cov_params(), X)
     v, h = X @ res.params.to_numpy(), 1e-4
     F = res.model.population_link.inverse
@@ -106,7 +107,7 @@ def test_a_change_is_the_difference_and_the_ratio_of_two_risks(words):
 
 def test_standard_errors_of_a_change_are_those_of_the_delta_method():
     res = gevglm.fit(FORMULA, drawn().data, link="logit")
-    X = res.model.design_of({"x": [0.0, 0.0], "smoker": [0, 1], "group": ["a", "a"]})[0]
+    X = design_of(res.model, {"x": [0.0, 0.0], "smoker": [0, 1], "group": ["a", "a"]})[0]
     slopes = X * res.model.link.inverse_deriv(X @ res.params.to_numpy())[:, None]
     gradient = slopes[1] - slopes[0]
     table = res.risk_change({"smoker": (0, 1)}, at={"x": 0, "group": "a"}, rng=3).summary_frame()

@@ -1,17 +1,28 @@
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
+from scipy.special import expit
+
+from tests.support.rows_in_pieces import BLOCK, ROWS
 
 ROOT = Path(__file__).parents[1]
+GOLDEN = Path(__file__).parent / "golden"
 REFERENCE = ROOT.parent / "shared" / "reference"
 
 settings.register_profile("gevglm", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("thorough", deadline=None, max_examples=500)  # pytest --hypothesis-profile=thorough
 settings.load_profile("gevglm")
+
+
+def pytest_configure(config):
+    """Know the markers of statsmodels' tests, whose mixins run here with our model."""
+    for name in ("smoke", "thread_unsafe", "low_precision", "example", "matplotlib"):
+        config.addinivalue_line("markers", f"{name}: a marker of statsmodels' test suite")
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +40,7 @@ def reference():
 
 @pytest.fixture(scope="session")
 def data_path():
-    return Path(__file__).parent / "data"
+    return GOLDEN
 
 
 @pytest.fixture(autouse=True)
@@ -38,3 +49,72 @@ def global_random_state_is_left_alone():
     yield
     after = np.random.get_state()  # noqa: NPY002
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True)), "NumPy's global random state changed"
+
+
+# -- predictions and outcomes ------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def judged():
+    """1,000 predictions and outcomes, with the numbers of R packages about them."""
+    table = pd.read_csv(GOLDEN / "data_calibration.csv")
+    numbers = json.loads((GOLDEN / "g_calibration.json").read_text())["cases"]["calibration"]
+    return SimpleNamespace(y=table["y"].to_numpy(), p=table["p"].to_numpy(), r=numbers)
+
+
+@pytest.fixture(scope="session")
+def simulated():
+    """Make predictions and outcomes: calibrated, shifted or stretched, with a share of events to choose."""
+
+    def make(n=2000, *, center=-2.0, spread=1.2, shift=0.0, stretch=1.0, seed=0):
+        rng = np.random.default_rng(seed)
+        eta = rng.normal(center, spread, n)
+        return (rng.random(n) < expit(shift + stretch * eta)).astype(float), expit(eta)
+
+    return make
+
+
+# -- rows in pieces -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def table():
+    """Rows with numbers, factors, weights and clusters; a truth with rare events."""
+    rng = np.random.default_rng(8)
+    data = pd.DataFrame({f"x{j}": rng.standard_normal(ROWS) for j in range(3)})
+    data["group"] = rng.choice(["a", "b", "c", "d"], ROWS, p=[0.4, 0.3, 0.2, 0.1])
+    data["clinic"] = rng.integers(0, 40, ROWS)
+    data["copies"] = rng.integers(1, 3, ROWS)
+    data["importance"] = rng.uniform(0.5, 2.0, ROWS)
+    data["shift"] = rng.normal(0.0, 0.1, ROWS)
+    linear = -2.5 + 0.5 * data["x0"] - 0.3 * data["x1"] + 0.4 * (data["group"] == "b") + data["shift"]
+    data["y"] = (rng.random(ROWS) < 1 / (1 + np.exp(-linear))).astype(int)
+    return data
+
+
+@pytest.fixture(scope="session")
+def folder(table, tmp_path_factory):
+    """The rows in two parquet files, whose row groups are as long as blocks in memory."""
+    folder = tmp_path_factory.mktemp("parquet")
+    half = 2 * BLOCK
+    table.iloc[:half].to_parquet(folder / "part-0.parquet", row_group_size=BLOCK)
+    table.iloc[half:].to_parquet(folder / "part-1.parquet", row_group_size=BLOCK)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def pattern(folder):
+    return str(folder / "*.parquet")
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write tables to files of a folder, and return the pattern of their names."""
+
+    def files(*tables, suffix="parquet", **options):
+        for i, part in enumerate(tables):
+            path = tmp_path / f"part-{i}.{suffix}"
+            part.to_csv(path, index=False, **options) if suffix == "csv" else part.to_parquet(path, **options)
+        return str(tmp_path / f"*.{suffix}")
+
+    return files

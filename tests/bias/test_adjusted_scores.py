@@ -6,7 +6,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 import statsmodels.api as sm
-from links_under_test import CASES, DIGITS
 from numpy.testing import assert_allclose
 from scipy.stats import binom
 
@@ -15,6 +14,7 @@ from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem, estimate, objective
 from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit
 from gevglm.losses import Canonical, Log
+from tests.support.links_under_test import CASES, DIGITS
 
 LINKS = [Logit(), Probit(), Cauchit(), CLogLog(), LogLog(), GEV(-0.2567), GEV(0.3), GEVc(0.3)]
 TAILS = {case.link: case.tails for case in CASES}

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from rows_in_pieces import BLOCK, ROWS
 
 import gevglm
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.estimation.sums import LossSums, Several
 from gevglm.links import GEV
 from gevglm.losses import Canonical
+from tests.support.rows_in_pieces import BLOCK, ROWS
 
 FORMULA = "y ~ x0 + x1 + C(group) + x2"
 FITS = {

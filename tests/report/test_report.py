@@ -6,11 +6,11 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from browser import Browser, find_browser
 
 import gevglm
 from gevglm.datasets import simulate_study
 from gevglm.exceptions import GevglmError, InvalidOptionError
+from tests.support.browser import Browser, find_browser
 
 ALONE = {"meta", "br", "hr"}
 FITS = {

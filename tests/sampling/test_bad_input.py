@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from populations import arrays, drawn, population, refused
 
 import gevglm
 from gevglm.exceptions import GevglmWarning, IncompatibleOptionsError, InvalidDataError, InvalidOptionError
 from gevglm.links import Logit, Sampled
+from tests.support.populations import arrays, drawn, population, refused
 
 FORMULA = "y ~ x + smoker"
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from reference_data import arrays, named, same_head
 
 import gevglm
+from tests.support.reference_data import arrays, named, same_head
 
 ZELIG = 1e-6  # agreement asked for; reached are 2e-14 in coefficients, and 2e-8 in standard errors, where R's are of the last step but one
 SETS = ("mid", "rare")

@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from populations import arrays, drawn, population
 
 import gevglm
 from gevglm import BinaryGLM
 from gevglm.links import GEV, Logit, Probit, Sampled
+from tests.support.populations import arrays, drawn, population
 
 LINKS = {
     "logit": {"link": "logit"},

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from populations import drawn, refused
 from scipy.special import expit, logit
 
 import gevglm
 from gevglm.exceptions import InvalidOptionError
+from tests.support.populations import drawn, refused
 
 FORMULA = "y ~ x + smoker"
 NEW = {"x": [0.0, 1.0, -1.0], "smoker": [0, 1, 0]}

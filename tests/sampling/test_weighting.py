@@ -5,12 +5,12 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from populations import drawn, population, refused
 from scipy.special import expit, logit
 
 import gevglm
 from gevglm import BinaryGLM
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, WeakShapeWarning
+from tests.support.populations import drawn, population, refused
 
 FORMULA = "y ~ x + smoker"
 LINKS = {

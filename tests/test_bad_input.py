@@ -530,7 +530,14 @@ def test_clusters_of_wrong_length_beside_a_subset(groups):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"link": "logitt"}, ["link='logitt'", "'cauchit', 'cloglog', 'logit', 'loglog', 'probit', 'gev', 'gevc'", "Did you mean 'logit'"]),
+        (
+            {"link": "logitt"},
+            [
+                "link='logitt'",
+                "'cauchit', 'cloglog', 'logit', 'loglog', 'probit', 'gev', 'gevc'",
+                "Did you mean 'logit'",
+            ],
+        ),
         ({"link": "GEVD", "xi": 0.2}, ["link='GEVD'", "Did you mean 'gev"]),
         ({"loss": "cannonical"}, ["loss='cannonical'", "'log', 'canonical'", "Did you mean 'canonical'"]),
         ({"loss": 3}, ["loss=3", "'log', 'canonical'"]),

@@ -7,7 +7,11 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from links_under_test import (
+
+from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
+from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled
+from gevglm.losses import Log
+from tests.support.links_under_test import (
     ALL_LINKS,
     DIGITS,
     EPS,
@@ -23,10 +27,6 @@ from links_under_test import (
     probabilities,
     upper_probabilities,
 )
-
-from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
-from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled
-from gevglm.losses import Log
 
 SMALLEST = 1e-290  # below it doubles lose digits
 STEP = 1e-30j

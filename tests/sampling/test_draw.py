@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from populations import population, refused
 
 import gevglm
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.sampling import case_control, undersample
+from tests.support.populations import population, refused
 
 
 def test_undersampling_keeps_the_rarer_class_and_some_of_the_other():

@@ -6,11 +6,21 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from links_under_test import ALL_LINKS, CASES, EPS, SHAPES, each_bounded_link, each_case, each_link, inside, predictors
 
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.links import GEV, Cauchit, GEVc, Logit, Probit
 from gevglm.losses import Canonical, Log
+from tests.support.links_under_test import (
+    ALL_LINKS,
+    CASES,
+    EPS,
+    SHAPES,
+    each_bounded_link,
+    each_case,
+    each_link,
+    inside,
+    predictors,
+)
 
 each_loss = pytest.mark.parametrize("loss_class", [Log, Canonical])
 outcomes = st.sampled_from([0.0, 1.0]) | st.floats(0, 1)

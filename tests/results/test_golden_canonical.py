@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from reference_data import arrays, named, quiet_fit, same_head, same_matrix
+
+from tests.support.reference_data import arrays, named, quiet_fit, same_head, same_matrix
 
 RTOL = 1e-8
 WORDS = {"gev": "gev", "cgev": "gevc"}

@@ -8,12 +8,12 @@ import patsy
 import pytest
 import statsmodels.formula
 from numpy.testing import assert_allclose, assert_array_equal
-from study import reads_formulaic
 
 from gevglm import BinaryGLM, fit
 from gevglm.data.formula import Recipe, names_in, split
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from tests.support.designs import design_of
+from tests.support.study import reads_formulaic
 
 ENGINES = ("formulaic", "patsy")
 N = 300

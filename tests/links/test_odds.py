@@ -1,17 +1,17 @@
-"""The sampled link, beyond the properties of every link in tests/core."""
+"""The sampled link, beyond the properties of every link in tests/links."""
 
 import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from links_under_test import CASES
 from numpy.testing import assert_allclose
-from populations import refused
 
 from gevglm.exceptions import InvalidOptionError
 from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled, ScaledOdds
 from gevglm.losses import Canonical
+from tests.support.links_under_test import CASES
+from tests.support.populations import refused
 
 FIELDS = ("cdf", "sf", "pdf", "dlogpdf", "d2logpdf", "log_cdf", "log_sf", "reverse_hazard", "hazard", "dlog_hazard")
 INNER = [GEV(0.3), GEV(-0.4), GEVc(0.3), GEV(1.2), Logit(), Probit(), CLogLog(), LogLog(), Cauchit()]

@@ -11,7 +11,6 @@ import statsmodels.formula.api as smf
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
 from scipy.stats import chi2, norm, t
-from study import FORMULA, LOSSES, ROWS, design, fitted, numeric_jacobian, reachable_arrays, reads_formulaic, study
 
 import gevglm
 from gevglm.exceptions import (
@@ -20,6 +19,17 @@ from gevglm.exceptions import (
     InvalidOptionError,
     NotDefinedForLoss,
     SupportWarning,
+)
+from tests.support.study import (
+    FORMULA,
+    LOSSES,
+    ROWS,
+    design,
+    fitted,
+    numeric_jacobian,
+    reachable_arrays,
+    reads_formulaic,
+    study,
 )
 
 WHICH = (None, "mean", "linear", "var_unscaled")

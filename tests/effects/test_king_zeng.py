@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from populations import arrays, drawn, population, refused
 
 import gevglm
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from tests.support.designs import design_of
+from tests.support.populations import arrays, drawn, population, refused
 
 FORMULA = "y ~ x + smoker + group"
 NEW = {"x": [0.0, 1.5, -2.0], "smoker": [0, 1, 0], "group": ["a", "b", "c"]}

@@ -43,7 +43,7 @@ def link_words() -> list[str]:
 
 def bias_words() -> list[str]:
     """Return the words for bias reductions, with their aliases."""
-    return [*by_word(BiasReduction), *ALIASES]
+    return [*sorted(by_word(BiasReduction)), *ALIASES]
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ class ModelOptions(_Options):
         if isinstance(self.loss, losses.Loss):
             return self.loss
         link = self._link()
-        name = link.default_loss if self.loss is None else self.loss
+        name = getattr(link, "default_loss", "log") if self.loss is None else self.loss
         if name not in LOSSES:
             raise unknown_option("loss", name, LOSSES)
         return LOSSES[name](link)
@@ -140,7 +140,7 @@ class ModelOptions(_Options):
             if kind.lower() not in found:
                 raise unknown_option("link", kind, link_words())
             kind = found[kind.lower()]
-        elif self.link is not None:  # a link, whose shape is given; losses refuse what is not one
+        elif self.link is not None:  # a link with its shape; what is not one is refused by losses
             if xi is not None and not (choice and getattr(kind, "shape_name", None)):
                 self._refuse_shape()
             return kind

@@ -571,7 +571,7 @@ def test_unknown_words_and_numbers(options, words):
 
 
 def test_xi_beside_a_link_without_shape():
-    with refused(IncompatibleOptionsError, "xi=0.3", "Logit"):
+    with refused(IncompatibleOptionsError, "xi=0.3", "logit"):
         fit("y ~ x", DATA, link="logit", xi=0.3)
 
 

@@ -193,7 +193,7 @@ def test_saved_results_keep_their_estimator(tmp_path):
 
 
 def test_an_unknown_word_lists_the_known_ones():
-    with pytest.raises(InvalidOptionError, match=r"'mean'.*'logf'.*Did you mean 'firth'"):
+    with pytest.raises(InvalidOptionError, match=r"'logf', 'mean', 'median'.*Did you mean 'firth'"):
         gevglm.fit(FORMULA, study(), bias="firt")
 
 

@@ -114,9 +114,9 @@ def test_the_link_of_the_population_is_inside():
 
 @pytest.mark.parametrize("share", [0, 1, -0.1, 5, np.nan, True, "0.1", None])
 def test_shares_outside_the_unit_interval_are_refused(share):
-    with refused(InvalidOptionError, "prevalence=", "no share of events", "between 0 and 1"):
+    with refused(InvalidOptionError, "prevalence=", "not a share of events", "between 0 and 1"):
         Sampled(Logit(), share, 0.5)
-    with refused(InvalidOptionError, "sample_mean=", "no share of events"):
+    with refused(InvalidOptionError, "sample_mean=", "not a share of events"):
         Sampled(Logit(), 0.1, share)
 
 

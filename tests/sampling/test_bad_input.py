@@ -39,7 +39,7 @@ def test_a_range_upside_down_is_refused():
 
 @pytest.mark.parametrize("ends", [(0, 0.1), (0.1, 1), (0.1, np.nan)])
 def test_ends_of_a_range_are_shares(ends):
-    with refused(InvalidOptionError, "the (lower|upper) prevalence=", "no share of events"):
+    with refused(InvalidOptionError, "the (lower|upper) prevalence=", "not a share of events"):
         fit(prevalence=ends)
 
 

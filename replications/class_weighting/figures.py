@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from benchmarks.replication.figures import save
-from benchmarks.replication.imbalanced import Split
+from replications.common.figures import save
+from replications.class_weighting.data import Split
 from gevglm.weighting import AdaClassWeight, DiffBoost
 
 ROUNDS = 40

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.metrics import brier_score_loss, log_loss, precision_recall_curve
 
 from benchmarks.replication import imbalanced
-from benchmarks.replication.class_weighting_learners import (
+from replications.class_weighting.learners import (
     CHOICES,
     CONVERGED,
     LEARNERS,
@@ -21,7 +21,7 @@ from benchmarks.replication.class_weighting_learners import (
     UNDAMPED,
     RepeatedCosts,
 )
-from benchmarks.replication.imbalanced import Split, drawn, halves, repeated
+from replications.class_weighting.data import Split, drawn, halves, repeated
 from benchmarks.replication.weighted_learners import bank, mammography
 from benchmarks.report import RESULTS, table
 from gevglm.weighting import CSB1, CSB2, AdaBoost, AdaC1, AdaC2, AdaC3, AdaClassWeight, AdaCost, DiffBoost, RatioWeight

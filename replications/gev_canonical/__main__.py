@@ -9,15 +9,15 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.replication.gev_canonical import report, study
-from benchmarks.replication.gev_canonical.synthetic import REPETITIONS
-from benchmarks.replication.gev_canonical.tasks import SHARED, TASKS
+from replications.gev_canonical import report, study
+from replications.gev_canonical.synthetic import REPETITIONS
+from replications.gev_canonical.tasks import SHARED, TASKS
 from gevglm.engine.memory import available_cores
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run what is missing, then write the tables and pictures."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.replication.gev_canonical", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m replications.gev_canonical", description=__doc__)
     parser.add_argument(
         "--tasks", nargs="+", choices=list(TASKS), default=list(TASKS), help="UCI tasks; all by default"
     )

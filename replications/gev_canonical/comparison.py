@@ -9,12 +9,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import friedmanchisquare, wilcoxon
 
-from benchmarks.replication.gev_canonical import paper
-from benchmarks.replication.gev_canonical.methods import PAPER_METHODS
-from benchmarks.replication.gev_canonical.ours import EITHER, VARIANTS
-from benchmarks.replication.gev_canonical.protocol import MEASURES
-from benchmarks.replication.gev_canonical.splits import TEST_SHARE
-from benchmarks.replication.gev_canonical.tasks import TASKS
+from replications.gev_canonical import paper
+from replications.gev_canonical.methods import PAPER_METHODS
+from replications.gev_canonical.ours import EITHER, VARIANTS
+from replications.gev_canonical.protocol import MEASURES
+from replications.gev_canonical.splits import TEST_SHARE
+from replications.gev_canonical.tasks import TASKS
 
 LEVELS = {"**": 0.05, "*": 0.10}
 OURS = "ours"

@@ -8,9 +8,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from benchmarks.replication.figures import save
-from benchmarks.replication.gev_canonical.comparison import OURS, against_paper, ranks
-from benchmarks.replication.gev_canonical.synthetic import DISTRIBUTIONS, SHARES
+from replications.common.figures import save
+from replications.gev_canonical.comparison import OURS, against_paper, ranks
+from replications.gev_canonical.synthetic import DISTRIBUTIONS, SHARES
 from gevglm.links import GEV, CLogLog, Logit, Probit
 from gevglm.losses import Canonical, Log, Loss
 

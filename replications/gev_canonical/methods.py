@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.replication.gev_canonical.splits import Split
+from replications.gev_canonical.splits import Split
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gevglm
-from benchmarks.replication.gev_canonical.methods import LAMBDAS, STEPS, Method, Trained
-from benchmarks.replication.gev_canonical.splits import Split
+from replications.gev_canonical.methods import LAMBDAS, STEPS, Method, Trained
+from replications.gev_canonical.splits import Split
 from gevglm.engine.linalg import dependent_columns
 from gevglm.exceptions import GevglmWarning
 

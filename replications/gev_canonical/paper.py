@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from benchmarks.replication.gev_canonical.methods import PAPER_METHODS
+from replications.gev_canonical.methods import PAPER_METHODS
 
 BRIER = """
 nursery      .0084   .0084   .0088** .0124** .0090 .0172** .0084

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.replication.gev_canonical.methods import Method, Trained
-from benchmarks.replication.gev_canonical.ours import VARIANTS
-from benchmarks.replication.gev_canonical.splits import Split, split_of
-from benchmarks.replication.gev_canonical.tasks import Data
+from replications.gev_canonical.methods import Method, Trained
+from replications.gev_canonical.ours import VARIANTS
+from replications.gev_canonical.splits import Split, split_of
+from replications.gev_canonical.tasks import Data
 from gevglm.calibration import brier_score, calibration_loss
 from gevglm.exceptions import GevglmError
 from gevglm.losses import Log

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.replication.gev_canonical import comparison, paper, protocol, store, synthetic
-from benchmarks.replication.gev_canonical.methods import PAPER_METHODS
-from benchmarks.replication.gev_canonical.study import DRAWS, LOSSES, SPLITS
+from replications.gev_canonical import comparison, paper, protocol, store, synthetic
+from replications.gev_canonical.methods import PAPER_METHODS
+from replications.gev_canonical.study import DRAWS, LOSSES, SPLITS
 from benchmarks.report import table
 
 DIGITS = {"brier": 4, "calibration": 4, "log_loss": 3}
@@ -27,7 +27,7 @@ def write(folder: Path) -> None:
         _synthetic(folder, draws)
     _cost(folder, {"splits": everything, "draws": draws})
     try:
-        from benchmarks.replication.gev_canonical import figures
+        from replications.gev_canonical import figures
     except ModuleNotFoundError as missing:
         print(f"pictures skipped: {missing.name} is not installed; pip install {missing.name}", file=sys.stderr)
         return

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.replication.gev_canonical.tasks import Data
+from replications.gev_canonical.tasks import Data
 
 TEST_SHARE = VALIDATION_SHARE = 0.3
 SEED = 2014

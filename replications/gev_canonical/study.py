@@ -6,10 +6,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks.replication.gev_canonical import protocol, store, synthetic
-from benchmarks.replication.gev_canonical.methods import PAPER_METHODS
-from benchmarks.replication.gev_canonical.ours import VARIANTS
-from benchmarks.replication.gev_canonical.tasks import SHARED, TASKS, MissingDataError
+from replications.gev_canonical import protocol, store, synthetic
+from replications.gev_canonical.methods import PAPER_METHODS
+from replications.gev_canonical.ours import VARIANTS
+from replications.gev_canonical.tasks import SHARED, TASKS, MissingDataError
 from benchmarks.report import RESULTS
 
 FOLDER = RESULTS / "gev_canonical"

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from benchmarks.replication.gev_canonical.methods import (
+from replications.gev_canonical.methods import (
     LAMBDAS,
     STEPS,
     Arrange,

@@ -1,6 +1,6 @@
 """Replication of He and Cheng (2021): class weights that a learner's errors determine.
 
-Run by ``python -m benchmarks.replication.class_weighting``; writes tables to ``benchmarks/results`` and pictures to ``docs/figures``. Records
+Run by ``python -m replications.class_weighting``; writes tables to ``benchmarks/results`` and pictures to ``docs/figures``. Records
 are kept draw by draw in ``benchmarks/results/class_weighting``: an interrupted run goes on where it was, and a part whose file is deleted
 is run anew.
 """
@@ -16,7 +16,7 @@ from threadpoolctl import threadpool_limits
 from benchmarks.replication import class_weighting_figures as figures
 from benchmarks.replication import class_weighting_tables as tables
 from benchmarks.replication import imbalanced
-from benchmarks.replication.class_weighting_learners import LEARNERS
+from replications.class_weighting.learners import LEARNERS
 from benchmarks.report import publish
 
 NAME = "class_weighting"

@@ -1,6 +1,6 @@
 """Replication of Caplin, Martin and Marx (2022): class weights spoil calibration in a known way, and the loss correction repairs it.
 
-Run by ``python -m benchmarks.replication.class_weights``; writes tables to ``benchmarks/results`` and pictures to ``docs/figures``.
+Run by ``python -m replications.class_weights``; writes tables to ``benchmarks/results`` and pictures to ``docs/figures``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from threadpoolctl import threadpool_limits
 
-from benchmarks.replication.figures import save
+from replications.common.figures import save
 from benchmarks.replication.weighted_learners import (
     LEARNERS,
     Events,

@@ -1,6 +1,6 @@
 """Replication of Zhang and Yang (2004), Table 1: calibrators of text classifiers' scores on Reuters-21578.
 
-Run by ``python -m benchmarks.replication.piecewise_logistic``; writes tables to ``benchmarks/results`` and a picture to ``docs/figures``.
+Run by ``python -m replications.piecewise_logistic``; writes tables to ``benchmarks/results`` and a picture to ``docs/figures``.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import binomtest, ttest_rel
 
-from benchmarks.replication.figures import save
-from benchmarks.replication.reuters import CLASSIFIERS, TOPICS, Corpus, load, scored
+from replications.common.figures import save
+from replications.piecewise_logistic.reuters import CLASSIFIERS, TOPICS, Corpus, load, scored
 from benchmarks.report import RESULTS, publish, table
 from gevglm.calibration import (
     AsymmetricLaplace,

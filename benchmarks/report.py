@@ -20,12 +20,12 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def publish(name: str, benchmark: Callable[[], str]) -> None:
-    """Run a benchmark, print its text with the conditions below it, and write both to the results."""
+def publish(path: Path, benchmark: Callable[[], str]) -> None:
+    """Run a benchmark, print its text with the conditions below it, and write both to a file."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     text = f"{benchmark()}\n\n{_conditions()}; load before the run {load}.\n"
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.md").write_text(text)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
     print(text, flush=True)
 
 

@@ -1,1 +1,1 @@
-"""Replications of published studies."""
+"""Replications of published studies, one package per paper; run by ``python -m replications``."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from benchmarks.report import table
-from benchmarks.timing import OthersLoad, compare
+from benchmarks.speed.timing import OthersLoad, compare
 from gevglm import calibration
 
 SIZES = (10_000, 100_000, 1_000_000)

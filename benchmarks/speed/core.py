@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.peers import peers
 from benchmarks.report import table
-from benchmarks.simulate import rare_events
-from benchmarks.timing import OthersLoad, Timing, compare
+from benchmarks.speed.peers import peers
+from benchmarks.speed.simulate import rare_events
+from benchmarks.speed.timing import OthersLoad, Timing, compare
 from gevglm.engine import MemoryEngine
 from gevglm.engine.base import Block
 from gevglm.engine.linalg import one_blas_thread, weighted_gram

@@ -10,8 +10,8 @@ from firthmodels import FirthLogisticRegression
 
 import gevglm
 from benchmarks.report import table
-from benchmarks.simulate import rare_events
-from benchmarks.timing import OthersLoad, compare
+from benchmarks.speed.simulate import rare_events
+from benchmarks.speed.timing import OthersLoad, compare
 
 SIZES = ((20_000, 20), (100_000, 20))
 GOALS = {"fit": 5, "fit and all likelihood-ratio tests": None, "all profile intervals": 10}

@@ -1,6 +1,6 @@
 """Data larger than memory: rows per second, peak memory and truth, and what users do today, on the same parquet file.
 
-Run it alone with a number of rows and a folder: ``python -m benchmarks.larger_than_memory 100_000_000 /data/clicks``.
+Run it alone with a number of rows and a folder: ``python -m benchmarks.speed.larger_than_memory 100_000_000 /data/clicks``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2
 
-from benchmarks.memory import resident
-from benchmarks.report import publish, table
+from benchmarks.report import RESULTS, publish, table
+from benchmarks.speed.memory import resident
 
 COLUMNS = 8
 TRUTH = np.array([-1.1, 0.15, -0.12, 0.1, -0.08, 0.06, -0.04, 0.02])  # of the GEV(0.5) link: 2.2 % of events
@@ -198,7 +198,7 @@ def dask_ratio(path: str) -> dict:
     from threadpoolctl import threadpool_limits
 
     import gevglm
-    from benchmarks.timing import compare
+    from benchmarks.speed.timing import compare
     from gevglm.engine import MemoryEngine
     from gevglm.estimation.sums import WeightedGram
     from gevglm.links import Logit
@@ -369,7 +369,7 @@ def _fresh(what: str, path: Path, **options) -> dict:
         "-W",
         "ignore",
         "-m",
-        "benchmarks.larger_than_memory",
+        "benchmarks.speed.larger_than_memory",
         what,
         str(path),
         json.dumps(options),
@@ -383,4 +383,4 @@ if __name__ == "__main__":
         print(json.dumps(JOBS[what](path, **json.loads(options))))
     else:
         rows, *folder = sys.argv[1:]
-        publish("larger_than_memory", lambda: run(int(rows.replace("_", "")), *folder))
+        publish(RESULTS / "speed" / "larger_than_memory.md", lambda: run(int(rows.replace("_", "")), *folder))

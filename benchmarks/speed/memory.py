@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.report import table
-from benchmarks.simulate import rare_events
+from benchmarks.speed.simulate import rare_events
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import estimate
 from gevglm.links import GEV, Logit

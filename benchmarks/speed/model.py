@@ -14,8 +14,8 @@ import statsmodels.formula.api as smf
 
 import gevglm
 from benchmarks.report import table
-from benchmarks.simulate import rare_events
-from benchmarks.timing import compare
+from benchmarks.speed.simulate import rare_events
+from benchmarks.speed.timing import compare
 
 IMPORT = (
     "import time; t = time.perf_counter(); {first}; s = time.perf_counter(); {second}; print(time.perf_counter() - s)"

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import time
 import warnings
-from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import statsmodels.api as sm
 from numpy.typing import NDArray
 
+import gevglm
 from benchmarks.report import table
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Ridge
+from gevglm.exceptions import MissingDatasetError
 from gevglm.families import GEVCanonical
 from gevglm.inference.cross_validation import make_folds, search
 from gevglm.inference.shape import PAPER_GRID, ROUGH, ShapePath
 from gevglm.links import GEV
 from gevglm.losses import Canonical, Log
 
-LETTERS = Path(__file__).parents[2] / "shared" / "data" / "uci" / "letter-recognition.data"
 ALPHAS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 
 TEXT = """# Speed of the search over shapes
@@ -72,11 +71,12 @@ def run() -> str:
 
 
 def letter_vowel() -> tuple[NDArray, NDArray, str]:
-    """Return design and outcome of letter-vowel, or a simulated stand-in of its size where the file is absent."""
-    if LETTERS.exists():
-        letters = pd.read_csv(LETTERS, header=None)
-        Z, y, name = letters.iloc[:, 1:].to_numpy(float), letters[0].isin(list("AEIOU")).to_numpy(float), "letter-vowel"
-    else:
+    """Return design and outcome of letter-vowel, or a simulated stand-in of its size where the data are absent."""
+    try:
+        letters = gevglm.datasets.load("letter")
+        y, name = letters.pop("letter").isin(list("AEIOU")).to_numpy(float), "letter-vowel"
+        Z = letters.to_numpy(float)
+    except MissingDatasetError:
         rng = np.random.default_rng(1)
         Z = rng.standard_normal((20_000, 16))
         y, name = (rng.random(20_000) < GEV(0.2).inverse(-0.4 + 0.2 * Z[:, :4].sum(axis=1))).astype(float), "simulated"

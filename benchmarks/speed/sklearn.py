@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from benchmarks.report import table
-from benchmarks.simulate import rare_events
-from benchmarks.timing import compare
+from benchmarks.speed.simulate import rare_events
+from benchmarks.speed.timing import compare
 from gevglm.sklearn import BinaryGLMClassifier
 
 ROWS, COLUMNS = 100_000, 21

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -12,10 +11,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-SHARED = Path(__file__).parents[3] / "shared" / "data"
-SPAM = SHARED / "uci" / "spambase-keel.dat.gz"
-SIMULATED = SHARED / "power" / "he_cheng_synthetic.txt"
-STAND_IN = SHARED / "power" / "ieee39_line_outage_sim.csv"
+import gevglm
+from replications.common.records import append
+
 LINES = (7, 8, 15, 23, 30, 39)  # of the authors' code; the stand-in lacks those whose loss splits the network
 METER_NOISE = 0.5  # degrees; without any the lines are nearly separable
 
@@ -34,33 +32,26 @@ class Split:
         return replace(self, y=flipped(self.y, share, rng))
 
 
-def available(path: Path) -> bool:
-    """Return whether a file is there; if not, name it."""
-    if not path.exists():
-        print(f"{path.name} is not in {path.parent}: skipped", file=sys.stderr, flush=True)
-    return path.exists()
-
-
 def spam() -> tuple[NDArray, NDArray]:
     """Return the 4,597 mails of the KEEL file."""
-    with gzip.open(SPAM, "rt") as file:
-        rows = file.read().split("@data")[1].strip().splitlines()
-    values = np.array([row.split(",") for row in rows], dtype=float)
-    return values[:, :-1], values[:, -1].astype(int)
+    mails = gevglm.datasets.load("spambase")
+    y = mails.pop("spam").to_numpy(dtype=int)
+    return mails.to_numpy(dtype=float), y
 
 
 def simulated() -> tuple[NDArray, NDArray]:
     """Return the authors' 1,832 simulated rows, 37 of them of the rare class."""
-    data = pd.read_csv(SIMULATED, sep=r"\s+", index_col=0)
-    return data[["X1", "X2", "X3"]].to_numpy(), (data["y"].astype(int) == 1).to_numpy().astype(int)
+    rows = gevglm.datasets.load("he_cheng")
+    return rows[["X1", "X2", "X3"]].to_numpy(), rows["y"].to_numpy()
 
 
 def stand_in(rng: np.random.Generator) -> list[tuple[NDArray, NDArray]]:
     """Return lines of the simulated grid, each against the others, with noise on the meters."""
-    data = pd.read_csv(STAND_IN)
-    X = data.filter(regex="^d").to_numpy()
+    outages = gevglm.datasets.load("ieee39_outages")
+    X = outages.filter(regex="^d").to_numpy()
     X = X + rng.normal(0.0, METER_NOISE, X.shape)
-    return [(X, (data["line"] == line).to_numpy().astype(int)) for line in LINES if (data["line"] == line).any()]
+    lines = outages["line"].to_numpy()
+    return [(X, (lines == line).astype(int)) for line in LINES if line in lines]
 
 
 def drawn(X: NDArray, y: NDArray, rare: int, main: int, rng: np.random.Generator, tested: int | None = None) -> Split:
@@ -90,13 +81,12 @@ def flipped(y: NDArray, share: float, rng: np.random.Generator) -> NDArray:
 
 def repeated(study: Callable[[np.random.Generator], Iterable[dict]], draws: int, kept: Path) -> pd.DataFrame:
     """Return the records of many random draws, with the number of the draw; draws that the file `kept` has are not run again."""
-    kept.parent.mkdir(parents=True, exist_ok=True)
     for draw in range(draws):
         if kept.exists() and draw in set(pd.read_csv(kept)["draw"]):
             continue
         print(f"\r{kept.stem}: draw {draw + 1} of {draws}", end="", file=sys.stderr, flush=True)
         found = pd.DataFrame(study(np.random.default_rng([2021, draw]))).assign(draw=draw)
-        found.to_csv(kept, mode="a", header=not kept.exists(), index=False, float_format="%.6g")
+        append(kept, found, float_format="%.6g")
     print(file=sys.stderr)
     found = pd.read_csv(kept)
     return found[found["draw"] < draws]

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from sklearn.base import clone
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from replications.common.figures import save
-from replications.class_weighting.data import Split
 from gevglm.weighting import AdaClassWeight, DiffBoost
+from replications.class_weighting.data import Split
+from replications.common.figures import save
 
 ROUNDS = 40
 COLORS = {

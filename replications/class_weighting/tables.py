@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,10 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.metrics import brier_score_loss, log_loss, precision_recall_curve
 
-from benchmarks.replication import imbalanced
+from benchmarks.report import table
+from gevglm.weighting import CSB1, CSB2, AdaBoost, AdaC1, AdaC2, AdaC3, AdaClassWeight, AdaCost, DiffBoost, RatioWeight
+from replications.class_weighting import data
+from replications.class_weighting.data import Split, drawn, halves, repeated
 from replications.class_weighting.learners import (
     CHOICES,
     CONVERGED,
@@ -21,12 +25,9 @@ from replications.class_weighting.learners import (
     UNDAMPED,
     RepeatedCosts,
 )
-from replications.class_weighting.data import Split, drawn, halves, repeated
-from benchmarks.replication.weighted_learners import bank, mammography
-from benchmarks.report import RESULTS, table
-from gevglm.weighting import CSB1, CSB2, AdaBoost, AdaC1, AdaC2, AdaC3, AdaClassWeight, AdaCost, DiffBoost, RatioWeight
+from replications.common.rare_events import bank, mammography
 
-KEPT = RESULTS / "class_weighting"
+RESULTS = Path(__file__).parent / "results"
 DRAWS = 20
 RARE, MAIN = 58, 695  # half of 1,506 mails, 12 to 1
 PAPER_RECALL = 0.92
@@ -110,7 +111,7 @@ def fixed_ratios(X: NDArray, y: NDArray, rare: int, main: int, paper: dict, numb
             for ratio in paper:
                 yield {"learner": name, "ratio": ratio} | scores(RatioWeight(CHOICES[name], ratio=ratio), split)
 
-    found = repeated(study, DRAWS, KEPT / f"table_{number}.csv")
+    found = repeated(study, DRAWS, RESULTS / f"table_{number}.csv.gz")
     columns = ["train_recall", "train_precision", "test_recall", "test_precision"]
     rows = []
     for ratio, printed in paper.items():
@@ -144,7 +145,7 @@ def divergence(X: NDArray, y: NDArray) -> str:
                 least = 2.0 * weight.sum() * log_loss(split.y, converged.predict_proba(split.X), sample_weight=weight)
                 yield {"rare": rare, "main": main, "ratio": ratio, "times": undamped.deviance_ / least}
 
-    found = repeated(study, DRAWS, KEPT / "divergence.csv")
+    found = repeated(study, DRAWS, RESULTS / "divergence.csv.gz")
     rows = [
         [f"{rare} and {main}", f"{ratio:g}", f"{(part > 2.0).sum()} of {len(part)}", f"{part[part > 2.0].median():.0f}"]
         for (rare, main, ratio), part in found.groupby(["rare", "main", "ratio"])["times"]
@@ -174,7 +175,7 @@ def choices(X: NDArray, y: NDArray) -> str:
                     found["attainable"] = precision[recall >= PAPER_RECALL].max()
                 yield found
 
-    found = repeated(study, DRAWS, KEPT / "table_4_learners.csv")
+    found = repeated(study, DRAWS, RESULTS / "table_4_learners.csv.gz")
     rows = [["**paper**", "", "", "**0.920 / 0.403**", "**0.931 / 0.392**", "", ""]]
     for name in CHOICES:
         mine = found[found["learner"] == name].set_index("method")
@@ -232,7 +233,7 @@ def rules(X: NDArray, y: NDArray) -> str:
                     }
                 )
 
-    found = repeated(study, DRAWS, KEPT / "table_4_rules.csv")
+    found = repeated(study, DRAWS, RESULTS / "table_4_rules.csv.gz")
     rows = []
     for keys, part in found.groupby(["learner", "cases", "rule"], sort=False):
         by = part.set_index("method")
@@ -266,7 +267,7 @@ def costs(X: NDArray, y: NDArray) -> str:
             for method, model in methods(learner).items():
                 yield {"method": method, "base": base, "cost": 1.0} | scores(model, split)
 
-    found = repeated(study, DRAWS, KEPT / "table_4_costs.csv")
+    found = repeated(study, DRAWS, RESULTS / "table_4_costs.csv.gz")
     found["sum"] = found["test_recall"] + found["test_precision"]
     titles = {
         "authors": "stumps, costs counted as in the authors' code",
@@ -313,7 +314,7 @@ def simulated_logistic(rng: np.random.Generator) -> Split:
 
 
 def probabilities(X: NDArray, y: NDArray) -> str:
-    of_bank, of_breasts = ((data.x, data.y.astype(int)) for data in (bank(), mammography()))
+    of_bank, of_breasts = ((events.x, events.y.astype(int)) for events in (bank(), mammography()))
 
     def study(rng: np.random.Generator) -> Iterator[dict]:
         problems = {
@@ -335,7 +336,7 @@ def probabilities(X: NDArray, y: NDArray) -> str:
                         "log_loss": log_loss(split.y_test, np.clip(p, 1e-12, 1 - 1e-12)),
                     }
 
-    found = repeated(study, DRAWS, KEPT / "probabilities.csv")
+    found = repeated(study, DRAWS, RESULTS / "probabilities.csv.gz")
     plain = found[(found["method"] == "unweighted") & found["corrected"]].set_index(["problem", "draw"])
     rows = []
     for (problem, method), part in found.groupby(["problem", "method"], sort=False):
@@ -354,7 +355,7 @@ def probabilities(X: NDArray, y: NDArray) -> str:
 
 def stand_in() -> tuple[pd.DataFrame, str]:
     def study(rng: np.random.Generator) -> Iterator[dict]:
-        for line, (X, y) in enumerate(imbalanced.stand_in(rng)):
+        for line, (X, y) in enumerate(data.stand_in(rng)):
             clean = halves(X, y, rng)
             for share in NOISE:
                 split = clean.with_label_noise(share, rng)
@@ -364,7 +365,7 @@ def stand_in() -> tuple[pd.DataFrame, str]:
                         if method != "AdaBoost" or learner == "LR":
                             yield facts | scores(model, split)
 
-    found = repeated(study, DRAWS, KEPT / "stand_in.csv")
+    found = repeated(study, DRAWS, RESULTS / "stand_in.csv.gz")
     found["error"] = 1.0 - found["test_recall"]
     clean = found[found["noise"] == 0.0]
     by_draw = clean.groupby(["method", "learner", "draw"])["error"].mean()
@@ -392,7 +393,7 @@ def stand_in() -> tuple[pd.DataFrame, str]:
     ]
     text = (
         "The paper's data are not public. These are outages of those of its six lines whose loss leaves the network whole, simulated for this "
-        f"project, with noise of {imbalanced.METER_NOISE} degrees on the meters; half of each class to train with. The paper's numbers are of other data and no target. "
+        f"project, with noise of {data.METER_NOISE} degrees on the meters; half of each class to train with. The paper's numbers are of other data and no target. "
         f"Test errors of both classes:\n\n{table(head, rows)}\n\n"
         "The same for logistic regression when a share of the training labels of each class is wrong, judged by true labels:\n\n"
         f"{table(['method', *(f'{share:.0%}' for share in NOISE)], noise_rows)}"

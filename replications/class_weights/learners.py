@@ -1,15 +1,12 @@
-"""Class-weighted learners, and rare events for them to learn: simulated ones with known probabilities, and real ones."""
+"""Class-weighted learners, and simulated rare events with known probabilities for them to learn."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -20,18 +17,10 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
-RARE = Path(__file__).parents[3] / "shared" / "data" / "rare"
+from replications.common.rare_events import Events
+
 FOLDS = 5
 CLOSEST = 1e-9  # to 0 and 1 that a score comes, so that its log-odds are finite
-
-
-@dataclass(frozen=True)
-class Events:
-    """Outcomes, what is known about them, and their probabilities where those are known."""
-
-    x: NDArray
-    y: NDArray
-    truth: NDArray | None = None
 
 
 def simulated(n: int, rng: np.random.Generator) -> Events:
@@ -44,25 +33,6 @@ def simulated(n: int, rng: np.random.Generator) -> Events:
 def features(x: NDArray) -> NDArray:
     """What the log-odds of simulated events are linear in."""
     return np.column_stack([x[:, 0], np.sin(2.0 * x[:, 1]), x[:, 2] * x[:, 3], np.abs(x[:, 4])])
-
-
-def mammography() -> Events:
-    """11,183 candidate microcalcifications, 2.3 % of them real."""
-    table = pd.read_csv(_found("mammography.csv"), header=None)
-    return Events(table.iloc[:, :-1].to_numpy(dtype=float), (table.iloc[:, -1] == "'1'").to_numpy(dtype=float))
-
-
-def bank() -> Events:
-    """45,211 calls that sell a deposit, 11.7 % with success; without their duration, which is known afterwards only."""
-    table = pd.read_csv(_found("bank-full.csv.gz")).drop(columns="duration")
-    x = pd.get_dummies(table.drop(columns="y"), dtype=float)
-    return Events(x.to_numpy(dtype=float), (table["y"] == "yes").to_numpy(dtype=float))
-
-
-def _found(name: str) -> Path:
-    if not (RARE / name).exists():
-        raise SystemExit(f"the data are not there: {RARE / name} is needed.")
-    return RARE / name
 
 
 # -- learners ----------------------------------------------------------------------------------

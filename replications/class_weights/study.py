@@ -1,12 +1,10 @@
-"""Replication of Caplin, Martin and Marx (2022): class weights spoil calibration in a known way, and the loss correction repairs it.
-
-Run by ``python -m replications.class_weights``; writes tables to ``benchmarks/results`` and pictures to ``docs/figures``.
-"""
+"""Class weights spoil calibration in a known way, and the loss correction repairs it: all tables and figures."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,18 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 from threadpoolctl import threadpool_limits
 
-from replications.common.figures import save
-from benchmarks.replication.weighted_learners import (
-    LEARNERS,
-    Events,
-    bank,
-    held_out,
-    learned,
-    mammography,
-    right_model,
-    simulated,
-)
-from benchmarks.report import RESULTS, publish, table
+from benchmarks.report import table
 from gevglm.calibration import (
     auc,
     cox_calibration,
@@ -37,8 +24,11 @@ from gevglm.calibration import (
     optimal_score,
     plot_loss_calibration,
 )
+from replications.class_weights.learners import LEARNERS, held_out, learned, right_model, simulated
+from replications.common.figures import save
+from replications.common.rare_events import Events, at_hand, bank, mammography
 
-NAME = "class_weights"
+RESULTS = Path(__file__).parent / "results"
 BETAS = (0.5, 0.9, 0.99)
 TRAINED, TESTED = 50_000, 100_000
 SIZES, REPLICATIONS, REFITS = (2_000, 20_000), 1000, 500
@@ -68,11 +58,11 @@ def run() -> str:
     """Return the tables; write them as csv too, and the pictures."""
     with threadpool_limits(1):  # learners of this size lose more by threads than they gain
         errors, curves = _errors()
-    errors.to_csv(RESULTS / f"{NAME}.csv", index=False, float_format="%.6g")
+    errors.to_csv(RESULTS / "errors.csv", index=False, float_format="%.6g")
     for data, own in curves.items():
-        _picture(own, f"{NAME}_{data}")
+        _picture(own, f"class_weights_{data}")
     tests = _tests()
-    tests.to_csv(RESULTS / f"{NAME}_test.csv", index=False, float_format="%.6g")
+    tests.to_csv(RESULTS / "tests.csv", index=False, float_format="%.6g")
     return TEXT.format(errors=_error_table(errors), tests=_test_table(tests), replications=REPLICATIONS, refits=REFITS)
 
 
@@ -85,7 +75,10 @@ def _scored() -> Iterator[tuple[str, str, float, Events, NDArray]]:
     for learner, make in {**LEARNERS, "logistic, right model": right_model}.items():
         for beta1 in BETAS:
             yield "simulated", learner, beta1, test, learned(make, train, beta1)(test.x)
-    for name, data in (("mammography", mammography()), ("bank", bank())):
+    for name, load in {"mammography": mammography, "bank": bank}.items():
+        if not at_hand(name):
+            continue
+        data = load()
         for learner, make in LEARNERS.items():
             for beta1 in BETAS:
                 yield name, learner, beta1, data, held_out(make, data, beta1)
@@ -195,11 +188,3 @@ def _picture(curves: dict, name: str) -> None:
         if number % 2 == 0:
             ax.set_ylabel("")
     save(figure, name)
-
-
-def main() -> None:
-    publish(NAME, run)
-
-
-if __name__ == "__main__":
-    main()

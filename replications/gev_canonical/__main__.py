@@ -1,6 +1,6 @@
 """Replicate the GEV-canonical paper: records of all splits and draws, tables, pictures.
 
-What is in the files of records is not run again; delete ``benchmarks/results/gev_canonical/*.csv`` to start afresh.
+What is in the files of records is not run again; delete ``replications/gev_canonical/results/*.csv.gz`` to start afresh.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from gevglm.engine.memory import available_cores
 from replications.gev_canonical import report, study
 from replications.gev_canonical.synthetic import REPETITIONS
-from replications.gev_canonical.tasks import SHARED, TASKS
-from gevglm.engine.memory import available_cores
+from replications.gev_canonical.tasks import TASKS
 
 
 def main(words: Sequence[str] | None = None) -> None:
@@ -24,10 +24,9 @@ def main(words: Sequence[str] | None = None) -> None:
     parser.add_argument("--splits", type=int, default=study.SPLITS_OF_A_TASK, help="splits of each task")
     parser.add_argument("--draws", type=int, default=REPETITIONS, help="draws of each synthetic sample; 0 for none")
     parser.add_argument("--processes", type=int, default=available_cores(), help="splits at a time")
-    parser.add_argument("--data", type=Path, default=SHARED, help="folder of the UCI files")
-    parser.add_argument("--results", type=Path, default=study.FOLDER, help="folder of records and tables")
+    parser.add_argument("--results", type=Path, default=study.RESULTS, help="folder of records and tables")
     options = parser.parse_args(words)
-    study.run_splits(options.results, options.tasks, options.splits, options.processes, options.data)
+    study.run_splits(options.results, options.tasks, options.splits, options.processes)
     study.run_draws(options.results, options.draws, options.processes)
     report.write(options.results)
     print(f"tables: {options.results}")

@@ -8,11 +8,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
+from gevglm.links import GEV, CLogLog, Logit, Probit
+from gevglm.losses import Canonical, Log, Loss
 from replications.common.figures import save
 from replications.gev_canonical.comparison import OURS, against_paper, ranks
 from replications.gev_canonical.synthetic import DISTRIBUTIONS, SHARES
-from gevglm.links import GEV, CLogLog, Logit, Probit
-from gevglm.losses import Canonical, Log, Loss
 
 SHAPES = (-0.9, -0.2567, 0.0, 0.5)  # of Figure 1
 COLORS = {

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from replications.gev_canonical.splits import Split
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
@@ -16,6 +15,7 @@ from gevglm.inference.cross_validation import search
 from gevglm.inference.shape import PAPER_GRID
 from gevglm.links import GEV, BinaryLink, CLogLog, Logit, Probit
 from gevglm.losses import Canonical, Log, Loss
+from replications.gev_canonical.splits import Split
 
 LAMBDAS = tuple(10.0**j for j in range(-3, 4))
 STEPS = 20  # Newton steps of a candidate; only fits that run away under separation, and the log loss at xi = -1 with its kink, want more

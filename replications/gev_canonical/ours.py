@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 import gevglm
-from replications.gev_canonical.methods import LAMBDAS, STEPS, Method, Trained
-from replications.gev_canonical.splits import Split
 from gevglm.engine.linalg import dependent_columns
 from gevglm.exceptions import GevglmWarning
+from replications.gev_canonical.methods import LAMBDAS, STEPS, Method, Trained
+from replications.gev_canonical.splits import Split
 
 FEWEST = 10  # rows that a level needs to have a coefficient without a penalty
 

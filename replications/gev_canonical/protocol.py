@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from gevglm.calibration import brier_score, calibration_loss
+from gevglm.exceptions import GevglmError
+from gevglm.losses import Log
 from replications.gev_canonical.methods import Method, Trained
 from replications.gev_canonical.ours import VARIANTS
 from replications.gev_canonical.splits import Split, split_of
 from replications.gev_canonical.tasks import Data
-from gevglm.calibration import brier_score, calibration_loss
-from gevglm.exceptions import GevglmError
-from gevglm.losses import Log
 
 KEYS = ("task", "split", "method")
 MEASURES = ("brier", "calibration", "log_loss")

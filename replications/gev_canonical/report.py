@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.report import table
 from replications.gev_canonical import comparison, paper, protocol, store, synthetic
 from replications.gev_canonical.methods import PAPER_METHODS
 from replications.gev_canonical.study import DRAWS, LOSSES, SPLITS
-from benchmarks.report import table
 
 DIGITS = {"brier": 4, "calibration": 4, "log_loss": 3}
 WORDS = {"brier": "Brier score", "calibration": "calibration loss", "log_loss": "log loss"}

@@ -1,4 +1,4 @@
-"""Jobs in parallel, their records appended to a csv file as they finish; what is in the file is not run again."""
+"""Jobs in parallel, their records appended to a compressed csv file as they finish; what is in the file is not run again."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import pandas as pd
 
 from gevglm.engine.progress import shown
+from replications.common.records import append
 
 Job = tuple[Any, ...]
 
@@ -43,7 +44,7 @@ def run(
     Parameters
     ----------
     path : Path
-        The csv file.
+        The csv.gz file.
     columns : sequence of str
         Of the file.
     jobs : sequence of tuple
@@ -54,9 +55,8 @@ def run(
     progress : bool
         Show a bar on stderr.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         pending = [pool.submit(work, *job) for job in jobs]
         for done in shown(as_completed(pending), len(pending), progress):
             table = pd.DataFrame(done.result(), columns=list(columns))
-            table.to_csv(path, mode="a", header=not path.exists(), index=False)
+            append(path, table)

@@ -6,14 +6,14 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from gevglm.exceptions import MissingDatasetError
 from replications.gev_canonical import protocol, store, synthetic
 from replications.gev_canonical.methods import PAPER_METHODS
 from replications.gev_canonical.ours import VARIANTS
-from replications.gev_canonical.tasks import SHARED, TASKS, MissingDataError
-from benchmarks.report import RESULTS
+from replications.gev_canonical.tasks import TASKS
 
-FOLDER = RESULTS / "gev_canonical"
-SPLITS, DRAWS = "splits.csv", "draws.csv"  # files of records in the folder
+RESULTS = Path(__file__).parent / "results"
+SPLITS, DRAWS = "splits.csv.gz", "draws.csv.gz"  # files of records in the folder
 SPLITS_OF_A_TASK = 10
 LOSSES = {name: PAPER_METHODS[name] for name in ("GEV-log", "GEV-canonical")}
 METHODS = {"the paper's methods": PAPER_METHODS, "our variants": VARIANTS, "the two GEV losses again": LOSSES}
@@ -22,32 +22,32 @@ CONTEST = 3  # times as many
 SLOW_FIRST = ("nursery", "letter-A", "letter-vowel", "german")
 
 
-def available(names: Sequence[str], shared: Path = SHARED) -> list[str]:
+def available(names: Sequence[str]) -> list[str]:
     """Return the tasks whose data are there; name the others, with how to get them."""
     there = []
     for name in names:
         try:
-            TASKS[name].load(shared)
+            TASKS[name].load()
             there.append(name)
-        except MissingDataError as missing:
-            print(f"skipped: {missing}", file=sys.stderr, flush=True)
+        except MissingDatasetError as missing:
+            print(f"{name} skipped: {missing}", file=sys.stderr, flush=True)
     return there
 
 
-def split_records(task: str, number: int, methods: str, shared: Path) -> list[dict]:
-    return protocol.run_split(task, TASKS[task].load(shared), number, METHODS[methods])
+def split_records(task: str, number: int, methods: str) -> list[dict]:
+    return protocol.run_split(task, TASKS[task].load(), number, METHODS[methods])
 
 
-def run_splits(folder: Path, names: Sequence[str], splits: int, processes: int, shared: Path = SHARED) -> None:
+def run_splits(folder: Path, names: Sequence[str], splits: int, processes: int) -> None:
     """Run the splits of the UCI tasks that are not in the folder yet."""
     path = folder / SPLITS
-    names = sorted(available(names, shared), key=lambda name: SLOW_FIRST.index(name) if name in SLOW_FIRST else 99)
+    names = sorted(available(names), key=lambda name: SLOW_FIRST.index(name) if name in SLOW_FIRST else 99)
     for word, methods in METHODS.items():
         again = methods is LOSSES
         numbers = range(splits, CONTEST * splits) if again else range(splits)
         done = store.finished(path, ("task", "split"), list(methods))
         jobs = [
-            (name, number, word, shared)
+            (name, number, word)
             for number in numbers
             for name in names
             if (name in CONTESTED or not again) and (name, number) not in done

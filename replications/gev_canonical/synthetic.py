@@ -21,6 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from gevglm.engine import MemoryEngine
+from gevglm.estimation.estimate import Problem
+from gevglm.estimation.objective import Ridge
+from gevglm.inference.shape import PAPER_GRID, ROUGH, ShapePath
+from gevglm.links import GEV, BinaryLink, CLogLog, Logit, Probit
+from gevglm.losses import Canonical, Log, Loss
 from replications.gev_canonical.methods import (
     LAMBDAS,
     STEPS,
@@ -31,12 +37,6 @@ from replications.gev_canonical.methods import (
     undersampled,
     weighted,
 )
-from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import Problem
-from gevglm.estimation.objective import Ridge
-from gevglm.inference.shape import PAPER_GRID, ROUGH, ShapePath
-from gevglm.links import GEV, BinaryLink, CLogLog, Logit, Probit
-from gevglm.losses import Canonical, Log, Loss
 
 DIMENSIONS = 100
 VALIDATION, TEST = 500, 5_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,8 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.svm import SVC
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "text" / "reuters21578_modapte.tsv.gz"
+import gevglm
+
 TOPICS = ("earn", "acq", "money-fx", "grain", "crude", "trade", "interest", "wheat", "ship", "corn")
 RAREST = 3  # occurrences in the training documents below which a word is left out
 FOLDS = 5
@@ -32,9 +32,9 @@ class Corpus:
     Attributes
     ----------
     train, test : sparse matrix
-        One row a document, one column a word that is no stop word.
+        One row per document, one column per word that is not a stop word.
     train_topics, test_topics : DataFrame of bool
-        One column a topic.
+        One column per topic.
     """
 
     train: csr_matrix
@@ -43,11 +43,9 @@ class Corpus:
     test_topics: pd.DataFrame
 
 
-def load(path: Path = DATA) -> Corpus:
-    """Return the ModApte split, or exit with a sentence if the file is not there."""
-    if not path.exists():
-        raise SystemExit(f"Reuters-21578 is not there: {path} is needed (its licence forbids shipping it with gevglm).")
-    table = pd.read_csv(path, sep="\t", quoting=3, keep_default_na=False)
+def load() -> Corpus:
+    """Return the ModApte split."""
+    table = gevglm.datasets.load("reuters")
     text = table["title"] + " " + table["body"]
     labels = table["topics"].str.split().map(set)
     topics = pd.DataFrame({topic: labels.map(lambda own, topic=topic: topic in own) for topic in TOPICS})

@@ -1,13 +1,11 @@
-"""Replication of Zhang and Yang (2004), Table 1: calibrators of text classifiers' scores on Reuters-21578.
-
-Run by ``python -m replications.piecewise_logistic``; writes tables to ``benchmarks/results`` and a picture to ``docs/figures``.
-"""
+"""Table 1 and Figure 2: calibrators of text classifiers' scores on Reuters-21578."""
 
 from __future__ import annotations
 
 import sys
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,9 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from scipy.stats import binomtest, ttest_rel
 
-from replications.common.figures import save
-from replications.piecewise_logistic.reuters import CLASSIFIERS, TOPICS, Corpus, load, scored
-from benchmarks.report import RESULTS, publish, table
+from benchmarks.report import table
 from gevglm.calibration import (
     AsymmetricLaplace,
     Calibrator,
@@ -26,10 +22,11 @@ from gevglm.calibration import (
     empirical_log_odds,
     plot_calibrators,
 )
-from gevglm.calibration._logistic import softplus
 from gevglm.exceptions import GevglmWarning
+from replications.common.figures import save
+from replications.piecewise_logistic.reuters import CLASSIFIERS, TOPICS, Corpus, load, scored
 
-NAME = "piecewise_logistic"
+RESULTS = Path(__file__).parent / "results"
 WORDS = 1000
 PICTURED = "earn"
 CALIBRATORS: dict[str, Callable[[], Calibrator]] = {
@@ -76,7 +73,7 @@ def run() -> str:
     losses, fits = _losses(corpus)
     sums = losses.groupby(["classifier", "method"], sort=False)[["log_loss", "squared", "wrong"]].sum()
     by_topic = losses.groupby(["classifier", "method", "topic"], sort=False)[["log_loss", "squared", "wrong"]].sum()
-    by_topic.to_csv(RESULTS / f"{NAME}.csv", float_format="%.4f")
+    by_topic.to_csv(RESULTS / "losses.csv", float_format="%.4f")
     _picture(corpus, fits)
     pieces = [fit for (_, method, _), (fit, *_) in fits.items() if method == "PLR"]
     return TEXT.format(
@@ -126,7 +123,7 @@ def _decisions(classifier: str, method: str, topic: str, y: NDArray, log_odds: N
             "method": method,
             "topic": topic,
             "document": np.arange(len(y)),
-            "log_loss": -softplus(-sign * log_odds),
+            "log_loss": -np.logaddexp(0.0, -sign * log_odds),
             "squared": (y - expit(log_odds)) ** 2,
             "wrong": ((log_odds > 0.0) != (y == 1.0)).astype(float),
         }
@@ -195,12 +192,4 @@ def _picture(corpus: Corpus, fits: Fits) -> None:
         if ax is not axes[0]:
             ax.set_ylabel("")
             ax.get_legend().remove()
-    save(figure, NAME)
-
-
-def main() -> None:
-    publish(NAME, run)
-
-
-if __name__ == "__main__":
-    main()
+    save(figure, "piecewise_logistic")

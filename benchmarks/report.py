@@ -6,12 +6,13 @@ import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from gevglm.engine.memory import available_cores
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("numpy", "scipy", "statsmodels", "scikit-learn", "glum")
+PACKAGES = {"numpy": "numpy", "scipy": "scipy", "statsmodels": "statsmodels", "scikit-learn": "sklearn", "glum": "glum"}
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -30,5 +31,5 @@ def publish(path: Path, benchmark: Callable[[], str]) -> None:
 
 
 def _conditions() -> str:
-    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    versions = ", ".join(f"{package} {version(package)}" for package, module in PACKAGES.items() if find_spec(module))
     return f"Python {platform.python_version()}, {versions}; {available_cores()} cores ({platform.machine()})"

@@ -1,7 +1,8 @@
 """gevglm: regression for binary outcomes when one class is rare."""
 
+__version__ = "0.1.0"
+
 from gevglm import bias, calibration, datasets, families, links, losses, sampling
-from gevglm._version import __version__
 from gevglm.api import fit
 from gevglm.comparison import compare, fit_links
 from gevglm.inference.penalty_path import penalty_path

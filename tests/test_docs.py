@@ -73,13 +73,6 @@ def test_every_page_is_in_a_table_of_contents():
     assert all(page.exists() for page in inside)
 
 
-def test_the_map_of_the_code_names_every_file():
-    text = (DOCS / "contributing.md").read_text()
-    files = [p for p in PACKAGE.glob("*") if p.name not in ("__pycache__", "py.typed")]
-    missing = [p.name for p in files if f"`{p.name}{'/' if p.is_dir() else ''}`" not in text]
-    assert missing == []
-
-
 FIT = 'fit("y ~ x", d, link="logit", '
 
 

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from gevglm._version import __version__
+from gevglm import __version__
 from gevglm.cli import calibrate, compare, demo, fit, predict
 
 COMMANDS = (fit, predict, compare, calibrate, demo)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from gevglm._version import __version__
+from gevglm import __version__
 from gevglm.results.summary import default_method, notes_of
 
 

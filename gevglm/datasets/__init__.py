@@ -1,5 +1,6 @@
-"""Data to try things on."""
+"""Data to try things on: simulated studies, and public data sets."""
 
+from gevglm.datasets.public import available, load
 from gevglm.datasets.simulated import simulate_study
 
-__all__ = ["simulate_study"]
+__all__ = ["available", "load", "simulate_study"]

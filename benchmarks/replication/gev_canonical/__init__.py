@@ -1,4 +1,0 @@
-"""Replication of Agarwal, Narasimhan, Kalyanakrishnan and Agarwal (2014), GEV-canonical regression (ICML).
-
-Run by ``python -m benchmarks.replication.gev_canonical``.
-"""

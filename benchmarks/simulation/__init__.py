@@ -1,0 +1,1 @@
+"""Monte Carlo studies of estimates, intervals and tests, with known truths."""

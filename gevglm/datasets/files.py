@@ -1,0 +1,60 @@
+"""Files of public data sets as DataFrames: csv, columns between blanks, ARFF and KEEL."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+MISSING = ["?", "", "NA"]
+ATTRIBUTE = re.compile(r"@attribute\s+('[^']+'|[^\s{]+)", flags=re.I)
+
+
+def read_rows(content: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Read a table whose fields stand between commas or blanks.
+
+    Parameters
+    ----------
+    content : str
+        Rows after the line ``@data`` if there is one (ARFF and KEEL files, whose header names the columns), else all lines.
+    columns : sequence of str, optional
+        Names of the columns; without them, and without ``@attribute`` lines, the first line has them, and a first column without a
+        name becomes the index.
+    """
+    header, mark, body = _parts(content)
+    if mark and columns is None:
+        columns = [name.strip("'") for name in ATTRIBUTE.findall(header)]
+    separator = "," if "," in body.lstrip().partition("\n")[0] else r"\s+"
+    frame = pd.read_csv(
+        io.StringIO(body),
+        sep=separator,
+        header="infer" if columns is None else None,
+        names=columns,
+        skipinitialspace=True,
+        keep_default_na=False,
+        na_values=MISSING,
+        comment="%" if mark else None,
+    )
+    first = frame.columns[0]
+    return frame.set_index(first).rename_axis(None) if str(first).startswith("Unnamed") else frame
+
+
+def _parts(content: str) -> tuple[str, bool, str]:
+    """Return what stands before ``@data``, whether that line is there, and the rows."""
+    mark = re.search(r"^@data\s*$", content, flags=re.I | re.M)
+    return (content[: mark.start()], True, content[mark.end() :]) if mark else ("", False, content)
+
+
+def read_text(content: str) -> pd.DataFrame:
+    """Read columns of free text between tabs, below a line with their names."""
+    return pd.read_csv(io.StringIO(content), sep="\t", quoting=csv.QUOTE_NONE, keep_default_na=False)
+
+
+def relabelled(frame: pd.DataFrame, outcome: str | None, labels: Mapping[str, int] | None) -> pd.DataFrame:
+    """Return the frame with the labels of its outcome replaced by the values they stand for."""
+    if outcome is None or labels is None:
+        return frame
+    return frame.assign(**{outcome: [labels[str(value)] for value in frame[outcome]]})

@@ -1,0 +1,1 @@
+"""What several replications use: data, records of draws, figures."""

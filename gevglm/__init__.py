@@ -7,8 +7,7 @@ from gevglm.comparison import compare, fit_links
 from gevglm.inference.penalty_path import penalty_path
 from gevglm.inference.separation import Separation, detect_separation
 from gevglm.model import BinaryGLM
-from gevglm.results.core import BinaryGLMResults
-from gevglm.results.saving import load
+from gevglm.results import BinaryGLMResults, load
 
 __all__ = [
     "BinaryGLM",

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from gevglm.engine.monitor import watching
 from gevglm.exceptions import InvalidOptionError
 from gevglm.model import BinaryGLM
-from gevglm.results.core import BinaryGLMResults
+from gevglm.results import BinaryGLMResults
 
 
 def fit(

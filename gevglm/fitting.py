@@ -15,10 +15,9 @@ from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
 from gevglm.exceptions import ConvergenceWarning, InvalidDataError, InvalidOptionError, warn
 from gevglm.options import check_iteration, resolve_bias
-from gevglm.results.core import BinaryGLMResults
+from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.results.refit import Procedure
 from gevglm.results.shape import fit_with_shape
-from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
 from gevglm.sampling.schemes import OutcomeSampling
 
 if TYPE_CHECKING:

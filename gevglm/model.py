@@ -32,10 +32,9 @@ from gevglm.inference.separation import Separation, find_directions
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
 from gevglm.options import resolve_loss, resolve_penalty, resolve_shape
-from gevglm.results.core import BinaryGLMResults
+from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.results.prediction import PREDICTIONS
 from gevglm.results.shape import loss_at
-from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
 from gevglm.sampling.schemes import RANDOM, OutcomeSampling, Sampling, sampling_of
 
 

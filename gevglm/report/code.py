@@ -9,7 +9,7 @@ from gevglm.links import GEV, GEVc
 from gevglm.sampling.schemes import ClassWeighting, OutcomeSampling, Weighting
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results import BinaryGLMResults
 
 WORDS = {GEV: "gev", GEVc: "gevc"}
 

@@ -88,7 +88,8 @@ def make_folds(
     groups : ndarray of shape (n,), optional
         Cluster of each row. A number of folds then keeps clusters together, and their events balanced.
     each_outcome : bool
-        Refuse more folds than there are events, or others, so that every fold holds both out.
+        Refuse more folds than there are events, or others, so that every fold holds out both. Otherwise the others are numbered on from
+        where the events ended: no fold is empty, and all are of the same size.
 
     Returns
     -------
@@ -135,7 +136,7 @@ def _stratified(events: NDArray, folds: int, rng: np.random.Generator, each_outc
                 f"the rarer outcome has {len(rows)} rows, too few for {folds} folds; give fewer folds or xi='ml'."
             )
         fold[rng.permutation(rows)] = (start + np.arange(len(rows))) % folds
-        start = len(rows)  # so that the folds have as many rows as each other
+        start = 0 if each_outcome else len(rows)
     return fold
 
 

@@ -37,7 +37,7 @@ def replacing(path: str | Path) -> Iterator[IO[bytes]]:
     Parameters
     ----------
     path : path
-        What is not a file (a pipe, a terminal) is written to as it is.
+        What is not a file (a pipe, a terminal) is written to directly.
     """
     target = Path(path).resolve()
     if target.exists() and not target.is_file():

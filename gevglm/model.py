@@ -421,11 +421,6 @@ class BinaryGLM(GLM):
         """Observations, each row counted by its frequency weight and trials."""
         return self.design.n_total
 
-    @property
-    def _counts(self) -> NDArray | None:
-        """Observations behind each row, or None where each row is one."""
-        return self.design.counts
-
     # -- statsmodels' vocabulary -----------------------------------------------------------
 
     def predict(self, params, exog=None, exposure=None, offset=None, which="mean"):

@@ -72,14 +72,14 @@ class RowWeights:
         return self._numbers(self.counts)
 
     @property
-    def in_population(self) -> NDArray | None:
+    def population_weights(self) -> NDArray | None:
         """How much each row counts in averages over the population; None for ones."""
         return _product(self.counts, self.population)
 
     @property
-    def shares_of_population(self) -> NDArray:
-        """:attr:`in_population`, as numbers."""
-        return self._numbers(self.in_population)
+    def in_population(self) -> NDArray:
+        """:attr:`population_weights`, as numbers."""
+        return self._numbers(self.population_weights)
 
     @property
     def in_loss(self) -> NDArray:

@@ -51,7 +51,7 @@ class Rows:
             raise InvalidDataError("the rows of the fit are not in memory; give data= to average over.")
         frame = design.frame if design.recipe is not None else pd.DataFrame(design.X, columns=design.names)
         offset = 0.0 if design.offset is None else design.offset
-        return cls(design, frame, design.X, offset, results.row_weights.shares_of_population)
+        return cls(design, frame, design.X, offset, results.row_weights.in_population)
 
     @classmethod
     def _given(cls, design: Design, data: Any) -> Rows:

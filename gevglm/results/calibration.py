@@ -153,7 +153,9 @@ class CalibrationChecks(ResultsCore):
         if data is not None:
             y, scores, weights = complete_rows(self.model.design, data, endog, unfitted.scores(data))
         else:
-            y, scores, weights = single_outcomes(self.model.endog, unfitted.scores(), self.row_weights.in_population)
+            y, scores, weights = single_outcomes(
+                self.model.endog, unfitted.scores(), self.row_weights.population_weights
+            )
         return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
 
 
@@ -207,7 +209,7 @@ def assessed_rows(results: ResultsCore, data: Any = None, endog: Any = None) -> 
         raise InvalidDataError("the rows of the fit are not in memory (removed, or read in pieces); give data=.")
     if endog is not None:
         raise InvalidOptionError("endog goes with new data; the rows of the fit have their own outcomes.")
-    return results.model.endog, np.asarray(results.predict()), results.row_weights.in_population
+    return results.model.endog, np.asarray(results.predict()), results.row_weights.population_weights
 
 
 def complete_rows(design: Design, data: Any, endog: Any, predicted: Any) -> tuple[NDArray, NDArray, NDArray | None]:

@@ -195,7 +195,7 @@ class RiskEffects(ResultsCore):
         dummy, count : bool
             Treat 0/1 columns, and columns of counts, by discrete changes.
         """
-        options = (at, method, atexog, dummy, count, self.row_weights.shares_of_population)
+        options = (at, method, atexog, dummy, count, self.row_weights.in_population)
         return Margins(self._with_link(self.model.population_link), options)
 
     def _sampled_covariance(

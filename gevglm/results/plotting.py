@@ -1,4 +1,4 @@
-"""The pictures that results offer: numbers are gathered here, and drawn by :mod:`gevglm.plots`."""
+"""The plots that results offer: numbers are gathered here, and drawn by :mod:`gevglm.plots`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ROWS_DRAWN = 200  # the most influential ones
 
 
 class Plotting(ResultsCore):
-    """Pictures of a fit; a part of :class:`gevglm.BinaryGLMResults`.
+    """Plots of a fit; a part of :class:`gevglm.BinaryGLMResults`.
 
     All of them return matplotlib's Axes and take ``ax=`` to draw on; ``ax.figure.savefig("picture.png")`` saves one.
     """

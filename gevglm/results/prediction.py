@@ -89,7 +89,7 @@ class Predictions(ResultsCore):
         if exog is None:
             offset = self.model.offset if offset is None else offset
             if agg_weights is None and which != "fitted":
-                agg_weights = self.model.sampling.population_weights(self.model.endog)
+                agg_weights = self.row_weights.population
         if which == "fitted":
             which = "mean" if average else None
         results = self._with_link(link)

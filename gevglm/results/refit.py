@@ -64,14 +64,14 @@ def refit(
     BinaryGLMResultsWrapper
         Warnings of the refit are not issued.
     """
-    told, model = results.procedure, results.model if model is None else model
-    if told is None or hasattr(results, "constraints"):
+    procedure, model = results.procedure, results.model if model is None else model
+    if procedure is None or hasattr(results, "constraints"):
         raise InvalidOptionError("a fit under constraints cannot be refitted to other rows; fit without constraints.")
-    options = told.options | {"bias": results.bias, "search_kwds": told.search}
+    options = procedure.options | {"bias": results.bias, "search_kwds": procedure.search}
     if not choose_shape:
         options |= {"alpha": results.alpha, "search_kwds": None}
     with silenced():
-        return model.on_rows(rows, told.shape if choose_shape else None).fit(**options)
+        return model.on_rows(rows, procedure.shape if choose_shape else None).fit(**options)
 
 
 def of_single_observations(model: BinaryGLM) -> BinaryGLM:

@@ -28,7 +28,7 @@ BROKEN_PICKLE = (
 
 
 def save(shell: Any, fname: str | Path | Any, remove_data: bool) -> None:
-    """Save results inside their wrapper or without, with the version that wrote them; the results at hand stay as they are.
+    """Save results inside their wrapper or without, with the version that wrote them; the results at hand are unchanged.
 
     Parameters
     ----------

@@ -16,10 +16,10 @@ def test_weights_multiply():
     weights = RowWeights(3, FREQ, VAR, TRIALS, population=np.array([10.0, 1.0, 1.0]))
     assert_array_equal(weights.counts, FREQ * TRIALS)
     assert_array_equal(weights.in_loss, FREQ * VAR * TRIALS)
-    assert_array_equal(weights.in_population, [40.0, 2.0, 6.0])
+    assert_array_equal(weights.population_weights, [40.0, 2.0, 6.0])
     plain = RowWeights(3)
-    assert plain.counts is None and plain.in_population is None and plain.clusters is None
-    for numbers in (plain.observations, plain.shares_of_population, plain.in_loss):
+    assert plain.counts is None and plain.population_weights is None and plain.clusters is None
+    for numbers in (plain.observations, plain.in_population, plain.in_loss):
         assert_array_equal(numbers, np.ones(3))
 
 
@@ -54,7 +54,7 @@ def test_results_know_what_their_rows_stand_for():
     )
     weights = res.row_weights
     assert_array_equal(weights.counts, 2.0 * np.ones(2000))
-    assert np.average(data["event"], weights=weights.in_population) == pytest.approx(0.02)
+    assert np.average(data["event"], weights=weights.population_weights) == pytest.approx(0.02)
     assert_array_equal(weights.groups.ravel(), data["smoker"])
     res.remove_data()
     with pytest.raises(InvalidDataError, match="all rows in memory"):

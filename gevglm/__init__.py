@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from gevglm.inference.penalty_path import penalty_path
     from gevglm.inference.separation import Separation, detect_separation
     from gevglm.model import BinaryGLM
-    from gevglm.results.core import BinaryGLMResults
-    from gevglm.results.saving import load
+    from gevglm.results import BinaryGLMResults, load
 
 __version__ = "0.1.0"
 
@@ -44,13 +43,13 @@ __all__ = [
 
 _HOMES = {
     "BinaryGLM": "gevglm.model",
-    "BinaryGLMResults": "gevglm.results.core",
+    "BinaryGLMResults": "gevglm.results",
     "Separation": "gevglm.inference.separation",
     "compare": "gevglm.comparison",
     "detect_separation": "gevglm.inference.separation",
     "fit": "gevglm.api",
     "fit_links": "gevglm.comparison",
-    "load": "gevglm.results.saving",
+    "load": "gevglm.results",
     "penalty_path": "gevglm.inference.penalty_path",
 }
 

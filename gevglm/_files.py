@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from gevglm.exceptions import GevglmError, InvalidOptionError
 
@@ -27,6 +30,30 @@ def check_target(path: str | Path) -> Path:
     return path
 
 
+@contextmanager
+def replacing(path: str | Path) -> Iterator[IO[bytes]]:
+    """Open a file beside the one to write, which takes its place when it is complete: nothing is left half written.
+
+    Parameters
+    ----------
+    path : path
+        What is not a file (a pipe, a terminal) is written to directly.
+    """
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        with open(target, "wb") as file:
+            yield file
+        return
+    unfinished = target.with_name(f".{target.name}.unfinished")
+    try:
+        with open(unfinished, "wb") as file:
+            yield file
+        unfinished.replace(target)
+    except BaseException:
+        unfinished.unlink(missing_ok=True)
+        raise
+
+
 def write_text(path: str | Path, text: str) -> None:
     """Write a text file, as UTF-8.
 
@@ -36,7 +63,8 @@ def write_text(path: str | Path, text: str) -> None:
     text : str
     """
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        with replacing(path) as file:
+            file.write(text.encode("utf-8"))
     except OSError as error:
         raise unwritable(path, error) from None
 

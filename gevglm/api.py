@@ -11,7 +11,7 @@ from gevglm.engine.monitor import watching
 from gevglm.exceptions import InvalidOptionError
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions
-from gevglm.results.core import BinaryGLMResults
+from gevglm.results import BinaryGLMResultsWrapper
 
 
 def fit(
@@ -46,7 +46,7 @@ def fit(
     disp: bool = False,
     progress: bool | None = None,
     resume: Any = None,
-) -> BinaryGLMResults:
+) -> BinaryGLMResultsWrapper:
     """Fit a regression of a binary outcome, made for rare events.
 
     Parameters

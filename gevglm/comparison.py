@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,13 +17,12 @@ from gevglm.calibration.metrics import brier_score
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import estimate
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError
-from gevglm.inference.cross_validation import make_folds, rows_where
+from gevglm.inference.folds import Folds, make_folds
 from gevglm.links import Logit
 from gevglm.losses import Log
 from gevglm.report.publication import PublicationTable, publication_table
-
-if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+from gevglm.results import BinaryGLMResults
+from gevglm.results.refit import refit
 
 LINKS: dict[str, dict[str, Any]] = {
     "logit": {"link": "logit"},
@@ -47,9 +46,9 @@ class Comparison:
     ----------
     results : dict of str to BinaryGLMResults
     table : DataFrame
-        One row a model: ``link``, ``loss``, ``xi``, ``k``, ``llf`` (Bernoulli log-likelihood of the fitted probabilities), ``aic`` and
+        One row per model: ``link``, ``loss``, ``xi``, ``k``, ``llf`` (Bernoulli log-likelihood of the fitted probabilities), ``aic`` and
         ``bic`` (where the fit maximises a likelihood), ``cv_log_loss``, ``cv_brier`` and ``cv_slope`` (calibration slope), all three of
-        cross-validated predictions, and ``vuong``, ``vuong_p``: Vuong's test against the first model, positive where the first predicts worse.
+        predictions by refits of the whole procedure that have not seen the rows, and ``vuong``, ``vuong_p``: Vuong's test against the first model, positive where the first predicts worse.
     folds : int
     remarks : dict of str to list of str
         What was warned of when a model was fitted, or why it could not be.
@@ -63,7 +62,8 @@ class Comparison:
     def __str__(self) -> str:
         notes = [f"{name}: {remark}" for name, remarks in self.remarks.items() for remark in remarks]
         note = (
-            f"cv: {self.folds}-fold cross-validation at the xi of the whole data; vuong: against {self.table.index[0]}."
+            f"cv: {self.folds}-fold cross-validation of the whole procedure, with the choice of xi and alpha; "
+            f"vuong: against {self.table.index[0]}."
         )
         return "\n".join([self.table.to_string(float_format=lambda x: f"{x:.5g}", na_rep=""), note, *notes])
 
@@ -114,7 +114,7 @@ def fit_links(
         Names among "logit", "probit", "cloglog", "loglog", "cauchit", "GEV log", "GEV canonical", "GEVc log" and "GEVc canonical"; or
         names of your own with options of :func:`gevglm.fit` for each.
     folds, rng
-        See :func:`gevglm.inference.cross_validation.make_folds`.
+        See :func:`gevglm.inference.folds.make_folds`.
     **options
         Of :func:`gevglm.fit`, for all of them.
 
@@ -131,7 +131,8 @@ def fit_links(
                 f"links has {unknown}; known are {list(LINKS)}, or give a mapping of names to options."
             )
         links = {name: LINKS[name] for name in links}
-    results, remarks = {}, {}
+    results: dict[str, Any] = {}
+    remarks: dict[str, list[str]] = {}
     for name, words in links.items():
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", GevglmWarning)
@@ -158,7 +159,8 @@ def compare(
     ----------
     results : mapping of str to BinaryGLMResults
     folds, rng
-        See :func:`gevglm.inference.cross_validation.make_folds`; every model is fitted anew without each fold, by its own method and at its own xi.
+        See :func:`gevglm.inference.folds.make_folds`; every model is fitted anew without each fold by its whole procedure, the choice of xi
+        and alpha included, as :meth:`BinaryGLMResults.calibration` does with ``resampling="cv"``.
     remarks : mapping of str to list of str, optional
         On the fits, to be shown below the table.
 
@@ -168,18 +170,19 @@ def compare(
     """
     if not results:
         raise InvalidOptionError("there is nothing to compare: give a dict of names to results.")
-    _check_comparable(results)
-    first = next(iter(results.values()))
+    fits = _comparable(results)
+    first = next(iter(fits.values()))
     split = make_folds(first.model.endog, folds, rng)
-    rows = {name: _row(res, first, split) for name, res in results.items()}
+    notes = {name: list(texts) for name, texts in (remarks or {}).items()}
+    rows = {}
+    for name, res in fits.items():
+        rows[name] = _facts(res) | _held_out_scores(name, res, split, notes) | _vuong(res, first)
     table = pd.DataFrame.from_dict(rows, orient="index")
-    return Comparison(dict(results), table, len(split), dict(remarks or {}))
+    return Comparison(dict(results), table, len(split), notes)
 
 
-def _check_comparable(results: Mapping[str, BinaryGLMResults]) -> None:
-    """Refuse models that are not fitted to the same outcomes, or whose rows are gone."""
-    from gevglm.results.core import BinaryGLMResults
-
+def _comparable(results: Mapping[str, Any]) -> dict[str, BinaryGLMResults]:
+    """Return the results without their wrappers; refuse models that are not fitted to the same outcomes, or whose rows are gone."""
     fits = {name: getattr(res, "_results", res) for name, res in results.items()}
     first, *_ = fits.values()
     for name, res in fits.items():
@@ -196,16 +199,11 @@ def _check_comparable(results: Mapping[str, BinaryGLMResults]) -> None:
                 f"{name!r} is fitted to other data ({res.model.design.outcome!r}, {len(other)} rows) than the first model "
                 f"({first.model.design.outcome!r}, {len(ours)} rows); fit all of them to the same complete rows."
             )
+    return fits
 
 
-def _row(res: BinaryGLMResults, first: BinaryGLMResults, folds: list) -> dict[str, Any]:
-    model, y = res.model, res.model.endog
-    weights = model.iweights * model.n_trials
+def _facts(res: BinaryGLMResults) -> dict[str, Any]:
     maximises = res.has_likelihood and res.bias is None and not res.alpha
-    linear = _held_out(res, folds)
-    tested = np.isfinite(linear)
-    held_out = res.link.inverse(linear)
-    statistic, pvalue = _vuong(res, first) if res is not first else (np.nan, np.nan)
     return {
         "link": type(res.link).__name__,
         "loss": res.loss.name,
@@ -214,24 +212,36 @@ def _row(res: BinaryGLMResults, first: BinaryGLMResults, folds: list) -> dict[st
         "llf": res._scalars["bernoulli_llf"],
         "aic": res.aic if maximises else np.nan,
         "bic": res.bic if maximises else np.nan,
-        "cv_log_loss": float(np.average(Log(res.link).value(y[tested], linear[tested]), weights=weights[tested])),
-        "cv_brier": brier_score(y[tested], held_out[tested], weights[tested]),
-        "cv_slope": _slope(y[tested], held_out[tested], weights[tested]),
-        "vuong": statistic,
-        "vuong_p": pvalue,
     }
 
 
-def _held_out(res: BinaryGLMResults, folds: list) -> NDArray:
-    """Return the linear predictor of each row by the fit without its fold; missing for rows that are in none."""
-    model = res.model
-    engine = model.engine()
-    linear = np.full(len(model.endog), np.nan)
-    offset = np.broadcast_to(model._offset_exposure, linear.shape)
+def _held_out_scores(name: str, res: BinaryGLMResults, folds: Folds, remarks: dict[str, list[str]]) -> dict[str, float]:
+    """Return scores of the predictions by refits without each fold; missing, with a remark, where a refit fails."""
+    try:
+        surprise, p = _held_out(res, folds)
+    except GevglmError as error:
+        remarks.setdefault(name, []).append(f"not cross-validated: {error}")
+        return dict.fromkeys(("cv_log_loss", "cv_brier", "cv_slope"), np.nan)
+    tested = np.isfinite(p)
+    y, p, weights = res.model.endog[tested], p[tested], res.row_weights.in_loss[tested]
+    return {
+        "cv_log_loss": float(np.average(surprise[tested], weights=weights)),
+        "cv_brier": brier_score(y, p, weights),
+        "cv_slope": _slope(y, p, weights),
+    }
+
+
+def _held_out(res: BinaryGLMResults, folds: Folds) -> tuple[NDArray, NDArray]:
+    """Return the log loss and the probability of each row by the refit without its fold; missing for rows that are in none."""
+    model, y = res.model, res.model.endog
+    surprise, p = np.full(len(y), np.nan), np.full(len(y), np.nan)
+    offset = np.broadcast_to(model._offset_exposure, y.shape)
     for train, test in folds:
-        found = res.refit(rows_where(engine, train))
-        linear[test] = np.dot(model.exog[test], found.params) + offset[test]
-    return linear
+        again = refit(res, np.flatnonzero(train))
+        linear = np.dot(model.exog[test], np.asarray(again.params)) + offset[test]
+        surprise[test] = Log(again.link).value(y[test], linear)
+        p[test] = again.link.inverse(linear)
+    return surprise, p
 
 
 def _slope(y: NDArray, p: NDArray, weights: NDArray) -> float:
@@ -243,19 +253,17 @@ def _slope(y: NDArray, p: NDArray, weights: NDArray) -> float:
     return float(found.params[1]) if found.converged else np.nan
 
 
-def _vuong(res: BinaryGLMResults, first: BinaryGLMResults) -> tuple[float, float]:
+def _vuong(res: BinaryGLMResults, first: BinaryGLMResults) -> dict[str, float]:
     """Return Vuong's z for two models that need not be nested, and its two-sided p-value."""
     gain = _row_log_likelihood(res) - _row_log_likelihood(first)
-    if not np.isfinite(gain).all():
-        return np.nan, np.nan
-    weights = res.model.iweights * res.model.n_trials
+    if res is first or not np.isfinite(gain).all():
+        return {"vuong": np.nan, "vuong_p": np.nan}
+    weights = res.row_weights.in_loss
     total = weights.sum()
     mean = float(weights @ gain / total)
     variance = float(weights @ (gain - mean) ** 2 / total)
-    if variance == 0.0:
-        return 0.0, 1.0
-    z = mean * np.sqrt(total / variance)
-    return float(z), float(2.0 * norm.sf(abs(z)))
+    z = 0.0 if variance == 0.0 else mean * np.sqrt(total / variance)
+    return {"vuong": float(z), "vuong_p": float(2.0 * norm.sf(abs(z)))}
 
 
 def _row_log_likelihood(res: BinaryGLMResults) -> NDArray:

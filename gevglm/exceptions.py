@@ -5,7 +5,9 @@ from __future__ import annotations
 import difflib
 import sys
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from statsmodels.tools.sm_exceptions import ModelWarning
@@ -90,8 +92,23 @@ def unknown_option(option: str, value: object, allowed: Iterable[str]) -> Invali
     return InvalidOptionError(f"{option}={value!r} is not known; use one of {words}.{nearest(value, allowed)}")
 
 
+_silent: ContextVar[bool] = ContextVar("gevglm_silent", default=False)
+
+
+@contextmanager
+def silenced() -> Iterator[None]:
+    """Issue no warnings of the package from here, in this thread only: the filters of :mod:`warnings` are those of all threads."""
+    token = _silent.set(True)
+    try:
+        yield
+    finally:
+        _silent.reset(token)
+
+
 def warn(message: str, category: type[GevglmWarning]) -> None:
     """Issue a warning that points at the user's line: the first frame outside the package."""
+    if _silent.get():
+        return
     package = str(Path(__file__).parent)
     frame, level = sys._getframe(1), 2
     while frame is not None and frame.f_code.co_filename.startswith(package):

@@ -21,11 +21,11 @@ from gevglm.exceptions import (
     InvalidOptionError,
     warn,
 )
-from gevglm.inference.cross_validation import make_folds, search
+from gevglm.inference.cross_validation import search
+from gevglm.inference.folds import make_folds
 from gevglm.inference.shape import estimate_shape, joint_covariance
 from gevglm.options import FitOptions
-from gevglm.results.core import BinaryGLMResults
-from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
+from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.sampling.schemes import OutcomeSampling
 
 if TYPE_CHECKING:

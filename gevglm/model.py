@@ -30,9 +30,8 @@ from gevglm.inference.separation import Separation, find_directions
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
 from gevglm.options import FitOptions, ModelOptions
-from gevglm.results.core import BinaryGLMResults
+from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.results.prediction import PREDICTIONS
-from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
 from gevglm.sampling.schemes import OutcomeSampling, Sampling, sampling_of
 
 
@@ -312,7 +311,7 @@ class BinaryGLM(GLM):
         disp: bool = False,
         progress: bool | None = None,
         resume: Any = None,
-    ) -> BinaryGLMResults:
+    ) -> BinaryGLMResultsWrapper:
         r"""Estimate the coefficients.
 
         Parameters
@@ -356,7 +355,7 @@ class BinaryGLM(GLM):
         """
         return self.fit_by(FitOptions.of(locals()))
 
-    def fit_by(self, options: FitOptions) -> BinaryGLMResults:
+    def fit_by(self, options: FitOptions) -> BinaryGLMResultsWrapper:
         """Estimate the coefficients by options in one object; see :meth:`fit`."""
         with watching(options.progress, options.resume, self.exog_names):
             return fitting.fit(self, options)
@@ -396,11 +395,6 @@ class BinaryGLM(GLM):
     def n_total(self) -> float:
         """Observations, each row counted by its frequency weight and trials."""
         return self.design.n_total
-
-    @property
-    def _counts(self) -> NDArray | None:
-        """Observations behind each row, or None where each row is one."""
-        return self.design.counts
 
     # -- statsmodels' vocabulary -----------------------------------------------------------
 

@@ -1,6 +1,7 @@
 """What the pages say of the package is true of it: names, equations, equivalent calls, pages that can be reached."""
 
 import copy
+import importlib
 import re
 from pathlib import Path
 

@@ -24,6 +24,7 @@ from gevglm.calibration.sample import scores as checked_outcomes
 from gevglm.calibration.smooth import curve_grid, integrated_calibration
 from gevglm.engine.progress import shown
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn
+from gevglm.inference.folds import make_folds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -235,17 +236,15 @@ def cross_validated(
     y, workers = _outcomes(y, data), _checked_workers(workers)
     if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= len(y):
         raise InvalidOptionError(f"folds={folds!r} is not possible for {len(y)} rows; give 2 or more.")
-    shuffled = np.random.default_rng(rng).permutation(len(y))
-    fold = np.empty(len(y), dtype=int)
-    fold[shuffled[np.argsort(y[shuffled], kind="stable")]] = np.arange(len(y)) % folds
+    pairs = make_folds(y, folds, rng, each_outcome=False)
 
-    def held_out(k: int) -> NDArray:
-        inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+    def held_out(pair: tuple[NDArray, NDArray]) -> NDArray:
+        inside, outside = (np.flatnonzero(rows) for rows in pair)
         return _predicted(fit(_taken(data, inside), y[inside]), _taken(data, outside))
 
     predicted = np.empty(len(y))
-    for k, values in enumerate(shown(_mapped(held_out, range(folds), workers), folds, progress)):
-        predicted[fold == k] = values
+    for (_, held), values in zip(pairs, shown(_mapped(held_out, pairs, workers), folds, progress), strict=True):
+        predicted[held] = values
     return predicted
 
 

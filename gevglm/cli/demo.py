@@ -13,7 +13,7 @@ from gevglm.api import fit
 from gevglm.datasets.simulated import STUDY_TRUTH, STUDY_XI, simulate_study
 from gevglm.links import GEV
 from gevglm.plots import RiskCurve, plot_risk_curves
-from gevglm.results.core import BinaryGLMResults
+from gevglm.results import BinaryGLMResults
 
 CALIBRATION = ["Brier score", "AUC", "observed / expected", "calibration in the large", "calibration slope", "ICI"]
 

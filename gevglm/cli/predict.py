@@ -71,7 +71,7 @@ def run(options: argparse.Namespace) -> None:
 def load_model(name: str) -> Any:
     """Load a saved model, or say what is wrong with the file."""
     from gevglm.exceptions import InvalidDataError
-    from gevglm.results.saving import load
+    from gevglm.results import load
 
     if not Path(name).exists():
         raise InvalidDataError(f"there is no file {name!r}.")

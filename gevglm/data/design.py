@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -16,9 +17,10 @@ from gevglm.data import formula as formulas
 from gevglm.data import outcome as outcomes
 from gevglm.data.grouping import Grouping
 from gevglm.data.row_masks import judge_rows, rows_to_keep
+from gevglm.data.row_weights import RowWeights
 from gevglm.data.selection import Selection
 from gevglm.data.tables import as_frame, check_labels, column, vector, without_unused_levels
-from gevglm.engine import Block, MemoryEngine
+from gevglm.engine import MemoryEngine
 from gevglm.exceptions import InvalidDataError
 
 
@@ -97,7 +99,7 @@ class Design:
     @property
     def counts(self) -> NDArray | None:
         """Observations behind each row, by frequency weight and trials, or None where each row is one."""
-        return Block(0, self.X, self.y, freq=self.freq, trials=self.trials).weight
+        return RowWeights.of(self).counts
 
     @property
     def n_events(self) -> float:
@@ -198,9 +200,12 @@ class Design:
             **vectors,
         )
 
-    def drop_rows(self) -> None:
-        """Forget everything of the length of the data."""
-        self.X = self.y = self.freq = self.var = self.trials = self.offset = self.rows = self.index = self.frame = None
+    def without_rows(self) -> Design:
+        """Return the design without anything of the length of the data."""
+        _ = self.constant  # looked for among the rows
+        bare = copy(self)
+        bare.X = bare.y = bare.freq = bare.var = bare.trials = bare.offset = bare.rows = bare.index = bare.frame = None
+        return bare
 
 
 def from_formula(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
@@ -254,10 +255,12 @@ class StreamedDesign:
 
     on_rows = rows_of
 
-    def drop_rows(self) -> None:
-        """Forget where the data are."""
-        self.source = None
-        self.__dict__.pop("_engine", None)
+    def without_rows(self) -> StreamedDesign:
+        """Return the design without knowing where the data are."""
+        _ = self.constant  # looked for in the data
+        bare = copy(self)
+        bare.source = None
+        return bare
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in self.__dict__.items() if name != "_engine"}

@@ -18,7 +18,7 @@ from gevglm.effects.contrasts import Arm, arms
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results.core import ResultsCore
 
 
 @dataclass(frozen=True)
@@ -42,18 +42,16 @@ class Rows:
     weights: NDArray
 
     @classmethod
-    def of(cls, results: BinaryGLMResults, data: Any = None) -> Rows:
+    def of(cls, results: ResultsCore, data: Any = None) -> Rows:
         """Return the rows of the fit, weighted to the population, or rows given as data, each counted once."""
         design = results.model.design
         if data is not None:
             return cls._given(design, data)
         if not results.has_data:
             raise InvalidDataError("the rows of the fit are not in memory; give data= to average over.")
-        weights = np.asarray(results.model.freq_weights * results.model.n_trials, dtype=float)
-        population = results.model.sampling.population_weights(design.y)
-        weights = weights if population is None else weights * population
         frame = design.frame if design.recipe is not None else pd.DataFrame(design.X, columns=design.names)
-        return cls(design, frame, design.X, 0.0 if design.offset is None else design.offset, weights)
+        offset = 0.0 if design.offset is None else design.offset
+        return cls(design, frame, design.X, offset, results.row_weights.in_population)
 
     @classmethod
     def _given(cls, design: Design, data: Any) -> Rows:

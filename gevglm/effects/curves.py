@@ -28,7 +28,7 @@ from gevglm.effects.typical import variables
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results.core import ResultsCore
 
 AT = ("average", "typical")
 FEW = 5  # distinct numbers that are shown one by one
@@ -73,7 +73,7 @@ class EffectCurve:
 
 
 def effect_curve(
-    results: BinaryGLMResults,
+    results: ResultsCore,
     variable: str,
     *,
     by: str | None = None,
@@ -138,14 +138,14 @@ def effect_curve(
     return EffectCurve(variable, by, frame, continuous, seen, 0 if at == "typical" else len(chosen.X), held)
 
 
-def _risks(results: BinaryGLMResults, rows: Rows, variable: str, grid: list, alpha: float) -> pd.DataFrame:
+def _risks(results: ResultsCore, rows: Rows, variable: str, grid: list, alpha: float) -> pd.DataFrame:
     """Return the average risk over rows with the variable set to each value, with its limits."""
-    evaluate = results._risk_and_slope()
+    evaluate = results.risk_and_slope()
     found = [averages([_set(rows, variable, value).X], rows.offset, rows.weights[None, :], evaluate) for value in grid]
     gradient = np.vstack([average.gradient for average in found])
     risks = np.concatenate([average.risks for average in found])
-    joint = results.cov_params_matrix if results._joint is None else results._joint
-    table = risk_table(risks, gradient @ joint @ gradient.T, pd.RangeIndex(len(grid)), alpha)
+    cov = gradient @ results.joint_covariance @ gradient.T
+    table = risk_table(risks, cov, pd.RangeIndex(len(grid)), alpha)
     return table.rename(columns={"estimate": "risk"})
 
 
@@ -165,10 +165,10 @@ def _thinned(rows: Rows, most: int | None) -> Rows:
     return replace(rows, frame=rows.frame.iloc[used], X=rows.X[used], offset=offset, weights=rows.weights[used])
 
 
-def _typical_values(results: BinaryGLMResults, moved: set) -> dict[str, Any]:
+def _typical_values(results: ResultsCore, moved: set) -> dict[str, Any]:
     """Return the mean, or the most frequent level, of every variable that is not moved."""
     design = results.model.design
-    weights = results.model.sampling.population_weights(design.y)
+    weights = results.row_weights.population
     return {name: typical_value(design, name, weights) for name in variables(design) if name not in moved}
 
 

@@ -12,7 +12,7 @@ from statsmodels.tools.numdiff import approx_fprime_cs
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results.core import ResultsCore
 
 METHODS = ("dydx", "eyex", "dyex", "eydx")
 SHAPE_STEP = 1e-5
@@ -26,7 +26,7 @@ class Margins(DiscreteMargins):
     ----------
     results : BinaryGLMResults
     args : tuple
-        ``(at, method, atexog, dummy, count)``, as in :meth:`BinaryGLMResults.get_margeff`.
+        ``(at, method, atexog, dummy, count)``, as in :meth:`BinaryGLMResults.get_margeff`, and the weights of the rows in averages.
 
     Notes
     -----
@@ -34,7 +34,7 @@ class Margins(DiscreteMargins):
     the weighted mean of the offset. Standard errors are by the delta method, through complex steps.
     """
 
-    def get_margeff(self, at="overall", method="dydx", atexog=None, dummy=False, count=False):
+    def get_margeff(self, at="overall", method="dydx", atexog=None, dummy=False, count=False, weights=None):
         """Compute the effects; see :meth:`BinaryGLMResults.get_margeff`."""
         self._reset()
         if method not in METHODS:
@@ -43,12 +43,12 @@ class Margins(DiscreteMargins):
             raise unknown_option("at", at, AT)
         if (dummy or count) and method in ("eyex", "dyex"):
             raise InvalidOptionError(f"method={method!r} has no meaning for a discrete change; use 'dydx' or 'eydx'.")
-        results: BinaryGLMResults = self.results
+        results: ResultsCore = self.results
         model = results.model
         exog = np.asarray(model.exog, dtype=float)
         columns = np.flatnonzero(exog.var(axis=0) != 0)
         discrete = _discrete_columns(exog, columns, dummy, count)
-        exog, offset, weight = _representative(model, exog, at, atexog)
+        exog, offset, weight = _representative(model, exog, at, atexog, weights)
 
         def effects(params: NDArray, link=model.family.link) -> NDArray:
             return _effects(link, params, exog, offset, columns, discrete, method)
@@ -67,7 +67,7 @@ class Margins(DiscreteMargins):
             ]
             change = moved[0] - moved[1]
             jacobian = np.column_stack([jacobian, change / (2.0 * SHAPE_STEP)])
-            covariance = results._joint
+            covariance = results.joint_covariance
         self.margeff_cov = jacobian @ covariance @ jacobian.T
         self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
 
@@ -83,10 +83,11 @@ def _discrete_columns(exog: NDArray, columns: NDArray, dummy: bool, count: bool)
     return kinds
 
 
-def _representative(model, exog: NDArray, at: str, atexog) -> tuple[NDArray, NDArray | float, NDArray]:
+def _representative(
+    model, exog: NDArray, at: str, atexog, weights: NDArray
+) -> tuple[NDArray, NDArray | float, NDArray]:
     """Return the rows at which effects are taken, their offset, and the weight of each in the average."""
-    row_weight = np.asarray(model.freq_weights * model.n_trials, dtype=float)
-    share = row_weight / row_weight.sum()
+    share = weights / weights.sum()
     offset = np.broadcast_to(model._offset_exposure, (len(exog),))
     if at in ("overall", "all"):
         if atexog:

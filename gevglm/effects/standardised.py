@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from gevglm.exceptions import unknown_option
+from gevglm.links.base import BinaryLink
 
 ROWS = 65_536  # averaged at a time
 
@@ -137,6 +138,20 @@ class Averages:
 
     risks: NDArray
     gradient: NDArray
+
+
+def risk_and_slope(
+    link: BinaryLink, params: NDArray, *, with_shape: bool = False
+) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
+    """Return risks and their gradients by the coefficients (and the shape) as a function of design rows and offset."""
+
+    def evaluate(X: NDArray, offset: NDArray) -> tuple[NDArray, NDArray]:
+        with np.errstate(all="ignore"):
+            point = link.at(np.dot(X, params) + offset)
+            slope = point.pdf[:, None] * X
+            return point.cdf, np.column_stack([slope, point.dcdf_dshape]) if with_shape else slope
+
+    return evaluate
 
 
 def averages(

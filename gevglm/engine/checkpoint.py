@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm._files import check_target, unwritable
+from gevglm._files import check_target, write_text
 from gevglm.exceptions import InvalidOptionError, listed
 
 SECONDS = 1.0  # at least, between two writings
@@ -51,12 +51,7 @@ class Checkpoint:
         if not self._iterates:
             return
         text = json.dumps({"coefficients": self.names, "iterates": self._iterates})
-        unfinished = self.path.with_name(f".{self.path.name}.unfinished")
-        try:
-            unfinished.write_text(text, encoding="utf-8")
-            unfinished.replace(self.path)
-        except OSError as error:
-            raise unwritable(self.path, error) from None
+        write_text(self.path, text)
         self._written = time.monotonic()
 
     def remove(self) -> None:

@@ -6,9 +6,8 @@ probabilities, the log loss or the Brier score, on rows that were not used to fi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,10 +19,13 @@ from gevglm.engine.progress import shown
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Penalty
 from gevglm.estimation.sums import ArraySum
-from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.exceptions import CollinearityError, GevglmError, unknown_option
+from gevglm.inference.folds import Masks, make_folds
 from gevglm.inference.shape import ROUGH, LossOf, ShapePath
 from gevglm.links.base import BinaryLink, Point
 from gevglm.losses import Log
+
+__all__ = ["CRITERIA", "Search", "make_folds", "rows_where", "search"]
 
 CRITERIA: dict[str, Callable[[NDArray, Point, BinaryLink], NDArray]] = {
     "log_loss": lambda y, point, link: Log(link).value_at(y, point),
@@ -33,8 +35,6 @@ CRITERIA: dict[str, Callable[[NDArray, Point, BinaryLink], NDArray]] = {
 KEPT_ELEMENTS = 1 << 21
 REFINED = 5  # shapes tried on either side of the best one, between it and its neighbours on the grid
 
-Fold = tuple[NDArray, NDArray]
-
 
 @dataclass(frozen=True)
 class Search:
@@ -43,7 +43,7 @@ class Search:
     Attributes
     ----------
     table : DataFrame
-        One row a candidate: ``xi``, ``alpha``, ``score`` (mean over the held-out rows; smaller is better) and ``se``, its standard
+        One row per candidate: ``xi``, ``alpha``, ``score`` (mean over the held-out rows; smaller is better) and ``se``, its standard
         error over the folds (missing with a single one).
     criterion : str
         "log_loss" or "brier".
@@ -76,7 +76,7 @@ class Search:
 def search(
     problem: Problem,
     loss_of: LossOf,
-    folds: Sequence[Fold],
+    folds: Sequence[Masks],
     *,
     grid: Sequence[float],
     alphas: Sequence[float] = (0.0,),
@@ -93,7 +93,7 @@ def search(
     loss_of : callable
         From a shape to a loss.
     folds : sequence of (train, test)
-        Boolean masks of the rows; see :func:`make_folds`.
+        Boolean masks of the rows; see :func:`gevglm.inference.folds.make_folds`.
     grid, alphas : sequence of float
         Candidates.
     penalty_of : callable
@@ -106,12 +106,12 @@ def search(
     """
     if criterion not in CRITERIA:
         raise unknown_option("criterion", criterion, CRITERIA)
-    grid = np.unique(np.asarray(grid, dtype=float))
+    shapes = np.unique(np.asarray(grid, dtype=float))
     scores: dict[tuple[float, float], list[float]] = {}
     paths: dict[tuple[float, int], ShapePath] = {}
     refused: list[CollinearityError] = []
-    middle = int(np.argmin(np.abs(grid)))
-    order = [*range(middle, len(grid)), *range(middle - 1, -1, -1)]
+    middle = int(np.argmin(np.abs(shapes)))
+    order = [*range(middle, len(shapes)), *range(middle - 1, -1, -1)]
     parts = [(rows_where(problem.engine, train), rows_where(problem.engine, test)) for train, test in folds]
     weights = [_weight(held) for _, held in parts]
     with one_blas_thread():
@@ -120,15 +120,15 @@ def search(
             train = replace(problem, engine=parts[f][0], start=None)
             path = paths[alpha, f] = ShapePath(train, loss_of, penalty_of(alpha))
             try:
-                values = [_score(parts[f][1], path, grid[i], criterion) for i in order]
+                values = [_score(parts[f][1], path, shapes[i], criterion) for i in order]
             except CollinearityError as error:  # without a penalty; a rare column may be constant in the rows of a fold
                 refused.append(error)
                 values = [np.inf] * len(order)
             for i, score in zip(order, values, strict=True):
-                scores.setdefault((grid[i], alpha), []).append(score)
+                scores.setdefault((shapes[i], alpha), []).append(score)
         best = min(scores, key=lambda candidate: np.average(scores[candidate], weights=weights))
-        if refine and len(grid) > 1:
-            for xi in _between(grid, best[0]):
+        if refine and len(shapes) > 1:
+            for xi in _between(shapes, best[0]):
                 scores[xi, best[1]] = [
                     _score(held, paths[best[1], f], xi, criterion) for f, (_, held) in enumerate(parts)
                 ]
@@ -140,37 +140,6 @@ def search(
             f"the {criterion} of every candidate is infinite: each rules out some held-out outcome. Use criterion='brier', or loss='log'."
         )
     return found
-
-
-def make_folds(y: NDArray, folds: Any = 5, rng: Any = 0) -> list[Fold]:
-    """Return boolean masks of training and held-out rows.
-
-    Parameters
-    ----------
-    y : ndarray of shape (n,)
-    folds : int, splitter, boolean array or iterable of (train, test)
-        A number of folds, stratified by outcome; an object with scikit-learn's ``split(X, y)``; the rows to hold out, as booleans; or pairs
-        of row numbers.
-    rng : int or Generator
-        For a number of folds.
-    """
-    n = len(y)
-    if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
-        pairs = _stratified(y, int(folds), np.random.default_rng(rng))
-    elif hasattr(folds, "split") and not isinstance(folds, str):
-        pairs = list(folds.split(np.zeros((n, 1)), (y > 0.5).astype(int)))
-    elif isinstance(folds, (np.ndarray, pd.Series)) and folds.dtype == bool:
-        held = np.asarray(folds)
-        if held.shape != (n,):
-            raise InvalidDataError(f"folds marks {held.size} rows to hold out, but the model has {n} rows.")
-        pairs = [(np.flatnonzero(~held), np.flatnonzero(held))]
-    elif isinstance(folds, Iterable) and not isinstance(folds, str):
-        pairs = list(folds)
-    else:
-        raise InvalidOptionError(
-            f"folds={folds!r} is neither a number of folds, a splitter, booleans for the rows to hold out, nor pairs of row numbers."
-        )
-    return [_masks(pair, y, i) for i, pair in enumerate(pairs)]
 
 
 def rows_where(engine: Engine, mask: NDArray) -> MappedEngine:
@@ -189,31 +158,6 @@ def rows_where(engine: Engine, mask: NDArray) -> MappedEngine:
         return selected
 
     return MappedEngine(engine, select, engine.n_cols)
-
-
-def _stratified(y: NDArray, folds: int, rng: np.random.Generator) -> list[tuple[NDArray, NDArray]]:
-    if folds < 2:
-        raise InvalidOptionError(f"folds={folds} leaves nothing to hold out; give at least 2.")
-    fold = np.empty(len(y), dtype=int)
-    for level in (y > 0.5, y <= 0.5):
-        rows = np.flatnonzero(level)
-        if len(rows) < folds:
-            raise InvalidDataError(
-                f"the rarer outcome has {len(rows)} rows, too few for {folds} folds; give fewer folds or xi='ml'."
-            )
-        fold[rng.permutation(rows)] = np.arange(len(rows)) % folds
-    return [(np.flatnonzero(fold != f), np.flatnonzero(fold == f)) for f in range(folds)]
-
-
-def _masks(pair: tuple[Any, Any], y: NDArray, number: int) -> Fold:
-    masks = []
-    for part, rows in zip(("training", "held-out"), pair, strict=True):
-        mask = np.zeros(len(y), dtype=bool)
-        mask[np.asarray(rows)] = True
-        if not mask.any() or (part == "training" and not (y[mask].min() < 1 and y[mask].max() > 0)):
-            raise InvalidDataError(f"the {part} rows of fold {number} do not hold both outcomes; use stratified folds.")
-        masks.append(mask)
-    return masks[0], masks[1]
 
 
 def _score(held: Engine, path: ShapePath, xi: float, criterion: str) -> float:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from gevglm.covariance import Covariance, Fitted
-from gevglm.engine import MemoryEngine
+from gevglm.engine import Engine
 from gevglm.estimation.sums import LossSums
 from gevglm.losses import Loss
 
@@ -31,13 +31,13 @@ class ScoreTest(NamedTuple):
 
 
 def score_test(
-    engine: MemoryEngine, loss: Loss, params: NDArray, restriction: NDArray, covariance: Covariance, nobs: float
+    engine: Engine, loss: Loss, params: NDArray, restriction: NDArray, covariance: Covariance, nobs: float
 ) -> ScoreTest:
     """Test the restriction under which `params` were estimated.
 
     Parameters
     ----------
-    engine : MemoryEngine
+    engine : Engine
         Rows of the unrestricted design.
     loss : Loss
     params : ndarray of shape (k,)

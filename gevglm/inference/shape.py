@@ -20,6 +20,7 @@ The covariance of all of them is the sandwich of these equations (the inverse jo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
@@ -37,7 +38,7 @@ from gevglm.engine.shared import together
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import THINNEST, Penalty
 from gevglm.estimation.sums import ArraySum, LossSums
-from gevglm.exceptions import GevglmError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
+from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
 from gevglm.losses import Canonical, Log, Loss
 
 ROUGH = 1e-3  # tolerance of the fits on the grid
@@ -147,8 +148,8 @@ class ShapeEstimate:
         Columns ``xi`` and ``llf``: the profile log-likelihood on the grid and at the estimate.
     boundary : bool
         Whether the likelihood is largest at an end of the grid, where it was cut off.
-    path : ShapePath
-        For further shapes.
+    path : ShapePath or None
+        For further shapes; None after the rows were dropped.
     """
 
     xi: float
@@ -156,15 +157,27 @@ class ShapeEstimate:
     loss: Loss
     profile: pd.DataFrame
     boundary: bool
-    path: ShapePath
+    path: ShapePath | None
 
     @cached_property
     def llf(self) -> float:
-        return self.path.log_likelihood(self.xi)
+        return self._log_likelihood(self.xi)
 
     def ratio(self, xi: float) -> float:
         """Return the likelihood-ratio statistic of a shape."""
-        return max(2.0 * (self.llf - self.path.log_likelihood(xi)), 0.0)
+        return max(2.0 * (self.llf - self._log_likelihood(xi)), 0.0)
+
+    def without_rows(self) -> ShapeEstimate:
+        """Return the estimate without the fits at other shapes, which hold the rows."""
+        _ = self.llf
+        bare = copy(self)
+        bare.path = None
+        return bare
+
+    def _log_likelihood(self, xi: float) -> float:
+        if self.path is None:
+            raise InvalidDataError("the data are gone, which the likelihood of another shape needs.")
+        return self.path.log_likelihood(xi)
 
     def interval(self, alpha: float) -> tuple[float, float]:
         """Return the profile interval, cut off at the ends of the grid."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results import BinaryGLMResults
 
 
 def code_of(results: BinaryGLMResults) -> str:

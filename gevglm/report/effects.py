@@ -15,7 +15,7 @@ from gevglm.exceptions import GevglmError
 from gevglm.report.numbers import level
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results import BinaryGLMResults
 
 MOST_VARIABLES = 30
 

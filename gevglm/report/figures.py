@@ -16,7 +16,7 @@ from gevglm.report.svg import figure
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results import BinaryGLMResults
 
 CURVES = 6
 POINTS = 31

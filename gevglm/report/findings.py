@@ -15,7 +15,7 @@ from gevglm.report.numbers import count, percent, plain, pvalue, rounded, with_l
 if TYPE_CHECKING:
     from gevglm.calibration.assessment import Assessment
     from gevglm.report.judgement import Remark
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results import BinaryGLMResults
 
 MANY = 10  # variables from which chance findings are mentioned
 SHOWN = 12  # sentences about variables

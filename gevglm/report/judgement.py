@@ -12,11 +12,12 @@ from gevglm.calibration.assessment import Assessment, assess
 from gevglm.exceptions import GevglmError
 from gevglm.report.html import Html, joined, table, tag
 from gevglm.report.numbers import count, plain, pvalue, with_limits
-from gevglm.results.plotting import influential_rows, judged_rows
+from gevglm.results.calibration import assessed_rows
+from gevglm.results.plotting import influential_rows
 from gevglm.results.summary import FEW_EVENTS_PER_PARAMETER, events_per_parameter
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results import BinaryGLMResults
 
 SHOWN = ("Brier score", "scaled Brier score", "log loss", "AUC", "average precision", "observed / expected",
          "calibration in the large", "calibration slope", "ICI", "E90")  # fmt: skip
@@ -58,7 +59,7 @@ def judge(results: BinaryGLMResults) -> Judged:
             pass
     if not results.has_data:
         return Judged(results.calibration(), "on the rows of the fit", weighted)
-    return Judged(assess(*judged_rows(results), in_sample=True, rng=0), "on the rows of the fit", weighted)
+    return Judged(assess(*assessed_rows(results), in_sample=True, rng=0), "on the rows of the fit", weighted)
 
 
 def calibration(results: BinaryGLMResults, judged: Judged) -> Html:

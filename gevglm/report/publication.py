@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results import BinaryGLMResults
 
 STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
 STARS_NOTE = "* p < 0.05, ** p < 0.01, *** p < 0.001."

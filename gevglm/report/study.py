@@ -12,11 +12,11 @@ from gevglm.calibration.curves import link_name
 from gevglm.effects.typical import variables
 from gevglm.report.html import Html, table, tag
 from gevglm.report.numbers import count, percent, plain
-from gevglm.results.plotting import judged_rows
+from gevglm.results.calibration import assessed_rows
 from gevglm.results.summary import events_per_parameter, method_of
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results import BinaryGLMResults
 
 MOST_LEVELS = 12
 MOST_VARIABLES = 30
@@ -66,7 +66,7 @@ def _estimation(results: BinaryGLMResults) -> str:
 
 
 def _errors(results: BinaryGLMResults) -> str:
-    groups = (results._cov_words[1] or {}).get("groups")
+    groups = results.cluster_groups
     if results.cov_type != "cluster":
         return results.cov_type
     names = [groups] if isinstance(groups, str) else groups
@@ -96,7 +96,7 @@ def _user_weights(results: BinaryGLMResults) -> bool:
 def characteristics(results: BinaryGLMResults) -> Html:
     """Return the variables by outcome: mean and standard deviation, or the share of each level."""
     design = results.model.design
-    y, _, _ = judged_rows(results)
+    y, _, _ = assessed_rows(results)
     counts = design.counts if design.counts is not None else np.ones(len(y))
     of_events, of_others = counts * y, counts * (1.0 - y)
     constant = results.model.data.const_idx

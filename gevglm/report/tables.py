@@ -13,7 +13,7 @@ from gevglm.report.numbers import MINUS, percent, plain, pvalue, rounded, with_l
 from gevglm.results.summary import default_method, notes_on_inference
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results import BinaryGLMResults
 
 ARROW = "\N{RIGHTWARDS ARROW}"
 EXPONENTIATED = {"odds_ratio": "odds ratio", "hazard_ratio": "hazard ratio"}

@@ -19,9 +19,10 @@ from gevglm.report.code import code_of
 from gevglm.report.effects import Effects, effects_of
 from gevglm.report.html import Html, items, tag
 from gevglm.report.page import Section, page
+from gevglm.results import check_alpha
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results import BinaryGLMResults
 
 GONE = (
     "Not available: the rows of the fit are not in memory (they were removed, or are read in pieces). Effects on the risk need rows to average over: "
@@ -40,7 +41,7 @@ def write_report(
 ) -> Path:
     """Write the report of a fit; see :meth:`gevglm.BinaryGLMResults.report`."""
     path = check_target(path)
-    results._quantile(alpha)
+    check_alpha(alpha)
     new_axes()  # says how to get matplotlib, before anything is computed
     text = report(results, title=title, author=author, code=code, alpha=alpha)
     write_text(path, text)

@@ -13,17 +13,20 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm import calibration as checks
+from gevglm import calibration
 from gevglm.calibration.condensed import Collection, Predicted
+from gevglm.data.design import Design
 from gevglm.data.outcome import Coding, resolve
+from gevglm.data.row_weights import RowWeights
 from gevglm.data.sources import Source, as_source
 from gevglm.data.tables import as_frame, column
 from gevglm.engine import Block, Reducer
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, unknown_option, warn
 from gevglm.links.base import BinaryLink
-from gevglm.results.fit_statistics import observations
-from gevglm.results.refit import in_single_rows, procedure
-from gevglm.results.scoring import Scorer, columns_to_predict
+from gevglm.results.core import ResultsCore
+from gevglm.results.prediction import Scorer, columns_to_predict
+from gevglm.results.refit import of_single_observations, refit
+from gevglm.sampling.schemes import Sampling
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
@@ -31,8 +34,6 @@ if TYPE_CHECKING:
     from gevglm.calibration.assessment import Assessment
     from gevglm.calibration.calibrators.base import Calibrator
     from gevglm.model import BinaryGLM
-    from gevglm.results.core import BinaryGLMResults
-    from gevglm.sampling.schemes import Sampling
 
 CLOSEST = 1e-10  # to 0 and 1 that a prediction by a refit comes, so that its log-odds are finite
 RESAMPLING = (None, "bootstrap", "cv")
@@ -45,10 +46,8 @@ CALIBRATORS = {
 }
 
 
-class CalibrationChecks:
-    """Calibration of a fit; a part of :class:`gevglm.results.core.BinaryGLMResults`."""
-
-    model: BinaryGLM
+class CalibrationChecks(ResultsCore):
+    """Calibration of a fit; a part of :class:`gevglm.BinaryGLMResults`."""
 
     def calibration(
         self,
@@ -100,34 +99,32 @@ class CalibrationChecks:
         """
         if resampling not in RESAMPLING:
             raise unknown_option("resampling", resampling, [str(word) for word in RESAMPLING])
-        source = None if data is None else as_source(data)
+        sampling, source = self.model.sampling, None if data is None else as_source(data)
         if source is not None or (data is None and not self.has_data):
             if resampling is not None or endog is not None:
                 raise InvalidOptionError("data in pieces hold their outcomes, and are not resampled.")
-            y, p, weights = single_outcomes(*self._predictions(source))
-            if data is None:
-                p = as_sampled(self.model.sampling, p)
-            found = checks.assess(y, p, weights, in_sample=data is None, rng=rng, **options)
-            return _told(self.model.sampling, found) if data is None else found
-        if data is not None:
+            predicted: tuple = predictions_in_pieces(self, source)
+        elif data is not None:
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
-            return checks.assess(*self._complete(data, endog, self.predict(data)), rng=rng, **options)
-        sampling = self.model.sampling
-        if resampling is None:
-            y, p, weights = single_outcomes(self.model.endog, np.asarray(self.predict()), self.model._counts)
-            return _told(
-                sampling, checks.assess(y, as_sampled(sampling, p), weights, in_sample=True, rng=rng, **options)
+            return calibration.assess(
+                *complete_rows(self.model.design, data, endog, self.predict(data)), rng=rng, **options
             )
-        if _weighted_by_hand(self.model):
-            raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")
-        model = in_single_rows(self.model)
-        y, rows, again = model.endog, np.arange(len(model.endog))[:, None], refits(self, model)
-        shared = {"rng": rng, "workers": workers, "progress": progress}
-        if resampling == "cv":
-            p = checks.cross_validated(again, rows, y, folds=folds, **shared)
-            return _told(sampling, checks.assess(y, p, rng=rng, **options))
-        return checks.bootstrap_optimism(again, rows, y, resamples=resamples, **shared)
+        elif resampling is not None:
+            shared = {"rng": rng, "workers": workers, "progress": progress}
+            fit, rows, y = _procedure(self)
+            if resampling == "bootstrap":
+                return calibration.bootstrap_optimism(fit, rows, y, resamples=resamples, **shared)
+            p = calibration.cross_validated(fit, rows, y, folds=folds, **shared)
+            return with_note(sampling, calibration.assess(y, p, rng=rng, **options))
+        else:
+            predicted = self.model.endog, np.asarray(self.predict()), self.row_weights.counts
+        y, p, weights = single_outcomes(*predicted)
+        if data is not None:
+            return calibration.assess(y, p, weights, rng=rng, **options)
+        return with_note(
+            sampling, calibration.assess(y, as_sampled(sampling, p), weights, in_sample=True, rng=rng, **options)
+        )
 
     def plot_calibration(self, data: Any = None, ax=None, scale: str | None = None, **options: Any):
         """Draw the reliability diagram; see :meth:`calibration` and :meth:`gevglm.calibration.assessment.Assessment.plot`."""
@@ -154,86 +151,21 @@ class CalibrationChecks:
         calibrator = _calibrator(method)
         unfitted = Recalibrated(self, calibrator)
         if data is not None:
-            y, scores, weights = self._complete(data, endog, unfitted.scores(data))
-            return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
-        y, scores, weights = single_outcomes(self.model.endog, unfitted.scores(), self.model._counts)
-        represent = self.model.sampling.population_weights(y)
-        if represent is not None:
-            weights = represent if weights is None else represent * weights
-        return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
-
-    def _predictions(self, source: Source | None) -> Predicted:
-        """Return outcomes and predictions of data in pieces; those of the fit without a source."""
-        if source is None:
-            predictions = _BlockPredictions(self.model.population_link, self._params)
-            return self.model.engine().reduce(predictions).predicted()
-        design, collection = self.model.design, Collection()
-        columns = list(dict.fromkeys([*columns_to_predict(self, source), design.outcome]))
-        source.check(columns)
-        function = partial(_predictions_of_table, Scorer(self), design.outcome, design.event)
-        with closing(source.map(function, columns)) as answers:
-            for _, part in answers:
-                collection.add(part)
-        return collection.predicted()
-
-    def _complete(self, data: Any, endog: Any, predicted: Any) -> tuple[NDArray, NDArray, NDArray | None]:
-        """Return outcomes of 0 and 1, predictions and weights of the new rows that have both."""
-        design, predicted = self.model.design, np.asarray(predicted)
-        if endog is None:
-            if isinstance(data, np.ndarray) or design.recipe is None:
-                raise InvalidDataError("give the outcomes of the new data as endog=.")
-            endog = column(as_frame(data), design.outcome, "outcome")
-        outcomes = np.asarray(endog)
-        if not len(outcomes):
-            raise InvalidDataError("the new data have no rows.")
-        if len(outcomes) != len(predicted):
-            raise InvalidDataError(f"endog has {len(outcomes)} rows, but the new data have {len(predicted)}.")
-        used = ~(pd.isna(outcomes).reshape(len(outcomes), -1).any(axis=1) | np.isnan(predicted))
-        if not used.all():
-            warn(
-                f"{int((~used).sum())} of {len(used)} new rows have no outcome, or no prediction because a covariate is missing, "
-                "and are left out.",
-                GevglmWarning,
+            y, scores, weights = complete_rows(self.model.design, data, endog, unfitted.scores(data))
+        else:
+            y, scores, weights = single_outcomes(
+                self.model.endog, unfitted.scores(), self.row_weights.population_weights
             )
-        if not used.any():
-            raise InvalidDataError(f"none of the {len(used)} new rows has an outcome and a prediction.")
-        counted = design.event if outcomes.ndim == 1 or outcomes.shape[1] == 1 else None
-        found = resolve(outcomes[used], counted, design.outcome, None, None)
-        return single_outcomes(found.y, predicted[used], found.trials)
+        return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
 
 
 def _calibrator(method: Any) -> Calibrator:
-    """Return a new calibrator for a word, or for a calibrator, which stays as it is."""
+    """Return a new calibrator for a word, or a copy of a calibrator."""
     if isinstance(method, str) and method in CALIBRATORS:
-        return getattr(checks, CALIBRATORS[method])()
-    if not isinstance(method, checks.Calibrator):
+        return getattr(calibration, CALIBRATORS[method])()
+    if not isinstance(method, calibration.Calibrator):
         raise unknown_option("method", method, CALIBRATORS)
     return deepcopy(method)
-
-
-class _BlockPredictions(Reducer[Collection]):
-    """The predictions of all rows, in pieces."""
-
-    def __init__(self, link: BinaryLink, params: NDArray):
-        self.link = link
-        self.params = params
-
-    def zero(self) -> Collection:
-        return Collection()
-
-    def map(self, block: Block) -> Predicted:
-        return Predicted(block.y, self.link.inverse(block.linear_predictor(self.params)), observations(block))
-
-    def combine(self, total: Collection, part: Predicted) -> Collection:
-        return total.add(part)
-
-
-def _predictions_of_table(scorer: Scorer, outcome: str, event: Any, table: pd.DataFrame, number: Any) -> Predicted:
-    p, _ = scorer(table, number)
-    values = table[outcome]
-    used = values.notna().to_numpy() & np.isfinite(p)
-    coding = Coding(event, numbers=event in (1, True) and values.dtype.kind in "biuf")
-    return Predicted(coding.apply(values[used], None, outcome).y, p[used], np.ones(int(used.sum())))
 
 
 @dataclass(frozen=True)
@@ -246,7 +178,7 @@ class Recalibrated:
     calibrator : Calibrator
     """
 
-    results: BinaryGLMResults
+    results: ResultsCore
     calibrator: Calibrator
 
     def summary(self) -> Summary:
@@ -266,7 +198,86 @@ class Recalibrated:
         )
 
 
-# -- rows as observations ----------------------------------------------------------------------
+# -- rows and their predictions --------------------------------------------------------------
+
+
+def assessed_rows(results: ResultsCore, data: Any = None, endog: Any = None) -> tuple[NDArray, NDArray, NDArray | None]:
+    """Return outcomes, predicted risks and weights of the rows of a fit, weighted to the population, or of new data."""
+    if data is not None:
+        return complete_rows(results.model.design, data, endog, results.predict(data))
+    if not results.has_data:
+        raise InvalidDataError("the rows of the fit are not in memory (removed, or read in pieces); give data=.")
+    if endog is not None:
+        raise InvalidOptionError("endog goes with new data; the rows of the fit have their own outcomes.")
+    return results.model.endog, np.asarray(results.predict()), results.row_weights.population_weights
+
+
+def complete_rows(design: Design, data: Any, endog: Any, predicted: Any) -> tuple[NDArray, NDArray, NDArray | None]:
+    """Return outcomes of 0 and 1, predictions and weights of the new rows that have both."""
+    predicted = np.asarray(predicted)
+    if endog is None:
+        if isinstance(data, np.ndarray) or design.recipe is None:
+            raise InvalidDataError("give the outcomes of the new data as endog=.")
+        endog = column(as_frame(data), design.outcome, "outcome")
+    outcomes = np.asarray(endog)
+    if not len(outcomes):
+        raise InvalidDataError("the new data have no rows.")
+    if len(outcomes) != len(predicted):
+        raise InvalidDataError(f"endog has {len(outcomes)} rows, but the new data have {len(predicted)}.")
+    used = ~(pd.isna(outcomes).reshape(len(outcomes), -1).any(axis=1) | np.isnan(predicted))
+    if not used.all():
+        warn(
+            f"{int((~used).sum())} of {len(used)} new rows have no outcome, or no prediction because a covariate is missing, "
+            "and are left out.",
+            GevglmWarning,
+        )
+    if not used.any():
+        raise InvalidDataError(f"none of the {len(used)} new rows has an outcome and a prediction.")
+    counted = design.event if outcomes.ndim == 1 or outcomes.shape[1] == 1 else None
+    found = resolve(outcomes[used], counted, design.outcome, None, None)
+    return single_outcomes(found.y, predicted[used], found.trials)
+
+
+def predictions_in_pieces(results: ResultsCore, source: Source | None) -> Predicted:
+    """Return outcomes and predictions of data in pieces; those of the fit without a source."""
+    if source is None:
+        predictions = _BlockPredictions(results.model.population_link, results._params)
+        return results.model.engine().reduce(predictions).predicted()
+    design, collection = results.model.design, Collection()
+    columns = list(dict.fromkeys([*columns_to_predict(results, source), design.outcome]))
+    source.check(columns)
+    function = partial(_predictions_of_table, Scorer(results), design.outcome, design.event)
+    with closing(source.map(function, columns)) as answers:
+        for _, part in answers:
+            collection.add(part)
+    return collection.predicted()
+
+
+class _BlockPredictions(Reducer[Any]):
+    """The predictions of all rows, in pieces."""
+
+    def __init__(self, link: BinaryLink, params: NDArray):
+        self.link = link
+        self.params = params
+
+    def zero(self) -> Collection:
+        return Collection()
+
+    def map(self, block: Block) -> Predicted:
+        return Predicted(
+            block.y, self.link.inverse(block.linear_predictor(self.params)), RowWeights.of(block).observations
+        )
+
+    def combine(self, total: Collection, part: Predicted) -> Collection:
+        return total.add(part)
+
+
+def _predictions_of_table(scorer: Scorer, outcome: str, event: Any, table: pd.DataFrame, number: Any) -> Predicted:
+    p, _ = scorer(table, number)
+    values = table[outcome]
+    used = values.notna().to_numpy() & np.isfinite(p)
+    coding = Coding(event, numbers=event in (1, True) and values.dtype.kind in "biuf")
+    return Predicted(coding.apply(values[used], None, outcome).y, p[used], np.ones(int(used.sum())))
 
 
 def single_outcomes(y: NDArray, p: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray, NDArray | None]:
@@ -280,10 +291,10 @@ def single_outcomes(y: NDArray, p: NDArray, weights: NDArray | None) -> tuple[ND
 def as_sampled(sampling: Sampling, p: NDArray) -> NDArray:
     """Return the probabilities in a sample drawn by the outcome, for those in the population."""
     weights = sampling.population_weights(np.array([0.0, 1.0]))
-    return p if weights is None else checks.shift_odds(p, weights[0] / weights[1])
+    return p if weights is None else calibration.shift_odds(p, weights[0] / weights[1])
 
 
-def _told(sampling: Sampling, assessment: Assessment) -> Assessment:
+def with_note(sampling: Sampling, assessment: Assessment) -> Assessment:
     """Return the assessment with a note if its probabilities are those of a sample drawn by the outcome."""
     weights = sampling.population_weights(np.array([0.0, 1.0]))
     if weights is None:
@@ -295,19 +306,21 @@ def _told(sampling: Sampling, assessment: Assessment) -> Assessment:
     return replace(assessment, notes=(*assessment.notes, note))
 
 
-def _weighted_by_hand(model: BinaryGLM) -> bool:
-    own = model.sampling.weights(model.design.y)
-    return model._has_var_weights and not (own is not None and np.array_equal(model.design.var, own))
+def _procedure(
+    results: ResultsCore,
+) -> tuple[Callable[[NDArray, NDArray], Callable[[NDArray], NDArray]], NDArray, NDArray]:
+    """Return the whole procedure behind results for resampling, with rows and outcomes, one per observation.
 
-
-def refits(results: BinaryGLMResults, model: BinaryGLM) -> Callable[[NDArray, NDArray], Callable[[NDArray], NDArray]]:
-    """Return the whole procedure behind the results, as a function of row numbers that returns predictions by row numbers."""
-    again = procedure(results, model)
+    The procedure is a function of row numbers that returns predictions by row numbers.
+    """
+    if _weighted_by_hand(results.model):
+        raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")
+    model = of_single_observations(results.model)
     offset = np.broadcast_to(model._offset_exposure, (len(model.endog),))
 
     def fit(rows: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
-        refit = again(rows[:, 0])
-        params, link = np.asarray(refit.params), refit.model.population_link
+        again = refit(results, rows[:, 0], model=model)
+        params, link = np.asarray(again.params), again.model.population_link
 
         def predict(others: NDArray) -> NDArray:
             chosen = others[:, 0]
@@ -316,4 +329,9 @@ def refits(results: BinaryGLMResults, model: BinaryGLM) -> Callable[[NDArray, ND
 
         return predict
 
-    return fit
+    return fit, np.arange(len(model.endog))[:, None], model.endog
+
+
+def _weighted_by_hand(model: BinaryGLM) -> bool:
+    given, own = model.design.var, model.sampling.weights(model.design.y)
+    return given is not None and (own is None or not np.array_equal(given, own))

@@ -1,87 +1,58 @@
-"""BinaryGLMResults: what the user sees, in statsmodels' words."""
+"""ResultsCore: the state of a fit, and what every part of the results asks of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import nullcontext
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from statsmodels.base.model import LikelihoodModelResults
+from scipy.stats import norm, t
 from statsmodels.genmod.generalized_linear_model import GLMResults
 
 from gevglm.bias import BiasReduction
-from gevglm.covariance import Covariance, covariance_of
-from gevglm.data.formula import using_engine
+from gevglm.covariance import Covariance
+from gevglm.data.row_weights import RowWeights
 from gevglm.effects.king_zeng import RiskModel
-from gevglm.effects.margins import Margins
-from gevglm.engine import Engine
+from gevglm.effects.standardised import risk_and_slope
 from gevglm.estimation.estimate import Estimate
 from gevglm.estimation.objective import Ridge
-from gevglm.exceptions import InvalidOptionError
-from gevglm.inference.influence import BinaryInfluence
-from gevglm.inference.score_test import score_test
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss
+from gevglm.inference.cross_validation import Search
 from gevglm.inference.separation import Separation
-from gevglm.results.calibration import CalibrationChecks
-from gevglm.results.effects import RiskEffects
-from gevglm.results.fit_statistics import FitStatistics
-from gevglm.results.likelihood import LikelihoodInference
-from gevglm.results.plotting import Pictures
-from gevglm.results.population import PopulationRisks
-from gevglm.results.prediction import Predictions
-from gevglm.results.saving import load, save
-from gevglm.results.shape import ShapeInference, refit
-from gevglm.results.summary import summary_of
+from gevglm.inference.shape import ShapeEstimate
+from gevglm.links.base import BinaryLink
+from gevglm.losses import Loss
+from gevglm.sampling.schemes import AS_FITTED
 
 if TYPE_CHECKING:
+    from typing import Self
+
     from gevglm.model import BinaryGLM
     from gevglm.options import FitOptions
 
 
-class BinaryGLMResults(
-    Pictures,
-    RiskEffects,
-    PopulationRisks,
-    CalibrationChecks,
-    LikelihoodInference,
-    ShapeInference,
-    FitStatistics,
-    Predictions,
-    GLMResults,
-):
-    """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.
-
-    Statistics of fit are in :mod:`gevglm.results.fit_statistics`, predictions in :mod:`gevglm.results.prediction`, risks in the population and what sampling by
-    the outcome changes in :mod:`gevglm.results.population`, inference from the likelihood in :mod:`gevglm.results.likelihood`; tests, effects and reports here.
+class ResultsCore(GLMResults):
+    """The state of a fit; every part of :class:`gevglm.BinaryGLMResults` inherits from it and from nothing else.
 
     Attributes
     ----------
-    params, bse, tvalues, pvalues : array_like of shape (k,)
-    converged : bool
-    n_iter : int
-        Newton steps.
-    decrement : float
-        Newton decrement where the iteration ended: squared distance to the solution in standard errors.
-    n_events : float
-        Sum of the outcomes, weighted.
-    n_outside_support : int
-        Rows whose fitted probability is exactly 0 or 1.
-    n_contradicted : int
-        Those among them with an event at a probability of 0, or a non-event at one of 1.
-    xi : float or None
-        Shape of the link, if it has one.
-    alpha : float
-        Ridge penalty.
-    bias : BiasReduction or None
-        How the bias of the estimates was reduced.
-    separation : Separation
-        Whether a combination of the columns separates the outcomes, and which estimates are infinite then.
+    model : BinaryGLM
+    loss, link : Loss, BinaryLink
+        Those of the fit; see ``model.population_link`` for the link to probabilities in the population.
+    options : FitOptions
+        As they were given.
+    search : Search or None
+        The scores of the candidates, after ``xi="cv"`` or ``alpha="cv"``.
+    ends : tuple of RiskModel
+        The fits at both ends of the range of the prevalence, if a range was given.
     """
 
-    bias: BiasReduction | None = None
-    options: FitOptions  # as they were given
+    model: BinaryGLM
+    options: FitOptions
+    loss: Loss
+    link: BinaryLink
 
     def __init__(
         self,
@@ -120,15 +91,35 @@ class BinaryGLMResults(
         self.penalty = penalty
         self.ends = tuple(ends)
         self.bias = bias
+        self.search: Search | None = None
+        self._shape: ShapeEstimate | None = None
+        self._joint: NDArray | None = None  # covariance of the coefficients and the shape
         self._separation = separation
         self.k_params = len(fitted.params)
         self.method = "Newton"
         self.fit_history = {"iteration": fitted.n_iter}
         self.nobs = model.nobs
 
+    # -- the estimates ---------------------------------------------------------------------
+
     @property
     def xi(self) -> float | None:
+        """Shape of the link, if it has one."""
         return self.link.shape
+
+    @property
+    def _params(self) -> NDArray:
+        return np.asarray(self.params)
+
+    @property
+    def cov_params_matrix(self) -> NDArray:
+        """The covariance of the coefficients as a plain array."""
+        return self.cov_params_default
+
+    @property
+    def joint_covariance(self) -> NDArray:
+        """The covariance of everything that was estimated: the coefficients, and after ``xi="ml"`` the shape, which is last."""
+        return self.cov_params_matrix if self._joint is None else self._joint
 
     @property
     def separation(self) -> Separation:
@@ -142,6 +133,8 @@ class BinaryGLMResults(
         """What :attr:`separation` found, if it was looked for."""
         return self._separation
 
+    # -- the rows --------------------------------------------------------------------------
+
     @property
     def has_data(self) -> bool:
         """Whether the rows are held in memory: not after saving without them, nor of data that are read in pieces."""
@@ -153,136 +146,52 @@ class BinaryGLMResults(
         return self.model.design.event
 
     @property
-    def cov_params_matrix(self) -> NDArray:
-        """The covariance of the coefficients as a plain array."""
-        return self.cov_params_default
+    def prevalence(self) -> float | None:
+        """The share of events in the population that was given; the middle (in log odds) of a range."""
+        return getattr(self.model.sampling, "prevalence", None)
 
     @property
-    def _params(self) -> NDArray:
-        return np.asarray(self.params)
+    def cluster_groups(self) -> Any:
+        """The clusters of a cluster-robust fit as they were given, names of columns or arrays; None for other fits."""
+        return (self._cov_words[1] or {}).get("groups") if self.cov_type == "cluster" else None
 
-    # -- intervals, tests, effects ---------------------------------------------------------
+    @property
+    def row_weights(self) -> RowWeights:
+        """What each row of the fit stands for; for rows that are held in memory."""
+        design, groups = self.model.design, self.cluster_groups
+        if not design.has_rows:
+            raise InvalidDataError("this needs all rows in memory, but they were removed, or are read in pieces.")
+        of_rows = None if groups is None else design.rows_of(groups, "groups")
+        return RowWeights.of(design, self.model.sampling.population_weights(design.y), of_rows)
 
-    def get_hat_matrix_diag(self, observed: bool = False) -> NDArray:
-        """Leverages; by the expected second derivative, as R has them."""
-        weights = self.model.hessian_factor(self._params, observed=observed)
-        exog = self.model.exog
-        return weights * np.einsum("ij,ij->i", np.dot(exog, self.normalized_cov_params), exog)
+    # -- what several parts need -----------------------------------------------------------
 
-    def get_influence(self, observed: bool = False) -> BinaryInfluence:
-        """Influence of single rows; see :class:`gevglm.inference.influence.BinaryInfluence`."""
-        return BinaryInfluence(
-            self, resid=self.resid_pearson, hat_matrix_diag=self.get_hat_matrix_diag(observed=observed)
-        )
-
-    def score_test(self, exog_extra=None, *, cov_type: str | None = None, cov_kwds: dict | None = None, **kwargs):
-        """Score test of columns that were left out, or of the constraints of a constrained fit.
-
-        Parameters
-        ----------
-        exog_extra : array_like of shape (n, m), optional
-            Columns to test, one row a row of the model.
-        cov_type, cov_kwds : str, dict
-            Variance of the scores; that of the fit by default.
-        **kwargs
-            Refused, for other words of statsmodels.
-
-        Returns
-        -------
-        ScoreTest
-        """
-        model = self.model
-        if kwargs:
-            raise InvalidOptionError(
-                f"score_test does not take {', '.join(kwargs)}; give exog_extra, or use fit_constrained."
+    def need_likelihood(self, what: str, instead: str) -> None:
+        """Refuse what is defined by a likelihood, for a loss that is not one."""
+        if not self.loss.is_likelihood:
+            raise NotDefinedForLoss(
+                f"{what} is not defined for the canonical loss, which is not a likelihood; {instead}."
             )
-        words = self._cov_words if cov_type is None else (cov_type, cov_kwds)
-        covariance = covariance_of(*words, model.design.grouping)
-        if exog_extra is None:
-            constraints = getattr(self, "constraints", None)
-            if constraints is None:
-                raise InvalidOptionError("give the columns to test as exog_extra, or test a fit of fit_constrained.")
-            restriction = np.atleast_2d(getattr(constraints, "coefs", getattr(constraints, "constraint_matrix", None)))
-            return score_test(model.engine(), self.loss, self._params, restriction, covariance, model.wnobs)
-        extra = model.design.rows_of(np.asarray(exog_extra, dtype=float), "exog_extra").reshape(len(model.endog), -1)
-        m = extra.shape[1]
-        engine = model.engine(np.column_stack([model.exog, extra]))
-        restriction = np.hstack([np.zeros((m, self.k_params)), np.eye(m)])
-        return score_test(engine, self.loss, np.append(self._params, np.zeros(m)), restriction, covariance, model.wnobs)
 
-    def wald_test_terms(self, *args, **kwargs):
-        """Wald tests of all terms of the formula; see statsmodels."""
-        with self._formula_engine():
-            return super().wald_test_terms(*args, **kwargs)
+    def risk_and_slope(self) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
+        """Return risks in the population and their gradients, by what :attr:`joint_covariance` is of, as a function of rows and offset."""
+        return risk_and_slope(self.model.population_link, self._params, with_shape=self._joint is not None)
 
-    def t_test_pairwise(self, *args, **kwargs):
-        """Pairwise comparisons of the levels of a factor; see statsmodels."""
-        with self._formula_engine():
-            return super().t_test_pairwise(*args, **kwargs)
+    def _quantile(self, alpha: float) -> float:
+        check_alpha(alpha)
+        return float(t(self.df_resid).isf(alpha / 2.0) if self.use_t else norm.isf(alpha / 2.0))
 
-    def _formula_engine(self):
-        recipe = self.model.design.recipe
-        if recipe is None:
-            return nullcontext()
-        recipe.check_saved()
-        return using_engine(recipe.engine)
+    def _with_link(self, link: BinaryLink) -> Self:
+        """Return a shallow copy that predicts with a link, also where statsmodels computes through the family."""
+        results, model = copy(self), copy(self.model)
+        model.family = copy(model.family)
+        model.link = model.family.link = link
+        model.sampling = AS_FITTED
+        results.model = model
+        return results
 
-    def get_margeff(self, at="overall", method="dydx", atexog=None, dummy=False, count=False) -> Margins:
-        """Marginal effects on the probability, averaged with the weights of the rows, with the offset of the model.
 
-        Parameters
-        ----------
-        at : {"overall", "mean", "median", "zero", "all"}
-        method : {"dydx", "eyex", "dyex", "eydx"}
-        atexog : dict, optional
-            Column number to value, for columns held fixed.
-        dummy, count : bool
-            Treat 0/1 columns, and columns of counts, by discrete changes.
-        """
-        return Margins(self._in_population(), (at, method, atexog, dummy, count))
-
-    def refit(self, engine: Engine) -> Estimate:
-        """Estimate the coefficients anew on other rows, by the same method and at the same shape."""
-        return refit(self, engine)
-
-    # -- reports and files -----------------------------------------------------------------
-
-    def summary(self, yname=None, xname=None, title=None, alpha=0.05, method: str | None = None):
-        """One table of what was fitted, how well, and what to mind."""
-        return summary_of(self, yname=yname, xname=xname, title=title, alpha=alpha, method=method)
-
-    def remove_data(self) -> None:
-        """Drop everything of the length of the data; summaries, tests and predictions for new data still work."""
-        _ = self._scalars
-        if self.loss.is_likelihood:
-            _ = self._log_coefficients
-        self._drop_shape_data()
-        self._data_attr.extend(name for name in self.model._data_attr if "_data." not in name)
-        LikelihoodModelResults.remove_data(self)  # that of GLMResults recurses for ever in statsmodels 0.14
-        for name in ("_endog", "_freq_weights", "_var_weights", "_iweights", "_n_trials"):
-            setattr(self, name, None)
-        self.model.design.drop_rows()
-        data = self.model.data
-        for name in ("frame", "orig_endog", "orig_exog", "endog", "exog"):
-            if getattr(data, name, None) is not None:
-                setattr(data, name, None)
-        self.__dict__.pop("null", None)
-        self._cov_words = (self.cov_type, None)
-        self.options = self.options.without_rows()
-        self.family.n = 1
-
-    def save(self, fname: str | Path, remove_data: bool = True) -> None:
-        """Save the results, by default without the data.
-
-        Parameters
-        ----------
-        fname : path
-        remove_data : bool
-            Keep nothing of the length of the data (also in the object at hand).
-        """
-        save(self, self, fname, remove_data)
-
-    @classmethod
-    def load(cls, fname: str | Path):
-        """Load saved results; as with every pickle, only from sources you trust."""
-        return load(fname)
+def check_alpha(alpha: float) -> None:
+    """Refuse an alpha that is not one minus a coverage."""
+    if not 0.0 < alpha < 1.0:
+        raise InvalidOptionError(f"alpha={alpha!r} must lie between 0 and 1; it is one minus the coverage.")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +10,8 @@ from numpy.typing import NDArray
 
 from gevglm.effects.contrasts import Arm
 from gevglm.effects.counterfactual import Rows
+from gevglm.effects.covariance import bootstrap_risks, check_draws, sampled_covariance
+from gevglm.effects.margins import Margins
 from gevglm.effects.standardised import (
     Averages,
     Contrast,
@@ -19,29 +20,19 @@ from gevglm.effects.standardised import (
     bootstrap_limits,
     contrast_of,
     contrast_table,
+    risk_and_slope,
     risk_table,
 )
-from gevglm.engine.progress import shown
-from gevglm.exceptions import (
-    GevglmError,
-    GevglmWarning,
-    IncompatibleOptionsError,
-    InvalidOptionError,
-    unknown_option,
-    warn,
-)
-from gevglm.links.base import BinaryLink
-from gevglm.results.refit import procedure
-
-if TYPE_CHECKING:
-    pass
+from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
+from gevglm.results.core import ResultsCore, check_alpha
+from gevglm.results.refit import refit
 
 METHODS = ("delta", "bootstrap")
 COVARIATES = ("fixed", "sampled")
 
 
-class RiskEffects:
-    """Effects on the risk scale; a part of :class:`gevglm.results.core.BinaryGLMResults`."""
+class RiskEffects(ResultsCore):
+    """Effects on the risk scale; a part of :class:`gevglm.BinaryGLMResults`."""
 
     def risk(
         self,
@@ -97,22 +88,21 @@ class RiskEffects:
         clusters) of the influences :math:`(F(x_i(a)'b) - R_a)/n + G_a A^{-1} \psi_i`.
         """
         rule = contrast_of(contrast)
-        self._quantile(alpha)
+        check_alpha(alpha)
         _known("method", method, METHODS)
         _known("covariates", covariates, COVARIATES)
         rows = Rows.of(self, data)
         chosen = rows.arms(variable, at)
         designs = rows.designs(variable, chosen)
         labels, weights = rows.groups(by)
-        found = averages(designs, rows.offset, weights, self._risk_and_slope())
+        found = averages(designs, rows.offset, weights, self.risk_and_slope())
         names, pairs, index = _labels(variable, chosen, labels, rule)
         note = f"averaged over {len(rows.X):,} rows"
         if covariates == "sampled":
             cov = self._sampled_covariance(rows, designs, weights, found, data)
             note += ", a sample"
         else:
-            joint = self.cov_params_matrix if self._joint is None else self._joint
-            cov = found.gradient @ joint @ found.gradient.T
+            cov = found.gradient @ self.joint_covariance @ found.gradient.T
         table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
         if method == "bootstrap":
             drawn = self._bootstrapped(rows, designs, weights, data, draws, rng, progress)
@@ -146,13 +136,12 @@ class RiskEffects:
         DataFrame
             One row, with columns estimate, se, ci_lower and ci_upper.
         """
-        self._quantile(alpha)
+        check_alpha(alpha)
         rows = Rows.of(self, data)
         without, *_ = rows.arms(variable, [reference, reference])
         designs = [rows.X, *rows.designs(variable, [without])]
-        found = averages(designs, rows.offset, rows.weights[None, :], self._risk_and_slope())
-        joint = self.cov_params_matrix if self._joint is None else self._joint
-        cov = found.gradient @ joint @ found.gradient.T
+        found = averages(designs, rows.offset, rows.weights[None, :], self.risk_and_slope())
+        cov = found.gradient @ self.joint_covariance @ found.gradient.T
         index = pd.Index([f"{variable} = {without.label} for all"])
         table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha)
         limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
@@ -171,7 +160,7 @@ class RiskEffects:
         Returns
         -------
         DataFrame
-            One row a coefficient but the constant; columns ``odds_ratio`` or ``hazard_ratio``, ``ci_lower`` and ``ci_upper``.
+            One row per coefficient but the constant; columns ``odds_ratio`` or ``hazard_ratio``, ``ci_lower`` and ``ci_upper``.
         """
         link = self.model.population_link
         if link.exponentiated is None:
@@ -190,17 +179,29 @@ class RiskEffects:
         link = self.model.population_link
         if link.exponentiated != "odds_ratio":
             raise InvalidOptionError(
-                f"coefficients of {link!r} are no log odds ratios; use risk(variable, contrast='odds') for odds ratios of standardised risks."
+                f"coefficients of {link!r} are not log odds ratios; use risk(variable, contrast='odds') for odds ratios of standardised risks."
             )
         return self.exp_params(alpha=alpha, method=method)
 
-    def _risk_and_slope(self) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
-        return _risk_and_slope(self.model.population_link, self._params, with_shape=self._joint is not None)
+    def get_margeff(self, at="overall", method="dydx", atexog=None, dummy=False, count=False) -> Margins:
+        """Marginal effects on the probability, averaged with the weights of the rows, with the offset of the model.
+
+        Parameters
+        ----------
+        at : {"overall", "mean", "median", "zero", "all"}
+        method : {"dydx", "eyex", "dyex", "eydx"}
+        atexog : dict, optional
+            Column number to value, for columns held fixed.
+        dummy, count : bool
+            Treat 0/1 columns, and columns of counts, by discrete changes.
+        """
+        options = (at, method, atexog, dummy, count, self.row_weights.in_population)
+        return Margins(self._with_link(self.model.population_link), options)
 
     def _sampled_covariance(
         self, rows: Rows, designs: list[NDArray], weights: NDArray, found: Averages, data: Any
     ) -> NDArray:
-        """Return the covariance of risks averaged over a sample, from the influence of every row (or cluster)."""
+        """Return the covariance of risks averaged over the rows of the fit, taken as a sample."""
         model = self.model
         if data is not None or self._joint is not None or model.design.trials is not None:
             raise IncompatibleOptionsError(
@@ -209,82 +210,26 @@ class RiskEffects:
         linear = model.predict(self._params, which="linear")
         factor = -self.loss.slope(model.endog, linear) * model.var_weights
         of_params = factor[:, None] * np.dot(model.exog, self.normalized_cov_params)
-        link = model.population_link
-        size = np.asarray(model.freq_weights, dtype=float)
-        influence = np.dot(of_params, found.gradient.T)
-        share = weights / size / weights.sum(axis=1, keepdims=True)
-        risk_of = [link.inverse(np.dot(X, self._params) + rows.offset) for X in designs]
-        column = 0
-        for part in share:
-            for risk in risk_of:
-                influence[:, column] += part * (risk - found.risks[column])
-                column += 1
-        groups = (self._cov_words[1] or {}).get("groups") if self.cov_type == "cluster" else None
-        if groups is None:
-            return (influence * size[:, None]).T @ influence
-        grouping = model.design.grouping(groups)
-        total = np.zeros((found.risks.size, found.risks.size))
-        for sign, of_key in grouping.ways:
-            sums = pd.DataFrame(influence * size[:, None]).groupby(of_key[grouping.codes]).sum().to_numpy()
-            total += sign * sums.T @ sums
-        return total
+        risks = [model.population_link.inverse(np.dot(X, self._params) + rows.offset) for X in designs]
+        return sampled_covariance(found, of_params, risks, weights, self.row_weights)
 
     def _bootstrapped(
         self, rows: Rows, designs: list[NDArray], weights: NDArray, data: Any, draws: int, rng: Any, progress: bool
     ) -> NDArray:
-        """Return the risks by the procedure refitted to resamples, one row a resample."""
-        if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 2:
-            raise InvalidOptionError(f"draws={draws!r} must be a whole number of at least 2.")
+        """Return the risks by the procedure refitted to resamples, one row per resample."""
+        check_draws(draws)
         if not self.has_data:
             raise InvalidOptionError(
                 "method='bootstrap' refits the model, but the rows are not in memory; use the delta method."
             )
-        refit, resample = procedure(self), self._resampler()
-        risks, failures = [], []
-        for generator in shown(np.random.default_rng(rng).spawn(int(draws)), int(draws), progress):
-            chosen = resample(generator)
-            try:
-                again = refit(chosen)
-            except GevglmError as error:
-                failures.append(error)
-                continue
+
+        def risks_of(chosen: NDArray) -> NDArray:
+            again = refit(self, chosen)
             counts = 1.0 if data is not None else np.bincount(chosen, minlength=len(rows.X))
-            risk = _risk_and_slope(again.model.population_link, np.asarray(again.params))
-            risks.append(averages(designs, rows.offset, weights * counts, risk).risks)
-        if failures:
-            message = f"{len(failures)} of {draws} refits failed and are left out; the first because {failures[0]}"
-            if len(risks) < 2:
-                raise GevglmError(message)
-            warn(message, GevglmWarning)
-        return np.array(risks)
+            risk = risk_and_slope(again.model.population_link, np.asarray(again.params))
+            return averages(designs, rows.offset, weights * counts, risk).risks
 
-    def _resampler(self) -> Callable[[np.random.Generator], NDArray]:
-        """Return what draws rows with replacement, whole clusters for cluster-robust fits."""
-        n = len(self.model.endog)
-        groups = (self._cov_words[1] or {}).get("groups") if self.cov_type == "cluster" else None
-        if groups is None:
-            return lambda generator: generator.integers(n, size=n)
-        grouping = self.model.design.grouping(groups)
-        if len(grouping.ways) > 1:
-            raise IncompatibleOptionsError("method='bootstrap' draws clusters of one kind; the fit has two.")
-        members = list(pd.Series(np.arange(n)).groupby(grouping.codes).indices.values())
-        return lambda generator: np.concatenate(
-            [members[i] for i in generator.integers(len(members), size=len(members))]
-        )
-
-
-def _risk_and_slope(
-    link: BinaryLink, params: NDArray, *, with_shape: bool = False
-) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
-    """Return risks and their gradients by the coefficients (and the shape) as a function of design rows and offset."""
-
-    def evaluate(X: NDArray, offset: NDArray) -> tuple[NDArray, NDArray]:
-        with np.errstate(all="ignore"):
-            point = link.at(np.dot(X, params) + offset)
-            slope = point.pdf[:, None] * X
-            return point.cdf, np.column_stack([slope, point.dcdf_dshape]) if with_shape else slope
-
-    return evaluate
+        return bootstrap_risks(risks_of, self.row_weights, draws, rng, progress)
 
 
 def _labels(

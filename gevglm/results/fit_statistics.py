@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from gevglm.calibration.metrics import auc
-from gevglm.engine import Block, Engine, MappedEngine
+from gevglm.data.row_weights import RowWeights
+from gevglm.engine import Block, Engine, MappedEngine, Reducer
 from gevglm.estimation.estimate import estimate
 from gevglm.estimation.refusals import totals
 from gevglm.estimation.sums import ArraySum
-from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, unknown_option
+from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.families import saturated_loss
-from gevglm.links.base import BinaryLink
 from gevglm.losses import Log, Loss
-from gevglm.results.ranking import streamed_auc
+from gevglm.results.core import ResultsCore
 
-if TYPE_CHECKING:
-    from gevglm.model import BinaryGLM
+Scores = Callable[[Block], tuple[NDArray, NDArray, NDArray]]  # score, and the weight of events and of others
 
 
-class FitStatistics:
-    """The statistics of fit of results; a part of :class:`gevglm.results.core.BinaryGLMResults`."""
-
-    model: BinaryGLM
-    loss: Loss
-    link: BinaryLink
-    alpha: float
+class FitStatistics(ResultsCore):
+    """The statistics of fit of results; a part of :class:`gevglm.BinaryGLMResults`."""
 
     @property
     def n_trials_total(self) -> float:
@@ -57,16 +51,22 @@ class FitStatistics:
 
     @cached_property
     def _scalars(self) -> dict[str, float]:
-        """Every scalar that the summary shows, so that it outlives the data."""
-        return scalars(self.model.engine(), self.loss, self._params) | {"auc": self._auc()}
+        """Every scalar that the summary shows, so that it outlives the data; scores of predictions are those in the population."""
+        model, engine = self.model, self.model.engine()
+        numbers = scalars(engine, self.loss, self._params) | {"auc": self._auc()}
+        in_population = model.sampling.population_engine(engine)
+        if in_population is None:
+            return numbers
+        scores = scalars(in_population, Log(model.population_link), self._params)
+        return numbers | {name: scores[name] for name in ("log_loss", "brier")}
 
     def _auc(self) -> float:
         model, params = self.model, self._params
         if self.has_data:
-            return auc(model.endog, model.predict(params, which="linear"), model.freq_weights * model.n_trials)
+            return auc(model.endog, model.predict(params, which="linear"), self.row_weights.observations)
 
         def scores(block: Block) -> tuple[NDArray, NDArray, NDArray]:
-            size = observations(block)
+            size = RowWeights.of(block).observations
             return block.linear_predictor(params), size * block.y, size * (1.0 - block.y)
 
         return streamed_auc(model.engine(), scores, model.n_events < 0.5 * model.n_total)
@@ -76,7 +76,7 @@ class FitStatistics:
     @property
     def llf(self) -> float:
         """Log-likelihood; for counts with the binomial coefficients, as R and statsmodels have it."""
-        self._need_likelihood(
+        self.need_likelihood(
             "llf", "log_loss and brier compare predictions on a scale that does not depend on the loss"
         )
         return self._scalars["bernoulli_llf"] + self._log_coefficients
@@ -103,7 +103,8 @@ class FitStatistics:
 
     def info_criteria(self, crit, scale=None, dk_params=0):
         """Return AIC, BIC or QAIC; see statsmodels."""
-        self._need_likelihood(crit, "compare models by cross-validated log_loss or brier")
+        self.model.sampling.refuse_likelihood(crit)
+        self.need_likelihood(crit, "compare models by cross-validated log_loss or brier")
         if self.alpha or self.bias is not None:
             raise InvalidOptionError(
                 f"{crit} is not defined for a penalised or bias-reduced fit, which does not maximise the likelihood."
@@ -113,7 +114,7 @@ class FitStatistics:
     @property
     def bic_deviance(self) -> float:
         """BIC from the deviance; see statsmodels."""
-        self._need_likelihood("bic_deviance", "compare models by cross-validated log_loss or brier")
+        self.need_likelihood("bic_deviance", "compare models by cross-validated log_loss or brier")
         return self.deviance - (self.model.wnobs - self.df_model - 1) * np.log(self.model.wnobs)
 
     # -- deviance and residuals ------------------------------------------------------------
@@ -180,7 +181,7 @@ class FitStatistics:
     @cached_property
     def llnull(self) -> float:
         """Log-likelihood of the model with a constant only."""
-        self._need_likelihood("llnull", "pseudo_rsquared uses the Bernoulli likelihood of the predictions")
+        self.need_likelihood("llnull", "pseudo_rsquared uses the Bernoulli likelihood of the predictions")
         return self._bernoulli_llnull + self._log_coefficients
 
     @property
@@ -198,25 +199,14 @@ class FitStatistics:
             return 1.0 - np.exp((llnull - llf) * (2.0 / self.model.wnobs))
         raise unknown_option("kind", kind, ("cs", "mcf"))
 
-    def _need_likelihood(self, what: str, instead: str) -> None:
-        if not self.loss.is_likelihood:
-            raise NotDefinedForLoss(f"{what} is not defined for the canonical loss, which is no likelihood; {instead}.")
-
-
-def observations(block: Block) -> NDArray:
-    """Return the observations behind each row, by frequency weight and trials."""
-    size = np.ones_like(block.y)
-    for factor in (block.freq, block.trials):
-        size = size if factor is None else size * factor
-    return size
-
 
 def _ones(block: Block) -> Block:
     return replace(block, X=np.ones((len(block.y), 1)))
 
 
 def _log_coefficients(block: Block) -> NDArray:
-    n, successes = block.trials, block.trials * block.y
+    n = np.ones_like(block.y) if block.trials is None else block.trials
+    successes = n * block.y
     logs = gammaln(n + 1) - gammaln(successes + 1) - gammaln(n - successes + 1)
     return sum_of(logs, block.freq, block.var)
 
@@ -248,7 +238,7 @@ def scalars(engine: Engine, loss: Loss, params: NDArray) -> dict[str, float]:
 
     def sums(block: Block) -> NDArray:
         point = link.at(block.linear_predictor(params))
-        y, size = block.y, observations(block)
+        y, size = block.y, RowWeights.of(block).observations
         weight = np.ones_like(y) if block.weight is None else block.weight
         surprise = log.value_at(y, point)
         squared = y * point.sf**2 + (1.0 - y) * point.cdf**2
@@ -266,3 +256,76 @@ def scalars(engine: Engine, loss: Loss, params: NDArray) -> dict[str, float]:
         "bernoulli_llf": float(-weighted_surprise),
         "pearson_chi2": float(pearson),
     }
+
+
+# -- the area under the ROC curve of rows that are read in pieces, exactly: the scores of the rarer outcome fit in memory ---
+
+
+class _Collect(Reducer):
+    """The distinct scores of one outcome, and their weights."""
+
+    def __init__(self, scores: Scores, events: bool):
+        self.scores = scores
+        self.events = events
+
+    def zero(self) -> list[tuple[NDArray, NDArray]]:
+        return []
+
+    def map(self, block: Block) -> tuple[NDArray, NDArray]:
+        score, events, others = self.scores(block)
+        weight = events if self.events else others
+        return score[weight > 0], weight[weight > 0]
+
+    def combine(self, total: list, part: tuple[NDArray, NDArray]) -> list:
+        total.append(part)
+        return total
+
+
+class _Ranked(Reducer):
+    """The weight of the other outcome below each score, with half of that at the same score."""
+
+    def __init__(self, scores: Scores, events: bool, collected: NDArray):
+        self.scores = scores
+        self.events = events
+        self.collected = collected
+
+    def zero(self) -> NDArray:
+        return np.zeros(2 * len(self.collected) + 1)
+
+    def map(self, block: Block) -> tuple[NDArray, NDArray]:
+        score, events, others = self.scores(block)
+        weight = others if self.events else events
+        score, weight = score[weight > 0], weight[weight > 0]
+        left = np.searchsorted(self.collected, score, side="left")
+        right = np.searchsorted(self.collected, score, side="right")
+        places, inverse = np.unique(left + right, return_inverse=True)  # even between scores, odd at one
+        return places, np.bincount(inverse, weights=weight, minlength=len(places))
+
+    def combine(self, total: NDArray, part: tuple[NDArray, NDArray]) -> NDArray:
+        places, weights = part
+        total[places] += weights
+        return total
+
+
+def streamed_auc(engine: Engine, scores: Scores, events_are_rarer: bool) -> float:
+    """Return the probability that an event has a higher score than another row, ties counting half, by two passes.
+
+    Parameters
+    ----------
+    engine : Engine
+    scores : callable
+        From a block to scores, and the weights of events and of others.
+    events_are_rarer : bool
+        Whose scores are collected, 16 bytes each.
+    """
+    parts = engine.reduce(_Collect(scores, events_are_rarer))
+    score = np.concatenate([part[0] for part in parts])
+    weight = np.concatenate([part[1] for part in parts])
+    collected, inverse = np.unique(score, return_inverse=True)
+    weight = np.bincount(inverse, weights=weight)
+    ranked = engine.reduce(_Ranked(scores, events_are_rarer, collected))
+    total = ranked.sum()
+    at = ranked[1::2]
+    below = np.cumsum(ranked)[1::2] - at + 0.5 * at
+    share = float(weight @ below / (weight.sum() * total))
+    return share if events_are_rarer else 1.0 - share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,24 +13,17 @@ from gevglm.bias import BiasReduction
 from gevglm.estimation.estimate import Problem, objective
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, nearest, unknown_option
 from gevglm.inference.profile import PenalisedLikelihood, Profile, profile, ratio_tests
-
-if TYPE_CHECKING:
-    from gevglm.model import BinaryGLM
-    from gevglm.results.core import BinaryGLMResults
+from gevglm.results.core import ResultsCore
 
 METHODS = ("wald", "profile")
 
 
-class LikelihoodInference:
-    """Inference from the likelihood; a part of :class:`gevglm.results.core.BinaryGLMResults`.
+class LikelihoodInference(ResultsCore):
+    """Inference from the likelihood; a part of :class:`gevglm.BinaryGLMResults`.
 
     Defined for maximum likelihood and for estimators that maximise a penalised likelihood: ``bias="jeffreys"``, ``"logf"``,
     ``"flac"`` and, for the logit, ``"mean"`` (Firth). The slopes of ``"flic"`` are Firth's, and so is their inference.
     """
-
-    model: BinaryGLM
-    bias: BiasReduction | None
-    alpha: float
 
     @property
     def has_likelihood(self) -> bool:
@@ -69,7 +62,7 @@ class LikelihoodInference:
         Returns
         -------
         DataFrame
-            One row a coefficient, with columns ``statistic`` (chi-squared, one degree of freedom) and ``pvalue``.
+            One row per coefficient, with columns ``statistic`` (chi-squared, one degree of freedom) and ``pvalue``.
         """
         tests = ratio_tests(self._likelihood("lr_tests"), list(self.model.exog_names))
         wald = np.column_stack([np.asarray(self.tvalues) ** 2, np.asarray(self.pvalues)])
@@ -95,7 +88,7 @@ class LikelihoodInference:
             column = names.index(column)
         return profile(self._likelihood("profile"), column, names[column], alpha, points)
 
-    def compare_lr_test(self, restricted: BinaryGLMResults) -> tuple[float, float, float]:
+    def compare_lr_test(self, restricted: LikelihoodInference) -> tuple[float, float, float]:
         """Likelihood-ratio test against a restricted model.
 
         Parameters
@@ -142,10 +135,8 @@ class LikelihoodInference:
 
     def _likelihood_problem(self, what: str) -> tuple[Problem, BiasReduction | None]:
         """Return what the likelihood is maximised over, and the method whose likelihood it is; refuse where there is none."""
-        if not self.loss.is_likelihood:
-            raise NotDefinedForLoss(
-                f"{what} is not defined for the canonical loss, which is no likelihood; use method='wald' for intervals, wald_test or score_test."
-            )
+        self.model.sampling.refuse_likelihood(what)
+        self.need_likelihood(what, "use method='wald' for intervals, wald_test or score_test")
         if self.alpha:
             raise InvalidOptionError(f"{what} is not defined for a penalised (ridge) fit; use Wald intervals.")
         problem = self.model.problem()

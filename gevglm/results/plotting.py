@@ -1,4 +1,4 @@
-"""The pictures that results offer: numbers are gathered here, and drawn by :mod:`gevglm.plots`."""
+"""The plots that results offer: numbers are gathered here, and drawn by :mod:`gevglm.plots`."""
 
 from __future__ import annotations
 
@@ -7,32 +7,29 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.exceptions import InvalidDataError, unknown_option
+from gevglm.results.calibration import assessed_rows
+from gevglm.results.core import ResultsCore
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from gevglm.model import BinaryGLM
-    from gevglm.results.core import BinaryGLMResults
 
 PER = ("unit", "sd")
 INFLUENCE = ("cooks", "dfbetas")
 ROWS_DRAWN = 200  # the most influential ones
 
 
-class Pictures:
-    """Pictures of a fit; a part of :class:`gevglm.results.core.BinaryGLMResults`.
+class Plotting(ResultsCore):
+    """Plots of a fit; a part of :class:`gevglm.BinaryGLMResults`.
 
     All of them return matplotlib's Axes and take ``ax=`` to draw on; ``ax.figure.savefig("picture.png")`` saves one.
     """
 
-    model: BinaryGLM
-
     def plot_coefficients(
         self,
-        others: Mapping[str, BinaryGLMResults] | None = None,
+        others: Mapping[str, ResultsCore] | None = None,
         *,
         name: str = "this model",
         per: str = "unit",
@@ -50,7 +47,7 @@ class Pictures:
         name : str
             What this model is called beside the others.
         per : {"unit", "sd"}
-            Coefficients as they are, or times the standard deviation of their column, which makes them comparable with each other.
+            Coefficients unchanged, or times the standard deviation of their column, which makes them comparable with each other.
         intercept : bool
             Draw the constant too.
         alpha, method
@@ -95,7 +92,7 @@ class Pictures:
         from gevglm.calibration.curves import link_curve
         from gevglm.plots import plot_link
 
-        y, _, weights = judged_rows(self)
+        y, _, weights = assessed_rows(self)
         linear = self.model.predict(self._params, which="linear")
         return plot_link(link_curve(self.model.population_link, y, linear, weights), ax=ax)
 
@@ -111,21 +108,21 @@ class Pictures:
         from gevglm.calibration.curves import risk_spread
         from gevglm.plots import plot_risk_spread
 
-        return plot_risk_spread(risk_spread(*judged_rows(self, data, endog)), ax=ax)
+        return plot_risk_spread(risk_spread(*assessed_rows(self, data, endog)), ax=ax)
 
     def plot_roc(self, data: Any = None, *, endog: Any = None, ax: Axes | None = None) -> Axes:
         """Draw the ROC curve; see :meth:`plot_risks` for the parameters."""
         from gevglm.calibration.curves import roc_curve
         from gevglm.plots import plot_roc
 
-        return plot_roc(roc_curve(*judged_rows(self, data, endog)), ax=ax)
+        return plot_roc(roc_curve(*assessed_rows(self, data, endog)), ax=ax)
 
     def plot_precision_recall(self, data: Any = None, *, endog: Any = None, ax: Axes | None = None) -> Axes:
         """Draw the precision-recall curve and the prevalence; see :meth:`plot_risks` for the parameters."""
         from gevglm.calibration.curves import precision_recall_curve
         from gevglm.plots import plot_precision_recall
 
-        return plot_precision_recall(precision_recall_curve(*judged_rows(self, data, endog)), ax=ax)
+        return plot_precision_recall(precision_recall_curve(*assessed_rows(self, data, endog)), ax=ax)
 
     def plot_decision(
         self, data: Any = None, *, endog: Any = None, thresholds: Any = None, ax: Axes | None = None
@@ -134,7 +131,7 @@ class Pictures:
         from gevglm.calibration.curves import decision_curve
         from gevglm.plots import plot_decision
 
-        return plot_decision(decision_curve(*judged_rows(self, data, endog), thresholds=thresholds), ax=ax)
+        return plot_decision(decision_curve(*assessed_rows(self, data, endog), thresholds=thresholds), ax=ax)
 
     def plot_influence(self, kind: str = "cooks", *, ax: Axes | None = None) -> Axes:
         """Draw how single rows influence the fit; of many rows, the 200 most influential.
@@ -154,50 +151,11 @@ class Pictures:
             return plot_cooks_distance(rows, ax=ax)
         return plot_dfbetas(rows[list(self.model.exog_names)], ax=ax)
 
-    def report(
-        self, path: Any, *, title: str | None = None, author: str = "", code: str | None = None, alpha: float = 0.05
-    ):
-        """Write a report of the fit: one HTML file with tables, findings in words and pictures, that needs no network.
-
-        Parameters
-        ----------
-        path : path
-            Where to write it.
-        title, author : str, optional
-        code : str, optional
-            The code that made the fit; by default it is put together from the results.
-        alpha : float
-            One minus the coverage of the intervals.
-
-        Returns
-        -------
-        Path
-            Of the file written.
-        """
-        from gevglm.report import write_report
-
-        return write_report(self, path, title=title, author=author, code=code, alpha=alpha)
-
-
-def judged_rows(results: BinaryGLMResults, data: Any = None, endog: Any = None) -> tuple[NDArray, NDArray, Any]:
-    """Return outcomes, predicted risks and weights of the rows of a fit, weighted to the population, or of new data."""
-    if data is not None:
-        return results._complete(data, endog, results.predict(data))
-    if not results.has_data:
-        raise InvalidDataError("the rows of the fit are not in memory (removed, or read in pieces); give data=.")
-    if endog is not None:
-        raise InvalidOptionError("endog goes with new data; the rows of the fit have their own outcomes.")
-    model = results.model
-    population = model.sampling.population_weights(model.endog)
-    counts = model.design.counts
-    weights = counts if population is None else population if counts is None else counts * population
-    return model.endog, np.asarray(results.predict()), weights
-
 
 def coefficient_table(
-    results: BinaryGLMResults, *, per: str = "unit", intercept: bool = False, alpha: float = 0.05, method: str = "wald"
+    results: ResultsCore, *, per: str = "unit", intercept: bool = False, alpha: float = 0.05, method: str = "wald"
 ) -> pd.DataFrame:
-    """Return coefficients with their limits, as columns ``estimate``, ``ci_lower`` and ``ci_upper``; see :meth:`Pictures.plot_coefficients`."""
+    """Return coefficients with their limits, as columns ``estimate``, ``ci_lower`` and ``ci_upper``; see :meth:`Plotting.plot_coefficients`."""
     if per not in PER:
         raise unknown_option("per", per, PER)
     limits = np.asarray(results.conf_int(alpha=alpha, method=method))
@@ -212,7 +170,7 @@ def coefficient_table(
     return table if intercept or constant is None or len(table) == 1 else table.drop(index=table.index[constant])
 
 
-def influential_rows(results: BinaryGLMResults, most: int) -> pd.DataFrame:
+def influential_rows(results: ResultsCore, most: int) -> pd.DataFrame:
     """Return the most influential rows in their order: ``position``, ``event``, ``cooks_distance``, and the dfbetas of each coefficient."""
     if not results.has_data:
         raise InvalidDataError(

@@ -1,47 +1,27 @@
-"""What sampling or weighting by the outcome changes in results, and risks in the population."""
+"""Risks in the population, with the uncertainty of the coefficients and of the prevalence (King and Zeng)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm, t
 
 from gevglm.effects.king_zeng import RiskChange, RiskModel, corrected_risks, risk_change, risk_range
 from gevglm.effects.typical import changed_rows
-from gevglm.engine import Block
-from gevglm.engine.base import MappedEngine
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
-from gevglm.losses import Log
-from gevglm.results.fit_statistics import scalars
-
-if TYPE_CHECKING:
-    from gevglm.model import BinaryGLM
+from gevglm.results.core import ResultsCore
+from gevglm.results.prediction import rows_to_predict
 
 
-class PopulationRisks:
-    """Risks in the population; a part of :class:`gevglm.results.core.BinaryGLMResults`.
+class PopulationRisks(ResultsCore):
+    """Risks in the population; a part of :class:`gevglm.BinaryGLMResults`.
 
     ``predict``, ``get_prediction``, ``get_margeff`` and the methods here are about the population; ``fittedvalues``, residuals and the
     likelihood about the rows as they are, sampled or weighted.
-
-    Attributes
-    ----------
-    ends : tuple of RiskModel
-        The fits at both ends of the range of the prevalence, if a range was given.
     """
-
-    model: BinaryGLM
-    ends: tuple[RiskModel, ...] = ()
-
-    @property
-    def prevalence(self) -> float | None:
-        """The share of events in the population that was given; the middle (in log odds) of a range."""
-        return getattr(self.model.sampling, "prevalence", None)
 
     @property
     def risk_model(self) -> RiskModel:
@@ -85,7 +65,7 @@ class PopulationRisks:
             Columns ``risk``, ``corrected``, ``ci_lower`` and ``ci_upper``. The limits are those of the linear predictor, transformed, or
             percentiles of the simulation.
         """
-        X, shift, index = self._risk_rows(exog, transform, offset, exposure)
+        X, shift, index = _risk_rows(self, exog, transform, offset, exposure)
         quantile = self._quantile(alpha)
         risks = corrected_risks(
             self.risk_model, X, shift, method=method, quantile=quantile, alpha=alpha, draws=draws, rng=rng
@@ -115,7 +95,7 @@ class PopulationRisks:
                 "risk_bounds needs a fit for a range of prevalences, as in fit(..., prevalence=(0.01, 0.03)); "
                 "use get_prediction for risks and their confidence limits."
             )
-        X, shift, index = self._risk_rows(exog, transform, offset, exposure)
+        X, shift, index = _risk_rows(self, exog, transform, offset, exposure)
         bounds = risk_range([self.risk_model, *self.ends], X, shift, self._quantile(alpha))
         return bounds if index is None else bounds.set_axis(index, axis=0)
 
@@ -149,91 +129,24 @@ class PopulationRisks:
         RiskChange
         """
         design = self.model.design
-        weights = self.model.sampling.population_weights(design.y) if self.has_data else None
+        weights = self.row_weights.population if self.has_data else None
         rows, offset, held = changed_rows(design, change, at, offset, weights)
-        X, shift, _ = self._risk_rows(rows, design.recipe is not None, offset, None)
+        X, shift, _ = _risk_rows(self, rows, design.recipe is not None, offset, None)
         models = [self.risk_model, *self.ends]
         table = risk_change(models, X, shift, alpha=alpha, draws=draws, rng=rng)
         return RiskChange({name: tuple(pair) for name, pair in change.items()}, held, table, draws)
 
-    def _risk_rows(self, exog: Any, transform: bool, offset: Any, exposure: Any):
-        """Return design matrix, offset and labels of the rows to predict."""
-        model = self.model
-        if exog is None and not self.has_data:
-            raise InvalidDataError("the data are gone; give the rows to predict.")
-        X, shift, exposure, index = self._rows_to_predict(exog, transform, offset, exposure)
-        if X is None:
-            X, index = model.exog, model.design.index
-            shift = model._offset_exposure if shift is None else shift
-        shift = 0.0 if shift is None else shift
-        return X, shift if exposure is None else shift + np.log(exposure), index
 
-    def _quantile(self, alpha: float) -> float:
-        if not 0.0 < alpha < 1.0:
-            raise InvalidOptionError(f"alpha={alpha!r} must lie between 0 and 1; it is one minus the coverage.")
-        return float(t(self.df_resid).isf(alpha / 2.0) if self.use_t else norm.isf(alpha / 2.0))
-
-    # -- what is no longer what it was ---------------------------------------------------------
-
-    @cached_property
-    def _scalars(self) -> dict[str, float]:
-        """Statistics of fit; scores of predictions are those in the population."""
-        numbers, sampling = super()._scalars, self.model.sampling
-        weights = sampling.population_weights(np.array([0.0, 1.0]))
-        if weights is None and not sampling.reweights:
-            return numbers
-
-        def represent(block: Block) -> Block:
-            size = None if weights is None else np.where(block.y > 0, weights[1], weights[0])
-            freq = block.freq if size is None else size if block.freq is None else size * block.freq
-            return Block(block.start, block.X, block.y, freq=freq, offset=block.offset)
-
-        engine = MappedEngine(self.model.engine(), represent, len(self._params))
-        scores = scalars(engine, Log(self.model.population_link), self._params)
-        return numbers | {name: scores[name] for name in ("log_loss", "brier")}
-
-    def _likelihood_problem(self, what: str):
-        self._refuse_pseudo_likelihood(what)
-        return super()._likelihood_problem(what)
-
-    def info_criteria(self, crit, scale=None, dk_params=0):
-        """Return AIC, BIC or QAIC; see statsmodels."""
-        self._refuse_pseudo_likelihood(crit)
-        return super().info_criteria(crit, scale=scale, dk_params=dk_params)
-
-    def xi_conf_int(self, alpha: float = 0.05, method: str = "profile") -> tuple[float, float]:
-        """Confidence interval of the shape, after ``xi="ml"``.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the coverage.
-        method : {"profile", "wald"}
-            Profile intervals are cut off at the ends of the grid. With the canonical loss, whose likelihood is not what the coefficients
-            maximise, and where rows are weighted by their outcome, they are Wald's.
-        """
-        if method == "profile" and self.model.sampling.reweights:
-            method = "wald"
-        return super().xi_conf_int(alpha, method)
-
-    def xi_lr_test(self, xi: float) -> tuple[float, float]:
-        """Likelihood-ratio test of a shape against the estimated one: 0 for the loglog (GEV) or cloglog (GEVc) link.
-
-        Parameters
-        ----------
-        xi : float
-
-        Returns
-        -------
-        statistic, pvalue : float
-        """
-        self._refuse_pseudo_likelihood("xi_lr_test")
-        return super().xi_lr_test(xi)
-
-    def _refuse_pseudo_likelihood(self, what: str) -> None:
-        if self.model.sampling.reweights:
-            instead = "sampling='prior', whose likelihood is one" if self.prevalence else "a fit without class_weight"
-            raise InvalidOptionError(
-                f"{what} is not defined if rows are weighted by their outcome: the weighted likelihood is none. Use Wald tests and "
-                f"intervals, or {instead}."
-            )
+def _risk_rows(
+    results: ResultsCore, exog: Any, transform: bool, offset: Any, exposure: Any
+) -> tuple[NDArray, NDArray | float, pd.Index | None]:
+    """Return design matrix, offset and labels of the rows to predict."""
+    model = results.model
+    if exog is None and not results.has_data:
+        raise InvalidDataError("the data are gone; give the rows to predict.")
+    X, given, exposure, index = rows_to_predict(results, exog, transform, offset, exposure)
+    shift: NDArray | float = 0.0 if given is None else given
+    if X is None:
+        X, index = model.exog, model.design.index
+        shift = model._offset_exposure if given is None else given
+    return X, shift if exposure is None else shift + np.log(exposure), index

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,28 +15,24 @@ from scipy.special import expit, logit
 from statsmodels.base._prediction_inference import PredictionResultsMonotonic
 from statsmodels.genmod.generalized_linear_model import GLMResults
 
+from gevglm.data.design import Design
+from gevglm.data.formula import names_in
 from gevglm.data.new_rows import read_matrix, read_table
 from gevglm.data.sources import Source, as_source
+from gevglm.data.sources.base import Number
 from gevglm.data.sources.frames import FramesSource
+from gevglm.data.sources.parquet import write_parquet
 from gevglm.data.tables import as_frame, vector
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option, warn
 from gevglm.links.base import BinaryLink
-from gevglm.results.scoring import predict_in_pieces
-from gevglm.sampling.schemes import AS_FITTED
-
-if TYPE_CHECKING:
-    from gevglm.model import BinaryGLM
-    from gevglm.results.core import BinaryGLMResults
-
+from gevglm.results.core import ResultsCore
 
 PREDICTIONS = ("mean", "linear", "var_unscaled", "fitted")
+COLUMN = "prediction"
 
 
-class Predictions:
-    """What results predict; a part of :class:`gevglm.results.core.BinaryGLMResults`."""
-
-    model: BinaryGLM
-    link: BinaryLink
+class Predictions(ResultsCore):
+    """What results predict; a part of :class:`gevglm.BinaryGLMResults`."""
 
     def predict(self, exog=None, transform=True, *, exposure=None, offset=None, which="mean", to=None):
         """Predict for the rows of the model or for new data.
@@ -59,13 +57,13 @@ class Predictions:
         """
         if which not in PREDICTIONS:
             raise unknown_option("which", which, PREDICTIONS)
-        source = self._source_to_predict(exog, to)
+        source = _source_to_predict(self.model.design, exog, to)
         if source is not None:
             if offset is not None or exposure is not None:
                 raise InvalidOptionError("offset and exposure of data in pieces are the columns that the model names.")
             values = predict_in_pieces(self, source, which, to)
             return values.set_axis(exog.index) if to is None and isinstance(exog, pd.DataFrame) else values
-        exog, offset, exposure, index = self._rows_to_predict(exog, transform, offset, exposure)
+        exog, offset, exposure, index = rows_to_predict(self, exog, transform, offset, exposure)
         values = self.model.predict(self._params, exog, exposure=exposure, offset=offset, which=which)
         return values if index is None else pd.Series(values, index=index)
 
@@ -86,17 +84,18 @@ class Predictions:
         average=True``) are built on the logit scale, see :func:`gevglm.results.prediction.average_prediction`. Averages over rows that were sampled by their outcome
         are weighted to the population, unless `agg_weights` are given.
         """
-        exog, offset, exposure, index = self._rows_to_predict(exog, transform, offset, exposure)
+        exog, offset, exposure, index = rows_to_predict(self, exog, transform, offset, exposure)
         link = self.link if which == "fitted" else self.model.population_link
         if exog is None:
             offset = self.model.offset if offset is None else offset
             if agg_weights is None and which != "fitted":
-                agg_weights = self.model.sampling.population_weights(self.model.endog)
+                agg_weights = self.row_weights.population
         if which == "fitted":
             which = "mean" if average else None
-        results = self._of_arrays(link)
+        results = self._with_link(link)
+        results.model.__dict__.pop("formula", None)  # statsmodels would apply it to a design matrix
         if self._joint is not None and which != "linear":
-            exog = results._with_shape(exog, offset, exposure)
+            exog = _with_shape(results, exog, offset, exposure)
         if which == "mean" and average:
             linear = self.model.predict(results._params, exog, exposure=exposure, offset=offset, which="linear")
             X = self.model.exog if exog is None else exog
@@ -119,70 +118,58 @@ class Predictions:
         mean = np.asarray(self.predict(exog, exposure=exposure, offset=offset))
         return self.family.get_distribution(mean, 1.0, var_weights=var_weights, n_trials=n_trials)
 
-    def _of_arrays(self, link: BinaryLink) -> BinaryGLMResults:
-        """Return a shallow copy that knows no formula, for statsmodels' predictions from design matrices."""
-        results = self._with_link(link)
-        results.model.__dict__.pop("formula", None)
-        return results
 
-    def _in_population(self) -> BinaryGLMResults:
-        """Return a shallow copy with the link and the weights of the population, for averages over the rows."""
-        results = self._with_link(self.model.population_link)
-        weights = self.model.sampling.population_weights(self.model.endog) if self.has_data else None
-        if weights is not None:
-            results.model.freq_weights = self.model.freq_weights * weights
-        return results
+def rows_to_predict(
+    results: ResultsCore, exog: Any, transform: bool, offset: Any, exposure: Any
+) -> tuple[NDArray | None, NDArray | None, NDArray | None, pd.Index | None]:
+    """Return design matrix, offset, exposure and row labels; None for what is that of the model."""
+    model, design = results.model, results.model.design
+    if exog is None:
+        n = len(model.endog)
+        return None, vector(offset, design.frame, "offset", n), vector(exposure, design.frame, "exposure", n), None
+    by_formula = transform and design.recipe is not None and not isinstance(exog, np.ndarray)
+    rows = (read_table if by_formula else read_matrix)(design, exog, offset, exposure)
+    linear = model.predict(results._params, rows.X, offset=rows.offset, which="linear")
+    outside = int((results.link.outside(linear) & np.isfinite(linear)).sum())
+    warn_of_rows_outside(results.link, outside, len(linear))
+    return rows.X, rows.offset, None, rows.index
 
-    def _with_link(self, link: BinaryLink) -> BinaryGLMResults:
-        """Return a shallow copy that predicts with a link, also where statsmodels computes through the family."""
-        results, model = copy(self), copy(self.model)
-        model.family = copy(model.family)
-        model.link = model.family.link = link
-        model.sampling = AS_FITTED
-        results.model = model
-        return results
 
-    def _with_shape(self, exog: Any, offset: Any, exposure: Any) -> NDArray:
-        r"""Make the shape a coefficient, and return the design with its column.
+def warn_of_rows_outside(link: BinaryLink, outside: int, n_rows: int) -> None:
+    """Warn of rows to predict that lie outside the support of the link, if there are any."""
+    if outside:
+        warn(
+            f"{outside} of {n_rows} rows lie outside the support of {link.population!r}; their probability is exactly 0 or 1.",
+            SupportWarning,
+        )
 
-        A change of the shape moves a probability as much as a change of the linear predictor by :math:`F_\xi / F'` does.
-        """
-        exog = self.model.exog if exog is None else np.asarray(exog)
-        point = self.link.at(np.atleast_1d(self.model.predict(self._params, exog, exposure, offset, which="linear")))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            column = np.nan_to_num(point.dcdf_dshape / point.pdf, posinf=0.0, neginf=0.0)
-        self.params = np.append(self._params, 0.0)
-        self.cov_params_default = self._joint
-        self.normalized_cov_params = self._joint
-        return np.column_stack([exog, column])
 
-    def _source_to_predict(self, exog: Any, to: Any) -> Source | None:
-        """Return new data that come in pieces, are to be written to a file, or have too many columns for a dense matrix."""
-        by_formula = not isinstance(exog, (np.ndarray, type(None))) and self.model.design.recipe is not None
-        source = as_source(exog) if by_formula else None
-        if to is not None and not by_formula:
+def _source_to_predict(design: Design, exog: Any, to: Any) -> Source | None:
+    """Return new data that come in pieces, are to be written to a file, or have too many columns for a dense matrix."""
+    if isinstance(exog, (np.ndarray, type(None))) or design.recipe is None:
+        if to is not None:
             raise InvalidOptionError("to= goes with new data, for a model from a formula.")
-        if source is None and by_formula and (to is not None or self.model.design.recipe.sparse):
-            table = as_frame(exog)
-            return FramesSource(lambda: [table])
-        return source
+        return None
+    source = as_source(exog)
+    if source is None and (to is not None or design.recipe.sparse):
+        table = as_frame(exog)
+        return FramesSource(lambda: [table])
+    return source
 
-    def _rows_to_predict(self, exog: Any, transform: bool, offset: Any, exposure: Any):
-        """Return design matrix, offset, exposure and row labels; None for what is that of the model."""
-        design = self.model.design
-        if exog is None:
-            n = len(self.model.endog)
-            return None, vector(offset, design.frame, "offset", n), vector(exposure, design.frame, "exposure", n), None
-        by_formula = transform and design.recipe is not None and not isinstance(exog, np.ndarray)
-        rows = (read_table if by_formula else read_matrix)(design, exog, offset, exposure)
-        linear = self.model.predict(self._params, rows.X, offset=rows.offset, which="linear")
-        outside = int((self.link.outside(linear) & np.isfinite(linear)).sum())
-        if outside:
-            warn(
-                f"{outside} of {len(linear)} rows lie outside the support of {self.link.population!r}; their probability is exactly 0 or 1.",
-                SupportWarning,
-            )
-        return rows.X, rows.offset, None, rows.index
+
+def _with_shape(results: ResultsCore, exog: Any, offset: Any, exposure: Any) -> NDArray:
+    r"""Make the shape a coefficient of results, and return the design with its column.
+
+    A change of the shape moves a probability as much as a change of the linear predictor by :math:`F_\xi / F'` does.
+    """
+    model = results.model
+    exog = model.exog if exog is None else np.asarray(exog)
+    point = results.link.at(np.atleast_1d(model.predict(results._params, exog, exposure, offset, which="linear")))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        column = np.nan_to_num(point.dcdf_dshape / point.pdf, posinf=0.0, neginf=0.0)
+    results.params = np.append(results._params, 0.0)
+    results.cov_params_default = results.normalized_cov_params = results.joint_covariance
+    return np.column_stack([exog, column])
 
 
 def average_prediction(
@@ -236,3 +223,93 @@ def _share_of(top: NDArray, z: NDArray) -> NDArray:
 
 def _same(z: NDArray) -> NDArray:
     return z
+
+
+# -- tables in pieces: one batch of rows after the other, to a file or to a Series --------------
+
+
+class Scorer:
+    """What turns tables into predictions: coefficients and design of a fit, without its data.
+
+    Parameters
+    ----------
+    results : BinaryGLMResults
+    which : str
+        See :meth:`gevglm.BinaryGLMResults.predict`.
+    """
+
+    def __init__(self, results: ResultsCore, which: str = "mean"):
+        model = results.model
+        self.design = model.design.without_rows()
+        self.params = np.asarray(results.params)
+        self.outside: Callable[[NDArray], NDArray] = model.link.outside
+        self.links: dict[str, BinaryLink] = {"mean": model.population_link, "fitted": model.link}
+        self.which = which
+
+    def linear(self, table: pd.DataFrame) -> NDArray:
+        """Return the linear predictor of the rows of a table."""
+        rows = read_table(self.design, table, sparse=True)
+        return rows.X @ self.params + (0.0 if rows.offset is None else rows.offset)
+
+    def __call__(self, table: pd.DataFrame, number: Number) -> tuple[NDArray, int]:
+        """Return the predictions, and how many lie outside the support of the link."""
+        linear = self.linear(table)
+        outside = int((self.outside(linear) & np.isfinite(linear)).sum())
+        if self.which == "linear":
+            return linear, outside
+        mean = self.links["fitted" if self.which == "fitted" else "mean"].inverse(linear)
+        return mean * (1.0 - mean) if self.which == "var_unscaled" else mean, outside
+
+
+def columns_to_predict(results: ResultsCore, source: Source) -> list[str]:
+    """Return the columns of a source that predictions need."""
+    design, recipe = results.model.design, results.model.design.recipe
+    if recipe is None:
+        raise InvalidOptionError("data in pieces go with a model from a formula; this one was built from arrays.")
+    used = [name for name in names_in(recipe.formula) if name in source.columns or name in recipe.dtypes]
+    columns = [*used, *(name for name in (design.offset_name, design.exposure_name) if name is not None)]
+    source.check(columns)
+    return columns
+
+
+def predict_in_pieces(results: ResultsCore, source: Source, which: str, to: Any = None) -> pd.Series | Path:
+    """Predict for a table in pieces.
+
+    Parameters
+    ----------
+    results : BinaryGLMResults
+    source : Source
+    which : str
+    to : path, optional
+        A parquet file for the columns of the source and the predictions; without it they are returned.
+    """
+    needed = columns_to_predict(results, source)
+    columns = needed if to is None else source.columns
+    source.check(columns)
+    if to is None:
+        pieces = list(_scored(results, source, columns, Scorer(results, which)))
+        return pd.Series(np.concatenate(pieces) if pieces else np.zeros(0))
+    path = Path(to)
+    if path.suffix.lower() not in (".parquet", ".pq"):
+        raise InvalidOptionError(f"to={str(to)!r} is not the name of a parquet file, such as 'scored.parquet'.")
+    if COLUMN in columns:
+        raise InvalidDataError(
+            f"the data have a column {COLUMN!r} already, the name under which predictions are written."
+        )
+    write_parquet(path, _scored(results, source, columns, partial(_with_predictions, Scorer(results, which))))
+    return path
+
+
+def _scored(results: ResultsCore, source: Source, columns: list[str], function: Any) -> Iterator[Any]:
+    n_outside = n_rows = 0
+    with closing(source.map(function, columns)) as answers:
+        for _, (answer, outside) in answers:
+            n_outside += outside
+            n_rows += len(answer)
+            yield answer
+    warn_of_rows_outside(results.link, n_outside, n_rows)
+
+
+def _with_predictions(scorer: Scorer, table: pd.DataFrame, number: Number) -> tuple[pd.DataFrame, int]:
+    values, outside = scorer(table, number)
+    return table.assign(**{COLUMN: values}), outside

@@ -1,82 +1,58 @@
-"""The whole procedure behind results, run anew on other rows."""
+"""One way to refit: the whole procedure behind results, run again on other rows."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
-from threading import Lock
 from typing import TYPE_CHECKING
 
-import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.exceptions import GevglmWarning, InvalidDataError
+from gevglm.data.row_weights import RowWeights
+from gevglm.exceptions import InvalidOptionError, silenced
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results.core import ResultsCore
+    from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
 
 
-def procedure(results: BinaryGLMResults, model: BinaryGLM | None = None) -> Callable[[NDArray], BinaryGLMResults]:
-    """Return the procedure as a function of row numbers, which may repeat: bias reduction and the choice of xi and alpha included.
+def refit(
+    results: ResultsCore, rows: NDArray, *, choose_shape: bool = True, model: BinaryGLM | None = None
+) -> BinaryGLMResultsWrapper:
+    """Run the procedure behind results again on some rows; bootstrap, cross-validation and comparison all refit through here.
 
     Parameters
     ----------
     results : BinaryGLMResults
+    rows : ndarray of int
+        Positions of the rows, which may repeat.
+    choose_shape : bool
+        Choose xi and alpha anew, where the fit chose them; otherwise they stay those of the results. Bias reduction, sampling and the limits of
+        the iteration are those of the fit in any case.
     model : BinaryGLM, optional
-        Whose rows to take instead of those of the results' model, see :func:`in_single_rows`.
+        Whose rows to take instead of those of the results' model, see :func:`of_single_observations`.
+
+    Returns
+    -------
+    BinaryGLMResultsWrapper
+        Warnings of the refit are not issued.
     """
+    if hasattr(results, "constraints"):
+        raise InvalidOptionError("a fit under constraints cannot be refitted to other rows; fit without constraints.")
     model = results.model if model is None else model
-    options = replace(results.options.for_other_rows(), bias=results.bias)
-
-    def fit(rows: NDArray) -> BinaryGLMResults:
-        with _quiet():
-            return model.on_rows(rows, model.options.shape_choice).fit_by(options)
-
-    return fit
+    options, choice = replace(results.options.for_other_rows(), bias=results.bias), model.options.shape_choice
+    if not choose_shape:
+        options, choice = replace(options, alpha=results.alpha, search_kwds=None), None
+    with silenced():
+        return model.on_rows(rows, choice).fit_by(options)
 
 
-_lock = Lock()
-_inside: list[
-    warnings.catch_warnings
-] = []  # one entry a thread; the filters of before the first are put back by the last
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Ignore the package's own warnings, in several threads at once: they share their filters."""
-    with _lock:
-        if not _inside:
-            _inside.append(warnings.catch_warnings())
-            _inside[0].__enter__()
-            warnings.simplefilter("ignore", GevglmWarning)
-        else:
-            _inside.append(_inside[0])
-    try:
-        yield
-    finally:
-        with _lock:
-            last = _inside.pop()
-            if not _inside:
-                last.__exit__(None, None, None)
-
-
-def in_single_rows(model: BinaryGLM) -> BinaryGLM:
-    """Return the model with one row an observation: rows repeated by their frequency weights, trials as events and others."""
-    design, counts = model.design, model.design.counts
-    if counts is None:
+def of_single_observations(model: BinaryGLM) -> BinaryGLM:
+    """Return the model with one row per observation: rows repeated by their frequency weights, trials as events and others."""
+    weights = RowWeights.of(model.design)
+    if weights.counts is None:
         return model
-    if (counts != np.rint(counts)).any():
-        broken = counts[counts != np.rint(counts)]
-        raise InvalidDataError(
-            f"rows cannot be drawn by frequency weights that are no whole numbers; {len(broken)} of {len(counts)} are not "
-            f"(the first is {broken[0]:g})."
-        )
-    events = np.rint(counts * design.y).astype(int)
-    repeats = np.concatenate([events, counts.astype(int) - events])
-    single = model.on_rows(np.repeat(np.tile(np.arange(len(counts)), 2), repeats))
-    y = np.repeat([1.0, 0.0], [events.sum(), repeats.sum() - events.sum()])
+    rows, y = weights.single_observations(model.design.y)
+    single = model.on_rows(rows)
     single._set_up(replace(single.design, y=y, freq=None, trials=None), model.loss, None, model.sampling, model.options)
     return single

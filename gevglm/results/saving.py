@@ -1,34 +1,79 @@
-"""Results in files."""
+"""Results in files, and results without their data."""
 
 from __future__ import annotations
 
 import pickle
 import re
 from contextlib import nullcontext
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from statsmodels.base.model import LikelihoodModelResults
+from statsmodels.base.wrapper import ResultsWrapper
 
 from gevglm import __version__
+from gevglm._files import replacing
 from gevglm.exceptions import GevglmWarning, InvalidDataError, warn
 
+if TYPE_CHECKING:
+    from gevglm.model import BinaryGLM
+    from gevglm.results.core import ResultsCore
 
-def save(shell: Any, results: Any, fname: str | Path | Any, remove_data: bool) -> None:
-    """Save results inside their wrapper or without, with the version that wrote them.
+ROW_DATA = ("_endog", "_freq_weights", "_var_weights", "_iweights", "_n_trials")  # of statsmodels' results
+TABLES = ("frame", "orig_endog", "orig_exog", "endog", "exog")  # of statsmodels' data
+BROKEN_PICKLE = (
+    pickle.UnpicklingError, AttributeError, ImportError, EOFError, IndexError, KeyError, TypeError, ValueError
+)  # fmt: skip
+
+
+def save(shell: Any, fname: str | Path | Any, remove_data: bool) -> None:
+    """Save results inside their wrapper or without, with the version that wrote them; the results at hand are unchanged.
 
     Parameters
     ----------
-    shell : object
-        What is saved: the results or their wrapper.
-    results : BinaryGLMResults
+    shell : BinaryGLMResults or BinaryGLMResultsWrapper
     fname : path or file
     remove_data : bool
-        Keep nothing of the length of the data.
+        Save nothing of the length of the data.
     """
+    results = copy(getattr(shell, "_results", shell))
     if remove_data:
         results.remove_data()
     results.saved_by = __version__
-    with nullcontext(fname) if hasattr(fname, "write") else open(fname, "wb") as file:
-        pickle.dump(shell, file)
+    with nullcontext(fname) if hasattr(fname, "write") else replacing(fname) as file:
+        pickle.dump(type(shell)(results) if isinstance(shell, ResultsWrapper) else results, file)
+
+
+def strip(results: ResultsCore) -> None:
+    """Take everything of the length of the data from results; they get a model of their own, without rows."""
+    _ = results._scalars
+    if results.loss.is_likelihood:
+        _ = results._log_coefficients
+    if results._shape is not None:
+        results._shape = results._shape.without_rows()
+    results.model = _without_rows(results.model)
+    results.family = results.model.family
+    results._data_attr = [*results._data_attr, *(name for name in results.model._data_attr if "_data." not in name)]
+    results._cache = dict(results._cache)
+    LikelihoodModelResults.remove_data(results)  # that of GLMResults recurses endlessly in statsmodels 0.14
+    for name in ROW_DATA:
+        setattr(results, name, None)
+    results.__dict__.pop("null", None)
+    results._cov_words = (results.cov_type, None)
+    results.options = results.options.without_rows()
+
+
+def _without_rows(model: BinaryGLM) -> BinaryGLM:
+    """Return a copy of the model without anything of the length of the data."""
+    model = copy(model)
+    model.design = model.design.without_rows()
+    model.family = copy(model.family)
+    model.family.n = 1
+    data = object.__new__(type(model.data))  # a copy by statsmodels would read the formula again
+    data.__dict__.update({k: None if k in TABLES else v for k, v in model.data.__dict__.items()})
+    model.data = data
+    return model
 
 
 def load(fname: str | Path | Any):
@@ -40,27 +85,16 @@ def load(fname: str | Path | Any):
     ----------
     fname : path or file
     """
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results.core import ResultsCore
 
-    with nullcontext(fname) if hasattr(fname, "read") else open(fname, "rb") as file:
+    context: Any = nullcontext(fname) if hasattr(fname, "read") else open(fname, "rb")
+    with context as file:
         try:
             loaded = pickle.load(file)
-        except (
-            pickle.UnpicklingError,
-            AttributeError,
-            ImportError,
-            EOFError,
-            IndexError,
-            KeyError,
-            TypeError,
-            ValueError,
-        ) as error:
-            raise InvalidDataError(
-                f"{str(fname)!r} could not be loaded ({type(error).__name__}: {error}): it holds no results of gevglm, or was saved by another "
-                f"version than this one, {__version__}."
-            ) from None
+        except BROKEN_PICKLE as error:
+            raise _unreadable(fname, error) from None
     results = getattr(loaded, "_results", loaded)
-    if not isinstance(results, BinaryGLMResults):
+    if not isinstance(results, ResultsCore):
         raise InvalidDataError(f"{str(fname)!r} does not hold results of gevglm but a {type(loaded).__name__}.")
     by = getattr(results, "saved_by", __version__)
     if _parts(by) > _parts(__version__):
@@ -70,6 +104,18 @@ def load(fname: str | Path | Any):
             GevglmWarning,
         )
     return loaded
+
+
+def _unreadable(fname: Any, error: Exception) -> InvalidDataError:
+    if isinstance(error, (AttributeError, ImportError)) and "gevglm" in str(error):
+        return InvalidDataError(
+            f"{str(fname)!r} was saved by another version of gevglm than this one, {__version__} ({error}): load it with that version, "
+            "or fit and save again."
+        )
+    return InvalidDataError(
+        f"{str(fname)!r} could not be loaded ({type(error).__name__}: {error}): it does not hold results of gevglm, or was saved by "
+        f"another version than this one, {__version__}."
+    )
 
 
 def _parts(version: str) -> tuple[int, ...]:

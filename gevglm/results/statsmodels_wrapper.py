@@ -12,7 +12,7 @@ import pandas as pd
 import statsmodels.base.wrapper as wrap
 from statsmodels.genmod.generalized_linear_model import GLMResultsWrapper
 
-from gevglm.results.core import BinaryGLMResults
+from gevglm.results.binary_results import BinaryGLMResults
 from gevglm.results.saving import save
 
 
@@ -30,7 +30,7 @@ class BinaryGLMResultsWrapper(GLMResultsWrapper):
 
     def save(self, fname: str | Path, remove_data: bool = True) -> None:
         """Save the results, by default without the data; see :meth:`BinaryGLMResults.save`."""
-        save(self, self._results, fname, remove_data)
+        save(self, fname, remove_data)
 
 
 wrap.populate_wrapper(BinaryGLMResultsWrapper, BinaryGLMResults)

@@ -8,14 +8,14 @@ import numpy as np
 from statsmodels.iolib.summary import Summary, summary_params
 
 if TYPE_CHECKING:
-    from gevglm.results.core import BinaryGLMResults
+    from gevglm.results.core import ResultsCore
 
 FEW_EVENTS_PER_PARAMETER = 10
 PROFILE_ROWS = 20_000
 
 
 def summary_of(
-    results: BinaryGLMResults, *, yname=None, xname=None, title=None, alpha: float = 0.05, method: str | None = None
+    results: ResultsCore, *, yname=None, xname=None, title=None, alpha: float = 0.05, method: str | None = None
 ) -> Summary:
     """Summarise a fit: link, loss, events, fit and warnings above and below the table of coefficients.
 
@@ -37,9 +37,9 @@ def summary_of(
     -------
     statsmodels.iolib.summary.Summary
     """
-    events, total = _events(results)
+    events, total = results.n_events, results.n_trials_total
     sampling = results.model.sampling
-    left = [
+    left: list[tuple[str, list[str] | None]] = [
         ("Dep. Variable:", None),
         ("Event:", [str(results.event)]),
         ("Link:", [repr(results.link.population).replace("()", "")]),
@@ -54,7 +54,7 @@ def summary_of(
         if results.loss.is_likelihood
         else ("Canonical loss:", [f"{results.deviance / 2:.5g}"])
     )
-    right = [
+    right: list[tuple[str, list[str] | None]] = [
         ("No. Observations:", [f"{total:g}"]),
         ("Events:", [f"{events:g} ({100 * events / total:.3g} %)"]),
         ("Events / parameter:", [f"{events_per_parameter(results):.3g}"]),
@@ -76,13 +76,13 @@ def summary_of(
     return summary
 
 
-def default_method(results: BinaryGLMResults) -> str:
-    """Return how the table of coefficients is made if nobody says: see :func:`summary_of`."""
+def default_method(results: ResultsCore) -> str:
+    """Return how the table of coefficients is made by default: see :func:`summary_of`."""
     profiled = results.bias is not None and results.cov_type == "nonrobust" and results.nobs <= PROFILE_ROWS
     return "profile" if profiled and results.converged and results.has_data and results.has_likelihood else "wald"
 
 
-def _coefficients(results: BinaryGLMResults, yname, xname, alpha: float, method: str):
+def _coefficients(results: ResultsCore, yname, xname, alpha: float, method: str):
     """Return the table of coefficients; by profile likelihood z is the signed root of the likelihood ratio."""
     if method == "wald":
         return summary_params(results, yname=yname, xname=xname, alpha=alpha, use_t=results.use_t)
@@ -93,18 +93,13 @@ def _coefficients(results: BinaryGLMResults, yname, xname, alpha: float, method:
     return summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=False)
 
 
-def _events(results: BinaryGLMResults) -> tuple[float, float]:
-    total = results.n_trials_total
-    return results.n_events, total
-
-
-def events_per_parameter(results: BinaryGLMResults) -> float:
+def events_per_parameter(results: ResultsCore) -> float:
     """Return the observations of the rarer outcome for each coefficient."""
-    events, total = _events(results)
+    events, total = results.n_events, results.n_trials_total
     return min(events, total - events) / results.k_params
 
 
-def method_of(results: BinaryGLMResults) -> str:
+def method_of(results: ResultsCore) -> str:
     """Return how the coefficients were estimated, in words."""
     if results.bias is not None:
         return results.bias.title
@@ -115,12 +110,12 @@ def method_of(results: BinaryGLMResults) -> str:
     )
 
 
-def notes_of(results: BinaryGLMResults, method: str) -> list[str]:
+def notes_of(results: ResultsCore, method: str) -> list[str]:
     """Return what the reader of a summary has to know, in sentences."""
     return notes_on_inference(results, method) + _notes_on_the_fit(results)
 
 
-def notes_on_inference(results: BinaryGLMResults, method: str) -> list[str]:
+def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     """Return where standard errors, tests and intervals come from, in sentences."""
     notes = [results.cov_kwds["description"], *results.model.sampling.notes()]
     if results._shape is not None:
@@ -146,7 +141,7 @@ def notes_on_inference(results: BinaryGLMResults, method: str) -> list[str]:
     return notes
 
 
-def _notes_on_the_fit(results: BinaryGLMResults) -> list[str]:
+def _notes_on_the_fit(results: ResultsCore) -> list[str]:
     """Return what may be wrong with the estimates, in sentences."""
     notes = []
     if results.known_separation is not None and results.known_separation.separated:

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from gevglm.data.design import Design
+from gevglm.engine import Block, Engine, MappedEngine
 from gevglm.exceptions import (
     GevglmWarning,
     IncompatibleOptionsError,
@@ -49,6 +50,7 @@ class Sampling:
     title = "random"
     default_covariance = "nonrobust"
     reweights = False
+    with_likelihood = ""  # what to use instead, where there is none
     ends: tuple[Sampling, ...] = ()
 
     def applied_to(self, design: Design, loss: Loss) -> tuple[Design, Loss]:
@@ -70,6 +72,27 @@ class Sampling:
     def population_weights(self, y: NDArray) -> NDArray | None:
         """Return weights that make the rows represent the population; None for ones."""
         return None
+
+    def population_engine(self, engine: Engine) -> Engine | None:
+        """Return rows that represent the population, for scores of its probabilities; None if rows do so unchanged."""
+        weights = self.population_weights(np.array([0.0, 1.0]))
+        if weights is None and not self.reweights:
+            return None
+
+        def represent(block: Block) -> Block:
+            size = None if weights is None else np.where(block.y > 0, weights[1], weights[0])
+            freq = block.freq if size is None else size if block.freq is None else size * block.freq
+            return Block(block.start, block.X, block.y, freq=freq, offset=block.offset)
+
+        return MappedEngine(engine, represent, engine.n_cols)
+
+    def refuse_likelihood(self, what: str) -> None:
+        """Refuse what is defined by a likelihood, where rows are weighted by their outcome."""
+        if self.reweights:
+            raise InvalidOptionError(
+                f"{what} is not defined if rows are weighted by their outcome: the weighted likelihood is not a likelihood. Use Wald "
+                f"tests and intervals, or {self.with_likelihood}."
+            )
 
     def facts(self) -> list[tuple[str, list[str]]]:
         """Return lines for the top of the summary."""
@@ -163,6 +186,7 @@ class Weighting(OutcomeSampling):
     title = "weighting"
     default_covariance = "HC0"
     reweights = True
+    with_likelihood = "sampling='prior', whose likelihood is one"
 
     def weights(self, y: NDArray) -> NDArray:
         return self.population_weights(y)
@@ -186,6 +210,7 @@ class ClassWeighting(Sampling):
     title = "class weights"
     default_covariance = "HC0"
     reweights = True
+    with_likelihood = "a fit without class_weight"
 
     @property
     def odds_factor(self) -> float:

@@ -47,7 +47,7 @@ def test_incomplete_rows_have_no_risk(call, study, folder, fitted):
     ("words", "code", "message"),
     [
         (["nothing.pkl", "study.csv"], 1, "there is no file 'nothing.pkl'"),
-        (["study.csv", "study.csv"], 1, "holds no results of gevglm"),
+        (["study.csv", "study.csv"], 1, "does not hold results of gevglm"),
         (["model.pkl", "study.csv", "--name", "age"], 2, "has a column 'age' already; choose another --name"),
         (["model.pkl", "study.csv", "-o", "s.xls"], 2, "ending that cannot be written; use one of .parquet"),
         (["model.pkl", "study.csv", "-o", "away/s.csv"], 2, "no folder 'away'"),

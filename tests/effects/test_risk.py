@@ -208,7 +208,7 @@ def test_given_data_replace_the_sample(fitted, study):
         (lambda res: res.risk("smoker", covariates="random"), "'fixed', 'sampled'"),
         (lambda res: res.risk("smoker", method="bootstrap", draws=1), "at least 2"),
         (lambda res: res.risk("smoker", alpha=2), "between 0 and 1"),
-        (lambda res: res.odds_ratios(), "no log odds ratios"),
+        (lambda res: res.odds_ratios(), "not log odds ratios"),
     ],
 )
 def test_bad_input_is_named(fitted, call, message):

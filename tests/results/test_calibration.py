@@ -11,7 +11,6 @@ import gevglm
 from gevglm.calibration import Platt, assess, log_loss
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError
 from gevglm.options import FitOptions
-from gevglm.results.refit import procedure
 
 DATA, NEW = (gevglm.datasets.simulate_study(n=1500, rng=seed) for seed in (1, 2))
 FORMULA = "event ~ age + smoker"
@@ -160,7 +159,7 @@ def test_weights_whose_meaning_is_not_known_are_not_resampled():
     with pytest.raises(InvalidDataError, match="var_weights cannot be resampled"):
         weighted.calibration(resampling="cv")
     broken = gevglm.fit(FORMULA, DATA, freq_weights=np.full(1500, 1.5), xi=0.5)
-    with pytest.raises(InvalidDataError, match=r"no whole numbers; 1500 of 1500 are not \(the first is 1.5\)"):
+    with pytest.raises(InvalidDataError, match=r"not whole numbers; 1500 of 1500 are not \(the first is 1.5\)"):
         broken.calibration(resampling="bootstrap")
 
 
@@ -228,12 +227,12 @@ PROCEDURES = [
 def test_a_refit_is_told_what_the_fit_was_told(told):
     small = DATA.iloc[:700]
     res = gevglm.fit(FORMULA, small, **told)
-    again = procedure(res._results)(np.arange(700))
+    again = res.refit(np.arange(700))
     assert_allclose(again.params, res.params, rtol=1e-9)
     assert (again.xi, again.alpha) == pytest.approx((res.xi, res.alpha))
     rows = np.random.default_rng(0).integers(700, size=700)
     by_hand = gevglm.fit(FORMULA, small.iloc[rows], **told)
-    assert_allclose(procedure(res._results)(rows).params, by_hand.params, rtol=1e-6)
+    assert_allclose(res.refit(rows).params, by_hand.params, rtol=1e-6)
 
 
 @pytest.mark.filterwarnings("ignore::gevglm.exceptions.GevglmWarning")

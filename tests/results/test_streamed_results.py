@@ -105,7 +105,7 @@ def test_half_a_file_is_never_left(fits, pattern, table, tmp_path, monkeypatch):
     def fail(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("gevglm.results.scoring.Scorer.__call__", fail)
+    monkeypatch.setattr("gevglm.results.prediction.Scorer.__call__", fail)
     with pytest.raises(KeyboardInterrupt):
         fits[0].predict(pattern, to=tmp_path / "scored.parquet")
     assert list(tmp_path.iterdir()) == []

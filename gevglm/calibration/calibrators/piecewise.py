@@ -14,6 +14,7 @@ from gevglm.calibration.calibrators._knots import CRITERIA, Search, fit_pieces, 
 from gevglm.calibration.calibrators.base import LogisticCalibrator, checked_penalty
 from gevglm.calibration.sample import Sample, vector
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, unknown_option, warn
+from gevglm.inference.folds import make_folds
 
 CHOICES = ("cv", "holdout")
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
@@ -173,14 +174,11 @@ class PiecewiseLogistic(LogisticCalibrator):
             raise InvalidDataError(
                 f"a penalty chosen by held-out rows needs two rows of each outcome, got {rarest} of one; give penalty=a number."
             )
-        # shares of events in each fold, but no order by score: it would put the same noise into every fold
-        order = np.lexsort((np.random.default_rng(self.rng).random(len(unit.y)), unit.y))
-        fold = np.empty(len(order), dtype=int)
-        fold[order] = np.arange(len(order)) % folds
+        # by chance, not in the order of scores: it would put the same noise into every fold
+        pairs = make_folds(unit.y, folds, self.rng, each_outcome=False)
         losses = np.zeros((rounds, len(PENALTIES)))
-        for held in range(rounds):
-            out = fold == held
-            train, test = (_condensed(unit, rows) for rows in (~out, out))
+        for held, sides in enumerate(pairs[:rounds]):
+            train, test = (_condensed(unit, rows) for rows in sides)
             train.need_both_outcomes("the choice of the penalty").need_distinct("the choice of the penalty")
             for j, penalty in enumerate(PENALTIES):
                 inner = self._search(train, penalty) if given is None else given

@@ -1,0 +1,136 @@
+"""RowWeights: how many observations a row is, how much it stands for in the population, which cluster it is in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.data.grouping import Grouping
+from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError
+
+
+class WeightedRows(Protocol):
+    """Rows with weights: a design, or a block of one."""
+
+    @property
+    def y(self) -> Any:
+        """Outcomes."""
+
+    @property
+    def freq(self) -> Any:
+        """Frequency weights, or None."""
+
+    @property
+    def var(self) -> Any:
+        """Variance weights, or None."""
+
+    @property
+    def trials(self) -> Any:
+        """Trials, or None."""
+
+
+@dataclass(frozen=True)
+class RowWeights:
+    """What each row stands for. Everything that averages, holds out or draws rows after a fit asks here.
+
+    Attributes
+    ----------
+    n_rows : int
+    freq, var, trials : ndarray of shape (n,) or None
+        Frequency weights, variance weights and number of trials; None stands for ones.
+    population : ndarray of shape (n,) or None
+        What makes an observation of a sample that was drawn by the outcome represent the population; None stands for ones.
+    groups : ndarray of shape (n,) or (n, 2), or None
+        Cluster of each row, for cluster-robust fits.
+    """
+
+    n_rows: int
+    freq: NDArray | None = None
+    var: NDArray | None = None
+    trials: NDArray | None = None
+    population: NDArray | None = None
+    groups: NDArray | None = None
+
+    @classmethod
+    def of(cls, rows: WeightedRows, population: NDArray | None = None, groups: NDArray | None = None) -> RowWeights:
+        """Return the weights of the rows of a design or a block."""
+        return cls(len(rows.y), rows.freq, rows.var, rows.trials, population, groups)
+
+    @property
+    def counts(self) -> NDArray | None:
+        """Observations behind each row, by frequency weight and trials; None where each row is one."""
+        return _product(self.freq, self.trials)
+
+    @property
+    def observations(self) -> NDArray:
+        """Observations behind each row, as numbers."""
+        return self._numbers(self.counts)
+
+    @property
+    def population_weights(self) -> NDArray | None:
+        """How much each row counts in averages over the population; None for ones."""
+        return _product(self.counts, self.population)
+
+    @property
+    def in_population(self) -> NDArray:
+        """:attr:`population_weights`, as numbers."""
+        return self._numbers(self.population_weights)
+
+    @property
+    def in_loss(self) -> NDArray:
+        """The weight of each row in the loss that the fit minimises: the product of all three weights."""
+        return self._numbers(_product(self.freq, self.var, self.trials))
+
+    @cached_property
+    def clusters(self) -> Grouping | None:
+        """The clusters of the rows; None where rows are independent."""
+        return None if self.groups is None else Grouping.of(self.groups)
+
+    def draw(self, generator: np.random.Generator) -> NDArray:
+        """Return as many rows as there are, drawn with replacement; as many whole clusters, where rows are in clusters."""
+        if self.clusters is None:
+            return generator.integers(self.n_rows, size=self.n_rows)
+        members = self._members
+        return np.concatenate([members[i] for i in generator.integers(len(members), size=len(members))])
+
+    @cached_property
+    def _members(self) -> list[NDArray]:
+        assert self.clusters is not None
+        if len(self.clusters.ways) > 1:
+            raise IncompatibleOptionsError("method='bootstrap' draws clusters of one kind; the fit has two.")
+        return list(pd.Series(np.arange(self.n_rows)).groupby(self.clusters.codes).indices.values())
+
+    def single_observations(self, y: NDArray) -> tuple[NDArray, NDArray]:
+        """Return rows repeated so that each is one observation, and their outcomes of 1 and 0: events first, then others."""
+        counts = whole_counts(self.observations)
+        events = np.rint(counts * y).astype(int)
+        repeats = np.concatenate([events, counts - events])
+        rows = np.repeat(np.tile(np.arange(self.n_rows), 2), repeats)
+        return rows, np.repeat([1.0, 0.0], [events.sum(), repeats.sum() - events.sum()])
+
+    def _numbers(self, weights: NDArray | None) -> NDArray:
+        return np.ones(self.n_rows) if weights is None else np.asarray(weights, dtype=float)
+
+
+def whole_counts(counts: NDArray) -> NDArray:
+    """Return numbers of observations as integers, or refuse those that are not whole."""
+    wrong = counts[counts != np.rint(counts)]
+    if len(wrong):
+        raise InvalidDataError(
+            f"rows cannot be drawn by frequency weights that are not whole numbers; {len(wrong)} of {len(counts)} are not "
+            f"(the first is {wrong[0]:g})."
+        )
+    return counts.astype(int)
+
+
+def _product(*factors: NDArray | None) -> NDArray | None:
+    product: NDArray | None = None
+    for factor in factors:
+        if factor is not None:
+            product = factor if product is None else product * factor
+    return product

@@ -1,0 +1,193 @@
+"""BinaryGLMResults: what the user sees, in statsmodels' words, put together from the parts."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.covariance import covariance_of
+from gevglm.data.formula import using_engine
+from gevglm.exceptions import InvalidOptionError
+from gevglm.inference.influence import BinaryInfluence
+from gevglm.inference.score_test import score_test
+from gevglm.results.calibration import CalibrationChecks
+from gevglm.results.effects import RiskEffects
+from gevglm.results.fit_statistics import FitStatistics
+from gevglm.results.likelihood import LikelihoodInference
+from gevglm.results.plotting import Plotting
+from gevglm.results.population import PopulationRisks
+from gevglm.results.prediction import Predictions
+from gevglm.results.refit import refit
+from gevglm.results.saving import load, save, strip
+from gevglm.results.shape import ShapeInference
+from gevglm.results.summary import summary_of
+
+if TYPE_CHECKING:
+    from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
+
+
+class BinaryGLMResults(
+    CalibrationChecks,
+    FitStatistics,
+    LikelihoodInference,
+    Plotting,
+    PopulationRisks,
+    Predictions,
+    RiskEffects,
+    ShapeInference,
+):
+    """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.
+
+    Statistics of fit are in :mod:`gevglm.results.fit_statistics`, predictions in :mod:`gevglm.results.prediction`, risks in the
+    population in :mod:`gevglm.results.population`, inference from the likelihood in :mod:`gevglm.results.likelihood`; tests, reports
+    and files here. The state is that of :class:`gevglm.results.core.ResultsCore`; the order of the parts has no meaning.
+
+    Attributes
+    ----------
+    params, bse, tvalues, pvalues : array_like of shape (k,)
+    converged : bool
+    n_iter : int
+        Newton steps.
+    decrement : float
+        Newton decrement where the iteration ended: squared distance to the solution in standard errors.
+    n_events : float
+        Sum of the outcomes, weighted.
+    n_outside_support : int
+        Rows whose fitted probability is exactly 0 or 1.
+    n_contradicted : int
+        Those among them with an event at a probability of 0, or a non-event at one of 1.
+    xi : float or None
+        Shape of the link, if it has one.
+    alpha : float
+        Ridge penalty.
+    bias : BiasReduction or None
+        How the bias of the estimates was reduced.
+    separation : Separation
+        Whether a combination of the columns separates the outcomes, and which estimates are infinite then.
+    """
+
+    def get_hat_matrix_diag(self, observed: bool = False) -> NDArray:
+        """Leverages; by the expected second derivative, as R has them."""
+        weights = self.model.hessian_factor(self._params, observed=observed)
+        exog = self.model.exog
+        return weights * np.einsum("ij,ij->i", np.dot(exog, self.normalized_cov_params), exog)
+
+    def get_influence(self, observed: bool = False) -> BinaryInfluence:
+        """Influence of single rows; see :class:`gevglm.inference.influence.BinaryInfluence`."""
+        return BinaryInfluence(
+            self, resid=self.resid_pearson, hat_matrix_diag=self.get_hat_matrix_diag(observed=observed)
+        )
+
+    def score_test(self, exog_extra=None, *, cov_type: str | None = None, cov_kwds: dict | None = None, **kwargs):
+        """Score test of columns that were left out, or of the constraints of a constrained fit.
+
+        Parameters
+        ----------
+        exog_extra : array_like of shape (n, m), optional
+            Columns to test, one row per row of the model.
+        cov_type, cov_kwds : str, dict
+            Variance of the scores; that of the fit by default.
+        **kwargs
+            Refused, for other words of statsmodels.
+
+        Returns
+        -------
+        ScoreTest
+        """
+        model = self.model
+        if kwargs:
+            raise InvalidOptionError(
+                f"score_test does not take {', '.join(kwargs)}; give exog_extra, or use fit_constrained."
+            )
+        if cov_type is None:
+            cov_type, cov_kwds = self._cov_words
+        covariance = covariance_of(cov_type, cov_kwds, model.design.grouping)
+        if exog_extra is None:
+            constraints = getattr(self, "constraints", None)
+            if constraints is None:
+                raise InvalidOptionError("give the columns to test as exog_extra, or test a fit of fit_constrained.")
+            matrix = constraints.coefs if hasattr(constraints, "coefs") else constraints.constraint_matrix
+            return score_test(model.engine(), self.loss, self._params, np.atleast_2d(matrix), covariance, model.wnobs)
+        extra = model.design.rows_of(np.asarray(exog_extra, dtype=float), "exog_extra").reshape(len(model.endog), -1)
+        m = extra.shape[1]
+        engine = model.engine(np.column_stack([model.exog, extra]))
+        restriction = np.hstack([np.zeros((m, self.k_params)), np.eye(m)])
+        return score_test(engine, self.loss, np.append(self._params, np.zeros(m)), restriction, covariance, model.wnobs)
+
+    def wald_test_terms(self, *args, **kwargs):
+        """Wald tests of all terms of the formula; see statsmodels."""
+        with self._formula_engine():
+            return super().wald_test_terms(*args, **kwargs)
+
+    def t_test_pairwise(self, *args, **kwargs):
+        """Pairwise comparisons of the levels of a factor; see statsmodels."""
+        with self._formula_engine():
+            return super().t_test_pairwise(*args, **kwargs)
+
+    def _formula_engine(self) -> AbstractContextManager:
+        recipe = self.model.design.recipe
+        if recipe is None:
+            return nullcontext()
+        recipe.check_saved()
+        return using_engine(recipe.engine)
+
+    def refit(self, rows: NDArray, *, choose_shape: bool = True) -> BinaryGLMResultsWrapper:
+        """Run the whole procedure behind the fit again on some of its rows; see :func:`gevglm.results.refit.refit`."""
+        return refit(self, rows, choose_shape=choose_shape)
+
+    # -- reports and files -----------------------------------------------------------------
+
+    def summary(self, yname=None, xname=None, title=None, alpha=0.05, method: str | None = None):
+        """One table of what was fitted, how well, and what to mind."""
+        return summary_of(self, yname=yname, xname=xname, title=title, alpha=alpha, method=method)
+
+    def report(
+        self, path: Any, *, title: str | None = None, author: str = "", code: str | None = None, alpha: float = 0.05
+    ) -> Path:
+        """Write a report of the fit: one HTML file with tables, findings in words and pictures, that needs no network.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it.
+        title, author : str, optional
+        code : str, optional
+            The code that made the fit; by default it is put together from the results.
+        alpha : float
+            One minus the coverage of the intervals.
+
+        Returns
+        -------
+        Path
+            Of the file written.
+        """
+        from gevglm.report import write_report
+
+        return write_report(self, path, title=title, author=author, code=code, alpha=alpha)
+
+    def remove_data(self) -> None:
+        """Drop everything of the length of the data; summaries, tests and predictions for new data still work.
+
+        The model, and other results of it, keep their rows.
+        """
+        strip(self)
+
+    def save(self, fname: str | Path, remove_data: bool = True) -> None:
+        """Save the results, by default without the data, which the object at hand keeps.
+
+        Parameters
+        ----------
+        fname : path
+        remove_data : bool
+            Save nothing of the length of the data.
+        """
+        save(self, fname, remove_data)
+
+    @classmethod
+    def load(cls, fname: str | Path):
+        """Load saved results; as with every pickle, only from sources you trust."""
+        return load(fname)

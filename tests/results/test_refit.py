@@ -1,0 +1,77 @@
+"""One way to refit, and one meaning of 'cross-validated'."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import gevglm
+from gevglm.datasets import simulate_study
+from gevglm.exceptions import GevglmWarning, InvalidOptionError, silenced, warn
+from gevglm.inference.folds import make_folds
+
+pytestmark = pytest.mark.filterwarnings("ignore::gevglm.exceptions.WeakShapeWarning")
+FORMULA = "event ~ age + smoker"
+DATA = simulate_study(rng=1).iloc[:1500]
+
+
+def test_xi_and_alpha_are_chosen_anew_or_not():
+    res = gevglm.fit(FORMULA, DATA, link="gev", loss="log", xi="ml")
+    rows = np.arange(0, 1500, 2)
+    chosen, kept = res.refit(rows), res.refit(rows, choose_shape=False)
+    assert_allclose(chosen.params, gevglm.fit(FORMULA, DATA.iloc[rows], link="gev", loss="log", xi="ml").params)
+    assert kept.xi == res.xi != chosen.xi
+    assert_allclose(kept.params, gevglm.fit(FORMULA, DATA.iloc[rows], link="gev", loss="log", xi=res.xi).params)
+
+
+def test_a_penalty_that_was_searched_for_is_kept_without_a_search():
+    res = gevglm.fit(FORMULA, DATA, xi=0.5, alpha="cv", search_kwds={"alphas": [0.5, 5.0]})
+    again = res.refit(np.arange(1000), choose_shape=False)
+    assert again.alpha == res.alpha and again.search is None
+    assert_allclose(again.params, gevglm.fit(FORMULA, DATA[:1000], xi=0.5, alpha=res.alpha).params)
+
+
+@pytest.mark.parametrize("options", [{"link": "logit"}, {"link": "gev", "loss": "log", "xi": "ml"}], ids=str)
+def test_comparison_and_calibration_mean_the_same_by_cross_validation(options):
+    res = gevglm.fit(FORMULA, DATA, **options)
+    y = DATA["event"].to_numpy(float)
+    folds = make_folds(y, 4, 0, each_outcome=False)  # those of calibration
+    table = gevglm.compare({"it": res}, folds=[(np.flatnonzero(a), np.flatnonzero(b)) for a, b in folds]).table
+    found = res.calibration(resampling="cv", folds=4, rng=0, belt=False).summary_frame()["estimate"]
+    assert_allclose(table.loc["it", "cv_brier"], found["Brier score"], rtol=1e-8)
+    assert_allclose(table.loc["it", "cv_log_loss"], found["log loss"], rtol=1e-8)
+    assert_allclose(table.loc["it", "cv_slope"], found["calibration slope"], rtol=1e-6)
+
+
+def test_a_model_that_cannot_be_refitted_is_compared_without_cross_validation():
+    data = DATA.assign(rare=(np.arange(1500) == int(np.flatnonzero(DATA["event"])[0])).astype(float))
+    fits = {"plain": gevglm.fit(FORMULA, data, link="logit")}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GevglmWarning)
+        fits["rare"] = gevglm.fit("event ~ age + rare", data, link="logit", bias="firth")
+    found = gevglm.compare(fits, folds=3)
+    assert np.isfinite(found.table.loc["plain", "cv_brier"]) and np.isnan(found.table.loc["rare", "cv_brier"])
+    assert "rare: not cross-validated: " in str(found) and found.remarks.keys() == {"rare"}
+
+
+def test_constrained_fits_are_not_refitted():
+    res = gevglm.BinaryGLM.from_formula(FORMULA, DATA, link="logit").fit_constrained("smoker = 0")
+    with pytest.raises(InvalidOptionError, match="under constraints"):
+        res.calibration(resampling="cv")
+
+
+def test_warnings_are_silenced_in_one_thread_only():
+    from concurrent.futures import ThreadPoolExecutor
+
+    def told():
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warn("something", GevglmWarning)
+        return len(caught)
+
+    with silenced():
+        assert told() == 0
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(told).result() == 1
+    assert told() == 1

@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test study lint bench replication docs clean
+.PHONY: demo test study golden lint bench replication docs clean
 
 $(VENV)/%.stamp: setup.cfg pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -17,6 +17,9 @@ test: $(VENV)/test.stamp
 
 study: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n auto -m study
+
+golden: # needs R; see tests/golden/README.md
+	cd tests/golden && for script in make_*.R; do echo "$$script" && Rscript "$$script" || exit 1; done
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

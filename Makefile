@@ -5,7 +5,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 COMMA := ,
 TESTS := -m pytest -n auto -m "not study"
 
-.PHONY: demo test study lint lowest newest coverage map bench replications docs clean
+.PHONY: demo test study golden lint lowest newest coverage map bench replications docs clean
 
 $(VENV)/%.stamp: setup.cfg pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -20,6 +20,9 @@ test: $(VENV)/test.stamp
 
 study: $(VENV)/test.stamp
 	$(BIN)/python -m pytest -n auto -m study
+
+golden: # needs R; see tests/golden/README.md
+	cd tests/golden && for script in make_*.R; do echo "$$script" && Rscript "$$script" || exit 1; done
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

@@ -1,5 +1,3 @@
-import json
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,11 +6,8 @@ import pytest
 from hypothesis import settings
 from scipy.special import expit
 
+from tests.support.golden import numbers, synthetic
 from tests.support.rows_in_pieces import BLOCK, ROWS
-
-ROOT = Path(__file__).parents[1]
-GOLDEN = Path(__file__).parent / "golden"
-REFERENCE = ROOT.parent / "shared" / "reference"
 
 settings.register_profile("gevglm", deadline=None, derandomize=True, max_examples=30)
 settings.register_profile("thorough", deadline=None, max_examples=500)  # pytest --hypothesis-profile=thorough
@@ -23,24 +18,6 @@ def pytest_configure(config):
     """Know the markers of statsmodels' tests, whose mixins run here with our model."""
     for name in ("smoke", "thread_unsafe", "low_precision", "example", "matplotlib"):
         config.addinivalue_line("markers", f"{name}: a marker of statsmodels' test suite")
-
-
-@pytest.fixture(scope="session")
-def reference():
-    """Load a JSON or CSV file of the reference numbers, or skip where they are not at hand."""
-
-    def load(name):
-        path = REFERENCE / name
-        if not path.exists():
-            pytest.skip(f"{name} is not in {REFERENCE}: the reference numbers are not part of the package")
-        return json.loads(path.read_text()) if path.suffix == ".json" else pd.read_csv(path)
-
-    return load
-
-
-@pytest.fixture(scope="session")
-def data_path():
-    return GOLDEN
 
 
 @pytest.fixture(autouse=True)
@@ -57,9 +34,8 @@ def global_random_state_is_left_alone():
 @pytest.fixture(scope="session")
 def judged():
     """1,000 predictions and outcomes, with the numbers of R packages about them."""
-    table = pd.read_csv(GOLDEN / "data_calibration.csv")
-    numbers = json.loads((GOLDEN / "g_calibration.json").read_text())["cases"]["calibration"]
-    return SimpleNamespace(y=table["y"].to_numpy(), p=table["p"].to_numpy(), r=numbers)
+    table, golden = synthetic("calibration"), numbers("calibration") | {"packages": numbers("calibration_packages")}
+    return SimpleNamespace(y=table["y"].to_numpy(), p=table["p"].to_numpy(), r=golden)
 
 
 @pytest.fixture(scope="session")

@@ -8,8 +8,8 @@ from scipy.optimize import linprog
 
 from gevglm.exceptions import GevglmError, InvalidDataError
 from gevglm.inference.separation import Separation, detect_separation, find_directions
+from tests.support.golden import golden_set, numbers
 
-CASES = ("endometrial", "lizards", "birthwt", "mid", "toy_complete")
 DOSE = pd.DataFrame({"const": 1.0, "dose": [1, 2, 3, 4, 5, 6, 7, 8], "flag": [0, 0, 0, 0, 0, 0, 1, 1]})
 OVERLAP, QUASI, COMPLETE = [0, 0, 1, 0, 1, 1, 0, 1], [0, 0, 1, 0, 1, 1, 1, 1], [0, 0, 0, 0, 1, 1, 1, 1]
 
@@ -42,28 +42,30 @@ def furthest(goal, X, y):
     return -linprog(-goal, **cone(X, y)).fun
 
 
-# -- against detectseparation, and by brute force --------------------------------------------
+# -- against linear programmes in R, detectseparation, and by brute force -----------------------
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_verdicts_and_directions_are_those_of_detectseparation(reference, name):
-    expected = reference("h_separation.json")["cases"][name]
-    table = reference(f"design_{name}.csv")
-    if "trials" in table:
-        successes, trials = table.pop("successes"), table.pop("trials")
-        found = detect_separation(np.column_stack([successes, trials - successes]), table)
-    else:
-        found = detect_separation(table.pop("y"), table)
+def directions(found):
+    return dict(zip(found.names, found.directions, strict=True))
+
+
+@pytest.mark.parametrize("name", numbers("separation")["cases"])
+def test_verdicts_and_directions_are_those_of_linear_programmes(name):
+    data, expected = golden_set(name), numbers("separation")["cases"][name]
+    found = detect_separation(data.outcome, data.X)
+    assert found.separated is expected["separated"]
     assert found.complete is expected["complete"]
-    for fit in expected["detectseparation"].values():
+    assert directions(found) == {coefficient: float(way) for coefficient, way in expected["direction"].items()}
+
+
+@pytest.mark.parametrize("name", numbers("detectseparation")["cases"])
+def test_verdicts_and_directions_are_those_of_detectseparation(name):
+    data, expected = golden_set(name), numbers("detectseparation")["cases"][name]
+    found = detect_separation(data.outcome, data.X)
+    assert found.complete is expected["complete"]
+    for fit in expected["fits"].values():
         assert found.separated is fit["separation"]
-        assert dict(zip(found.names, found.directions, strict=True)) == {
-            coefficient: float(direction) for coefficient, direction in fit["direction"].items()
-        }
-
-
-def test_every_case_of_the_reference_is_tested(reference):
-    assert set(reference("h_separation.json")["cases"]) == set(CASES)
+        assert directions(found) == {coefficient: float(way) for coefficient, way in fit["direction"].items()}
 
 
 @given(tables())

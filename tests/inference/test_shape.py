@@ -24,13 +24,14 @@ from gevglm.inference.shape import estimate_shape, joint_covariance, observed_in
 from gevglm.links import GEV, GEVc
 from gevglm.links.gev import PAPER_GRID
 from gevglm.losses import Canonical, Log
+from tests.support.golden import golden_set, numbers, synthetic
 
 FORMS = {"gev": GEV, "cgev": GEVc}
 
 
 @pytest.fixture(scope="module")
-def rare(data_path):
-    return pd.read_csv(data_path / "design_rare.csv")
+def rare():
+    return synthetic("rare")
 
 
 def rows(rare):
@@ -38,30 +39,29 @@ def rows(rare):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_joint_maximum_likelihood_equals_the_reference(reference, form):
-    table = reference("design_rare.csv")
-    golden = reference("e_gev_link.json")["cases"]["rare"]["forms"][form]
-    engine = MemoryEngine(table.iloc[:, 1:].to_numpy(float), table["y"].to_numpy(float))
+def test_joint_maximum_likelihood_equals_the_reference(form):
+    data, golden = golden_set("rare"), numbers("gev")["cases"]["rare"]["shape"][form]
+    engine = MemoryEngine(data.X.to_numpy(), data.outcome)
     found = estimate_shape(Problem(engine, Log(FORMS[form](0.0)), constant=0), lambda xi: Log(FORMS[form](xi)))
     joint = golden["joint_ml"]
     assert_allclose(found.xi, joint["xi"], rtol=1e-8)
     assert_allclose(found.fitted.params, list(joint["coef"].values()), rtol=1e-8)
     assert_allclose(found.llf, joint["loglik"], rtol=1e-12)
-    covariance = joint_covariance(engine, found.loss, found.fitted.params, Nonrobust(), len(table))
+    covariance = joint_covariance(engine, found.loss, found.fitted.params, Nonrobust(), len(data.X))
     assert_allclose(covariance, joint["vcov_observed"], rtol=2e-6)
-    assert_allclose(found.interval(0.05)[1], joint["xi_profile_ci95_upper"], rtol=1e-7)
-    if joint["xi_profile_ci95_lower"] > -1:
-        assert_allclose(found.interval(0.05)[0], joint["xi_profile_ci95_lower"], rtol=1e-7)
+    assert_allclose(found.interval(0.05)[1], joint["xi_upper"], rtol=1e-7)
+    if joint["xi_lower"] > -1:
+        assert_allclose(found.interval(0.05)[0], joint["xi_lower"], rtol=1e-7)
     profile = dict(zip(golden["profile"]["xi"], golden["profile"]["loglik"], strict=True))
     for xi, llf in found.profile.to_numpy():
         if xi in profile:
             assert_allclose(llf, profile[xi], rtol=1e-7)
 
 
-def test_a_likelihood_without_an_interior_maximum_is_reported(reference):
-    table = reference("design_birthwt.csv")
+def test_a_likelihood_without_an_interior_maximum_is_reported():
+    data = golden_set("birthwt")
     with pytest.warns((WeakShapeWarning, SupportWarning)) as caught:
-        res = gevglm.fit(table["y"].to_numpy(float), table.iloc[:, 1:], link="gev", loss="log", xi="ml")
+        res = gevglm.fit(data.outcome, data.X, link="gev", loss="log", xi="ml")
     assert any("an end of the grid" in str(warning.message) for warning in caught)
     assert res.xi == 1.5
     assert "not determined by these data" in str(res.summary())

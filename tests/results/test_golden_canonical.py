@@ -1,10 +1,10 @@
-"""GEV links: the canonical estimator (file f) and maximum likelihood at fixed shapes (file e)."""
+"""GEV links: the canonical estimator and maximum likelihood at fixed shapes."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from tests.support.reference_data import arrays, named, quiet_fit, same_head, same_matrix
+from tests.support.golden import arrays, named, numbers, quiet_fit, same_head, same_matrix
 
 RTOL = 1e-8
 WORDS = {"gev": "gev", "cgev": "gevc"}
@@ -13,10 +13,9 @@ CASES = [(name, form, xi) for name in ("birthwt", "rare") for form in WORDS for 
 
 
 class Canonical:
-    def __init__(self, reference, name, form, xi):
-        self.r = reference("f_gev_canonical.json")["cases"][name]["fits"][f"{form}/xi_{xi}"]
-        assert self.r["status"] == "solved"
-        self.y, self.X = arrays(reference, name)
+    def __init__(self, name, form, xi):
+        self.r = numbers("gev")["cases"][name]["canonical"][form][xi]
+        self.y, self.X = arrays(name)
         self.options = {"link": WORDS[form], "xi": float(xi)}
         self.res = self.fit()
 
@@ -25,15 +24,15 @@ class Canonical:
 
 
 @pytest.fixture(scope="module", params=CASES, ids="-".join)
-def canonical(request, reference):
-    return Canonical(reference, *request.param)
+def canonical(request):
+    return Canonical(*request.param)
 
 
 @pytest.fixture(scope="module", params=CASES, ids="-".join)
-def likelihood(request, reference):
+def likelihood(request):
     name, form, xi = request.param
-    r = reference("e_gev_link.json")["cases"][name]["forms"][form]["fixed_xi"][xi]
-    return r, quiet_fit(*arrays(reference, name), link=WORDS[form], xi=float(xi), loss="log")
+    r = numbers("gev")["cases"][name]["log"][form][xi]
+    return r, quiet_fit(*arrays(name), link=WORDS[form], xi=float(xi), loss="log")
 
 
 def test_canonical_coefficients(canonical):

@@ -33,7 +33,7 @@ NAME = "piecewise_logistic"
 WORDS = 1000
 PICTURED = "earn"
 CALIBRATORS: dict[str, Callable[[], Calibrator]] = {
-    "Platt": Platt,
+    "Platt": lambda: Platt(smoothed=False),
     "AL": AsymmetricLaplace,
     "PLR": lambda: PiecewiseLogistic(penalty="holdout"),
     "PLR, auto": lambda: PiecewiseLogistic("auto", penalty="holdout"),

@@ -14,16 +14,15 @@ from scipy.special import expit, logit
 from statsmodels.iolib.summary import Summary
 
 from gevglm.calibration._summary_table import summary_table
-from gevglm.calibration.bins import PICTURED, Groups, grouped
+from gevglm.calibration.bins import PICTURE_GROUPS, Groups, grouped
 from gevglm.calibration.corp import reliability
 from gevglm.calibration.cox import cox_calibration
-from gevglm.calibration.estimates import checked_resamples
-from gevglm.calibration.indices import all_indices
+from gevglm.calibration.metrics import all_indices
 from gevglm.calibration.sample import predictions, vector
 from gevglm.calibration.sample import scores as checked_outcomes
 from gevglm.calibration.smooth import curve_grid, integrated_calibration
 from gevglm.engine.progress import shown
-from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn
+from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn, whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,7 +143,7 @@ def bootstrap_optimism(
     ----------
     Harrell, Lee and Mark (1996), Statistics in Medicine 15, 361-387 (rms::validate).
     """
-    resamples, workers = checked_resamples(resamples), _checked_workers(workers)
+    resamples, workers = whole_number("resamples", resamples, 2), whole_number("workers", workers, 1)
     y = _outcomes(y, data)
     if weights is not None:
         repeated = np.repeat(np.arange(len(y)), _whole(weights, len(y)))
@@ -193,7 +192,7 @@ def bootstrap_optimism(
     return Optimism(
         frame,
         pd.DataFrame({"apparent": expit(curve), "corrected": corrected.to_numpy()}, index=grid),
-        grouped(p, y, np.ones_like(y), PICTURED),
+        grouped(p, y, np.ones_like(y), PICTURE_GROUPS),
         len(good),
         len(errors),
     )
@@ -232,7 +231,7 @@ def cross_validated(
     ndarray of shape (n,)
         To be given to :func:`assess`.
     """
-    y, workers = _outcomes(y, data), _checked_workers(workers)
+    y, workers = _outcomes(y, data), whole_number("workers", workers, 1)
     if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= len(y):
         raise InvalidOptionError(f"folds={folds!r} is not possible for {len(y)} rows; give 2 or more.")
     shuffled = np.random.default_rng(rng).permutation(len(y))
@@ -263,7 +262,7 @@ def _whole(weights: ArrayLike, n: int) -> NDArray:
     wrong = (weight != np.rint(weight)) | (weight < 0.0)
     if wrong.any():
         raise InvalidDataError(
-            f"observations cannot be drawn by weights that are no whole numbers; {int(wrong.sum())} of {n} are not "
+            f"observations cannot be drawn by weights that are not whole numbers; {int(wrong.sum())} of {n} are not "
             f"(the first is {weight[wrong][0]:g})."
         )
     return weight.astype(int)
@@ -281,12 +280,6 @@ def _predicted(model: Any, data: Any) -> NDArray:
             f"fit returned {model!r}, which cannot predict; it must return a function of data, or an object with predict_proba or predict."
         )
     return np.asarray(model.predict(data) if hasattr(model, "predict") else model(data), dtype=float)
-
-
-def _checked_workers(workers: int) -> int:
-    if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
-        raise InvalidOptionError(f"workers={workers!r} is no number of threads; give a whole number from 1.")
-    return int(workers)
 
 
 def _mapped(function: Callable[[Item], Any], items: Iterable[Item], workers: int) -> Iterator[Any]:

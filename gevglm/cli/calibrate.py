@@ -8,7 +8,6 @@ from typing import Any
 from gevglm.cli.messages import say
 from gevglm.cli.options import FORMATS, add_reading
 
-METHODS = ("platt", "asymmetric_laplace", "piecewise", "isotonic", "beta")
 EXAMPLES = """examples:
   gevglm calibrate scored.csv --outcome default --score risk
       check predicted probabilities against what happened
@@ -21,6 +20,8 @@ EXAMPLES = """examples:
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
+    from gevglm.calibration.calibrators import CALIBRATORS
+
     parser = commands.add_parser(
         "calibrate",
         help="check predicted probabilities, or turn scores into some",
@@ -38,7 +39,9 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
     parser.add_argument("--weights", metavar="COLUMN", help="how many observations each row stands for")
-    parser.add_argument("--method", choices=METHODS, metavar="METHOD", help=f"learn a calibrator: {', '.join(METHODS)}")
+    parser.add_argument(
+        "--method", choices=CALIBRATORS, metavar="METHOD", help=f"learn a calibrator: {', '.join(CALIBRATORS)}"
+    )
     parser.add_argument("--apply", metavar="FILE", help="rows to calibrate (default: the same, which flatters)")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="where the rows go with a column 'calibrated'; - for stdout"
@@ -59,7 +62,7 @@ def run(options: argparse.Namespace) -> None:
     if (options.apply or options.output) and not options.method:
         raise IncompatibleOptionsError("--apply and -o go with --method, the calibrator to learn.")
     if options.plot and options.method:
-        raise IncompatibleOptionsError("--plot draws predictions as they are; leave --method out.")
+        raise IncompatibleOptionsError("--plot draws predictions unchanged; leave --method out.")
     check_output(options.output or "-")
     if options.plot:
         check_target(options.plot)
@@ -88,13 +91,12 @@ def _columns(frame: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
 
 
 def _calibrate(options: argparse.Namespace, frame: Any, y: Any, score: Any, weights: Any) -> None:
-    from gevglm import calibration
+    from gevglm.calibration.calibrators import calibrator_of
     from gevglm.cli.tables import read_table, write_table
     from gevglm.data.tables import column
     from gevglm.exceptions import InvalidDataError
-    from gevglm.results.calibration import CALIBRATORS
 
-    calibrator = getattr(calibration, CALIBRATORS[options.method])().fit(score, y, weights)
+    calibrator = calibrator_of(options.method).fit(score, y, weights)
     rows = frame
     if options.apply:
         rows = read_table(options.apply, sep=options.sep, encoding=options.encoding)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm import calibration as checks
-from gevglm.calibration.condensed import Collection, Predicted
+from gevglm.calibration.bins import Collection, Predicted
+from gevglm.calibration.calibrators import calibrator_of
 from gevglm.data.outcome import Coding, resolve
 from gevglm.data.sources import Source, as_source
 from gevglm.data.tables import as_frame, column
@@ -36,13 +36,6 @@ if TYPE_CHECKING:
 
 CLOSEST = 1e-10  # to 0 and 1 that a prediction by a refit comes, so that its log-odds are finite
 RESAMPLING = (None, "bootstrap", "cv")
-CALIBRATORS = {
-    "platt": "Platt",
-    "asymmetric_laplace": "AsymmetricLaplace",
-    "piecewise": "PiecewiseLogistic",
-    "isotonic": "Isotonic",
-    "beta": "Beta",
-}
 
 
 class CalibrationChecks:
@@ -133,7 +126,7 @@ class CalibrationChecks:
         """Draw the reliability diagram; see :meth:`calibration` and :meth:`gevglm.calibration.assessment.Assessment.plot`."""
         return self.calibration(data, **options).plot(ax=ax, scale=scale)
 
-    def recalibrate(self, data: Any = None, method: Any = "platt", endog: Any = None) -> Recalibrated:
+    def recalibrate(self, data: Any = None, method: Any = "logistic", endog: Any = None) -> Recalibrated:
         """Learn a correction of the probabilities from data, best from new ones.
 
         Parameters
@@ -141,8 +134,8 @@ class CalibrationChecks:
         data : table or array_like, optional
             The rows of the fit by default, on which calibration looks better than it is.
         method : str or Calibrator
-            "platt", "asymmetric_laplace", "piecewise", "isotonic", "beta", or a calibrator of :mod:`gevglm.calibration`, of which a copy
-            is fitted.
+            "logistic" (Cox's recalibration), "platt" (the same by smoothed outcomes), "beta", "isotonic", "piecewise",
+            "asymmetric_laplace", or a calibrator of :mod:`gevglm.calibration`, of which a copy is fitted.
         endog : array_like, optional
             See :meth:`calibration`.
 
@@ -151,7 +144,7 @@ class CalibrationChecks:
         Recalibrated
             With ``predict(data)`` and ``summary()``.
         """
-        calibrator = _calibrator(method)
+        calibrator = calibrator_of(method)
         unfitted = Recalibrated(self, calibrator)
         if data is not None:
             y, scores, weights = self._complete(data, endog, unfitted.scores(data))
@@ -200,15 +193,6 @@ class CalibrationChecks:
         counted = design.event if outcomes.ndim == 1 or outcomes.shape[1] == 1 else None
         found = resolve(outcomes[used], counted, design.outcome, None, None)
         return single_outcomes(found.y, predicted[used], found.trials)
-
-
-def _calibrator(method: Any) -> Calibrator:
-    """Return a new calibrator for a word, or for a calibrator, which stays as it is."""
-    if isinstance(method, str) and method in CALIBRATORS:
-        return getattr(checks, CALIBRATORS[method])()
-    if not isinstance(method, checks.Calibrator):
-        raise unknown_option("method", method, CALIBRATORS)
-    return deepcopy(method)
 
 
 class _BlockPredictions(Reducer[Collection]):

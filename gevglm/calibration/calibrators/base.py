@@ -1,9 +1,10 @@
-"""Calibrators: maps from scores to probabilities, fitted to outcomes. Here what they share, Platt's, the beta and the isotonic one."""
+"""What calibrators share, and the logistic, Platt's, the beta and the isotonic one."""
 
 from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
+from numbers import Real
 from typing import ClassVar, Self
 
 import numpy as np
@@ -24,10 +25,12 @@ from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError,
 
 
 class Calibrator(ABC):
-    """A map from scores to probabilities.
+    """A map from scores to probabilities; a subclass has ``_fit`` and ``_log_odds``.
 
     Attributes
     ----------
+    word : str
+        By which it is asked for, if it is one of the package.
     params : Series
         The fitted parameters, where there are any.
     n, n_events : float
@@ -36,6 +39,7 @@ class Calibrator(ABC):
         Whether its scores have to be probabilities.
     """
 
+    word: ClassVar[str] = ""
     of_probabilities: ClassVar[bool] = False
     params: pd.Series
     n: float
@@ -81,10 +85,12 @@ class Calibrator(ABC):
             raise GevglmError(f"{type(self).__name__} is not fitted yet; call fit(scores, y) first.")
 
     @abstractmethod
-    def _fit(self, sample: Sample) -> None: ...
+    def _fit(self, sample: Sample) -> None:
+        """Fit the map to outcomes ``sample.y`` and scores ``sample.p`` with weights ``sample.weight``."""
 
     @abstractmethod
-    def _log_odds(self, scores: NDArray) -> NDArray: ...
+    def _log_odds(self, scores: NDArray) -> NDArray:
+        """Return the log-odds of scores that are finite numbers."""
 
     # -- what was fitted -----------------------------------------------------------------------
 
@@ -112,8 +118,8 @@ class Calibrator(ABC):
     def __repr__(self) -> str:
         defaults = inspect.signature(type(self)).parameters
         options = {name: getattr(self, name) for name in self._options}
-        told = [f"{name}={value!r}" for name, value in options.items() if value != defaults[name].default]
-        return f"{type(self).__name__}({', '.join(told)})"
+        changed = [f"{name}={value!r}" for name, value in options.items() if value != defaults[name].default]
+        return f"{type(self).__name__}({', '.join(changed)})"
 
     _options: tuple[str, ...] = ()
 
@@ -159,48 +165,44 @@ class LogisticCalibrator(Calibrator):
         return {"Log-likelihood": f"{self.llf:.6g}"}
 
 
-class Platt(LogisticCalibrator):
-    r"""Logistic regression on the score.
+class Logistic(LogisticCalibrator):
+    r"""Logistic regression on the score: Cox's recalibration, if the score is the log-odds of a prediction.
 
     .. math:: \mathrm{logit}\,P(y = 1 \mid s) = a s + b
 
     Parameters
     ----------
-    smoothed : bool
-        Fit to Platt's smoothed outcomes :math:`(N_+ + 1)/(N_+ + 2)` for events and :math:`1/(N_- + 2)` for others, which
-        keeps the estimates finite.
     penalty : float
         The :math:`\lambda` of the ridge penalty :math:`\lambda (a^2 + b^2)`, added to the sum of the log losses.
 
     References
     ----------
-    Platt (1999), Advances in Large Margin Classifiers, 61-74.
+    Cox (1958), Biometrika 45, 562-565.
 
     Examples
     --------
-    >>> platt = Platt().fit([-2, -1, 0, 0.5, 1, 2], [0, 0, 1, 0, 1, 1])
-    >>> platt.predict([0]).round(3)
+    >>> logistic = Logistic().fit([-2, -1, 0, 0.5, 1, 2], [0, 0, 1, 0, 1, 1])
+    >>> logistic.predict([0]).round(3)
     array([0.42])
     """
 
-    _options = ("smoothed", "penalty")
+    word = "logistic"
+    _options: tuple[str, ...] = ("penalty",)
 
-    def __init__(self, *, smoothed: bool = False, penalty: float = 0.0):
-        self.smoothed = bool(smoothed)
+    def __init__(self, *, penalty: float = 0.0):
         self.penalty = checked_penalty(penalty)
 
+    def _targets(self, sample: Sample) -> NDArray:
+        return sample.y
+
     def _fit(self, sample: Sample) -> None:
-        y, others = sample.y, sample.total - sample.events
-        if self.smoothed:
-            y = np.where(y == 1.0, (sample.events + 1.0) / (sample.events + 2.0), 1.0 / (others + 2.0))
-        center = (
-            0.0 if self.penalty else sample.mean(sample.p)
-        )  # a large common part of the scores would drown the rest
+        # a large common part of the scores would drown the rest
+        center = 0.0 if self.penalty else sample.mean(sample.p)
         fit = fit_logistic(
             np.column_stack([np.ones_like(sample.p), sample.p - center]),
-            y,
+            self._targets(sample),
             sample.weight,
-            what="Platt calibration",
+            what=f"{type(self).__name__} calibration",
             penalty=Quadratic(self.penalty * np.eye(2)) if self.penalty else None,
             advice="The scores separate the outcomes; use Platt(smoothed=True) or a penalty.",
         )
@@ -216,6 +218,43 @@ class Platt(LogisticCalibrator):
         return ["Penalised: the intervals are approximate."] if self.penalty else []
 
 
+class Platt(Logistic):
+    r"""Logistic regression on the score by smoothed outcomes, which keep the estimates finite.
+
+    Events count as :math:`(N_+ + 1)/(N_+ + 2)` and the others as :math:`1/(N_- + 2)`.
+
+    Parameters
+    ----------
+    smoothed : bool
+        Whether the outcomes are smoothed; :class:`~gevglm.calibration.Logistic` if not.
+    penalty : float
+        See :class:`~gevglm.calibration.Logistic`.
+
+    References
+    ----------
+    Platt (1999), Advances in Large Margin Classifiers, 61-74.
+
+    Examples
+    --------
+    >>> platt = Platt().fit([1, 2, 3, 4], [0, 0, 1, 1])
+    >>> platt.predict([1, 4]).round(3)
+    array([0.204, 0.796])
+    """
+
+    word = "platt"
+    _options = ("smoothed", "penalty")
+
+    def __init__(self, *, smoothed: bool = True, penalty: float = 0.0):
+        super().__init__(penalty=penalty)
+        self.smoothed = bool(smoothed)
+
+    def _targets(self, sample: Sample) -> NDArray:
+        if not self.smoothed:
+            return sample.y
+        others = sample.total - sample.events
+        return np.where(sample.y == 1.0, (sample.events + 1.0) / (sample.events + 2.0), 1.0 / (others + 2.0))
+
+
 class Beta(LogisticCalibrator):
     r"""Beta calibration of scores between 0 and 1.
 
@@ -226,7 +265,7 @@ class Beta(LogisticCalibrator):
     parameters : {"abm", "am"}
         All three free, or a = b (Platt's calibration of the log-odds).
     clip : float
-        Scores are first moved to [clip, 1 - clip]; with 0, scores of exactly 0 or 1 are refused.
+        Scores are first moved to [clip, 1 - clip]; with ``clip=0``, scores of exactly 0 or 1 are refused.
 
     Notes
     -----
@@ -237,11 +276,12 @@ class Beta(LogisticCalibrator):
     Kull, Silva Filho and Flach (2017), Electronic Journal of Statistics 11, 5052-5080.
     """
 
+    word = "beta"
     of_probabilities = True
     _options = ("parameters", "clip")
     VARIANTS = ("abm", "am")
 
-    def __init__(self, parameters: str = "abm", *, clip: float = 0.0):
+    def __init__(self, parameters: str = "abm", *, clip: float = 1e-6):
         if parameters not in self.VARIANTS:
             raise unknown_option("parameters", parameters, self.VARIANTS)
         if not 0.0 <= clip < 0.5:
@@ -250,13 +290,14 @@ class Beta(LogisticCalibrator):
 
     def _columns(self, scores: NDArray) -> NDArray:
         """Constant, ln s and -ln(1 - s); the constant and their sum for a = b."""
-        clipped = np.clip(scores, self.clip, 1.0 - self.clip) if self.clip else scores
-        outside, end = (clipped < 0.0) | (clipped > 1.0), (clipped == 0.0) | (clipped == 1.0)
+        outside = (scores < -self.clip) | (scores > 1.0 + self.clip)
         if outside.any():
             raise InvalidDataError(
                 f"beta calibration needs scores between 0 and 1; {int(outside.sum())} of {len(outside)} are not "
                 f"(the first is {scores[outside][0]:g})."
             )
+        clipped = np.clip(scores, self.clip, 1.0 - self.clip)
+        end = (clipped == 0.0) | (clipped == 1.0)
         if end.any():
             raise InvalidDataError(
                 f"{int(end.sum())} of {len(end)} scores are exactly 0 or 1, where beta calibration is infinite; use Beta(clip=1e-6)."
@@ -311,13 +352,14 @@ class Isotonic(Calibrator):
     Attributes
     ----------
     blocks : DataFrame
-        One row a level: ``score_min``, ``score_max``, ``rate``.
+        One row per level: ``score_min``, ``score_max``, ``rate``.
 
     Notes
     -----
     The lowest level is often exactly 0 and the highest 1, so that the log loss of new cases may be infinite.
     """
 
+    word = "isotonic"
     _options = ("increasing", "interpolate")
     blocks: pd.DataFrame
 
@@ -355,6 +397,6 @@ class Isotonic(Calibrator):
 
 def checked_penalty(penalty: float) -> float:
     """Return a penalty if it is one."""
-    if isinstance(penalty, (bool, str)) or not (np.isscalar(penalty) and 0.0 <= penalty < np.inf):
-        raise InvalidOptionError(f"penalty={penalty!r} is no penalty; give a number from 0.")
+    if isinstance(penalty, bool) or not (isinstance(penalty, Real) and 0.0 <= penalty < np.inf):
+        raise InvalidOptionError(f"penalty={penalty!r} is not a penalty; give a number from 0.")
     return float(penalty)

@@ -250,7 +250,14 @@ def _tests(
     notes: _Notes,
 ) -> dict[str, CalibrationTest]:
     data = sample.y, sample.p, sample.weight
-    tests: dict[str, CalibrationTest | None] = {
+    tests: dict[str, CalibrationTest | None] = {}
+    if cox is not None:
+        tests = {
+            "calibration in the large": cox.test_in_the_large,
+            "calibration slope": cox.test_slope,
+            "intercept 0 and slope 1": cox.test,
+        }
+    tests |= {
         "Spiegelhalter z": notes.unless_refused("Spiegelhalter's test", lambda: spiegelhalter(*data)),
         "Hosmer-Lemeshow": notes.unless_refused(
             "the Hosmer-Lemeshow test", lambda: hosmer_lemeshow(*data, bins=bins, in_sample=in_sample)
@@ -260,10 +267,4 @@ def _tests(
         "Stukel": notes.unless_refused("Stukel's test", lambda: stukel(*data)),
         "Pregibon link test": notes.unless_refused("Pregibon's test", lambda: pregibon(*data)),
     }
-    if cox is not None:
-        tests = {
-            "calibration in the large": cox.test_in_the_large,
-            "calibration slope": cox.test_slope,
-            "intercept 0 and slope 1": cox.test,
-        } | tests
     return {name: test for name, test in tests.items() if test is not None}

@@ -19,7 +19,7 @@ PICTURE_GROUPS = 2000  # groups of neighbouring predictions that a picture needs
 RARE = 0.05  # median prediction below which risks are shown on a logarithmic axis
 TAIL = 0.005  # share of the predictions that may lie below a logarithmic axis
 FAR_BELOW = 1e-3  # of the mean prediction, where a logarithmic axis begins at the latest
-EXACT_ROWS = 5_000_000  # up to which collected predictions are kept as they are
+EXACT_ROWS = 5_000_000  # up to which collected predictions are kept one by one
 ODDS_BINS = 1 << 20
 WIDEST = 40.0  # log odds beyond which collected predictions are put together
 

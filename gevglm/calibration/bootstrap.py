@@ -115,7 +115,7 @@ def _drawn(events: NDArray, others: NDArray, total: int, resamples: int, rng: np
 def _interval(
     value: float, rough: float, drawn: NDArray, null: NDArray | None, level: float, *, distance: bool
 ) -> float:
-    """Interval by resamples, which are judged by the estimate from the same groups; the value alone if too few have one."""
+    """Interval by resamples, which are compared with the estimate from the same groups; the value alone if too few have one."""
     good = drawn[np.isfinite(drawn)]
     if not np.isfinite([value, rough]).all() or len(good) < FEWEST * len(drawn):
         return value

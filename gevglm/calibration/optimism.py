@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Fit = Callable[[Any, NDArray], Any]
-Judged = tuple[dict[str, float], NDArray]
+Assessed = tuple[dict[str, float], NDArray]
 Item = TypeVar("Item")
 
 
@@ -39,7 +39,7 @@ class Optimism:
     Attributes
     ----------
     frame : DataFrame
-        One row an index: ``apparent`` (on the data of the fit), ``training`` and ``test`` (means of the refits on their own resample
+        One row per index: ``apparent`` (on the data of the fit), ``training`` and ``test`` (means of the refits on their own resample
         and on the original data), ``optimism`` (their difference), ``corrected`` (apparent less optimism).
     curve : DataFrame
         The smooth calibration curve, ``apparent`` and ``corrected`` (on the scale of log-odds, so that it stays between 0 and 1), by
@@ -115,7 +115,7 @@ def bootstrap_optimism(
         ``fit(data, y)`` runs the whole procedure on rows of the data, choices made by looking at them included, and returns a
         function of data that gives probabilities, or an object with ``predict_proba`` (scikit-learn) or ``predict``.
     data : DataFrame or ndarray
-        One row an observation.
+        One row per observation.
     y : array_like
         Outcomes, 0 or 1.
     weights : array_like, optional
@@ -152,20 +152,20 @@ def bootstrap_optimism(
     p = _predicted(fit(data, y), data)
     grid = curve_grid(p)
 
-    def judged(y: NDArray, p: NDArray) -> tuple[dict[str, float], NDArray]:
+    def assessed(y: NDArray, p: NDArray) -> Assessed:
         return indices(y, p), _curve(y, p, grid)
 
-    def resample(generator: np.random.Generator) -> tuple[Judged, Judged] | GevglmError:
+    def resample(generator: np.random.Generator) -> tuple[Assessed, Assessed] | GevglmError:
         rows = generator.integers(len(y), size=len(y))
         part, outcomes = _taken(data, rows), y[rows]
         try:
             _outcomes(outcomes, part)
             model = fit(part, outcomes)
-            return judged(outcomes, _predicted(model, part)), judged(y, _predicted(model, data))
+            return assessed(outcomes, _predicted(model, part)), assessed(y, _predicted(model, data))
         except GevglmError as error:
             return error
 
-    apparent, curve = judged(y, p)
+    apparent, curve = assessed(y, p)
     seeds = np.random.default_rng(rng).spawn(resamples)
     answers = list(shown(_mapped(resample, seeds, workers), resamples, progress))
     good = [answer for answer in answers if not isinstance(answer, GevglmError)]

@@ -1,4 +1,4 @@
-"""The command line: one file a command; nothing heavy is imported before it is known what to do."""
+"""The command line: one file per command; nothing heavy is imported before it is known what to do."""
 
 from __future__ import annotations
 

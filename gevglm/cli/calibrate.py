@@ -112,8 +112,9 @@ def _calibrate(options: argparse.Namespace, frame: Any, y: Any, score: Any, weig
 
 def _draw(assessed: Any, name: str) -> None:
     from gevglm.exceptions import GevglmError
+    from gevglm.plots.axes import save
 
     try:
-        assessed.plot().figure.savefig(name, dpi=150)
+        save(assessed.plot(), name, dpi=150)
     except (OSError, ValueError) as error:
         raise GevglmError(f"{name!r} could not be written: {error}.") from None

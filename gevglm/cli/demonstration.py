@@ -11,6 +11,7 @@ from gevglm.api import fit
 from gevglm.datasets.simulated import STUDY_TRUTH, STUDY_XI, simulate_study
 from gevglm.links import GEV
 from gevglm.plots import RiskCurve, plot_risk_curves
+from gevglm.plots.axes import save
 from gevglm.results.core import BinaryGLMResults
 
 CALIBRATION = ["Brier score", "AUC", "observed / expected", "calibration in the large", "calibration slope", "ICI"]
@@ -30,14 +31,18 @@ def run(folder: str | Path = "demo-output") -> Path:
     print(results.summary())
     truth = pd.Series(STUDY_TRUTH, name="truth")
     print("\nEstimates beside the truth:")
-    print(pd.concat([results.params.rename("estimate"), results.bse.rename("std err"), truth], axis=1).round(4))
+    print(
+        pd.concat(
+            [pd.Series(results.params, name="estimate"), pd.Series(results.bse, name="std err"), truth], axis=1
+        ).round(4)
+    )
     print("\nAverage effect on the risk (smoker: yes against no):")
     print(results.get_margeff(dummy=True).summary_frame().iloc[:, :2].round(5))
     path = Path(folder)
     path.mkdir(parents=True, exist_ok=True)
     path = path / "risk.png"
-    axes = plot_risk_curves(risk_curves(results), xlabel="age, years above 50", ylabel="risk of the event")
-    axes.figure.savefig(path, dpi=150)
+    picture = plot_risk_curves(risk_curves(results), xlabel="age, years above 50", ylabel="risk of the event")
+    save(picture, path, dpi=150)
     print(f"\nThe fitted risk by age and smoking, with 95 % bands: {path}")
     print("\nThe shape, had it not been known:")
     shape = fit("event ~ age + smoker", data, link="gev", loss="log", xi="ml")
@@ -49,9 +54,9 @@ def run(folder: str | Path = "demo-output") -> Path:
     found = results.calibration(new)
     print("\nCalibration in a second cohort of 5,000:")
     print(found.summary_frame().loc[CALIBRATION, ["estimate", "ci_lower", "ci_upper"]].round(4))
-    picture = path.with_name("calibration.png")
-    found.plot().figure.savefig(picture, dpi=150)
-    print(f"\nPredicted against observed risk there: {picture}")
+    path = path.with_name("calibration.png")
+    save(found.plot(), path, dpi=150)
+    print(f"\nPredicted against observed risk there: {path}")
     report = results.report(path.with_name("report.html"), title="A simulated cohort: smoking, age and a rare event")
     print(f"\nThe report, to read or print in a browser: {report.resolve()}")
     return report

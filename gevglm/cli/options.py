@@ -32,7 +32,7 @@ def share(text: str) -> Any:
         numbers = tuple(float(part) for part in text.split(","))
     except ValueError:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is no share; give a number such as 0.02, or a range 0.01,0.03"
+            f"{text!r} is not a share; give a number such as 0.02, or a range 0.01,0.03"
         ) from None
     return numbers[0] if len(numbers) == 1 else numbers
 
@@ -42,7 +42,7 @@ def check_level(level: float) -> None:
     from gevglm.exceptions import InvalidOptionError
 
     if not 0.0 < level < 1.0:
-        raise InvalidOptionError(f"--level {level:g} is no coverage; give a number between 0 and 1, such as 0.95.")
+        raise InvalidOptionError(f"--level {level:g} is not a coverage; give a number between 0 and 1, such as 0.95.")
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:

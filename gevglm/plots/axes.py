@@ -40,6 +40,12 @@ def _as_png(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
+def save(ax: Axes, file: Any, **options: Any) -> None:
+    """Save the figure that Axes are part of; see ``Figure.savefig``."""
+    figure: Any = ax.figure  # of a subfigure, too, which is not declared to be saved
+    figure.savefig(file, **options)
+
+
 def color(i: int) -> str:
     """Return the color of the i-th thing drawn."""
     return COLORS[i % len(COLORS)]

@@ -76,7 +76,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like of shape (n, n_features)
-            Handed to the classifier as it is.
+            Handed to the classifier unchanged.
         y : array_like of shape (n,)
             Two labels of any kind.
         sample_weight : array_like of shape (n,), optional
@@ -87,24 +87,24 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         _raise_for_params(fit_params, self, "fit")
         calibrator = calibrator_of(self.method)
         X = checked_rows(self, self._base(), X, reset=True)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        self.classes_ = two_classes(y)
-        weights = row_weights(sample_weight, X, y)
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(X, labels)
+        self.classes_ = two_classes(labels)
+        weights = row_weights(sample_weight, X, labels)
         if isinstance(self.cv, str):
             self.estimator_ = self._prefit()
-            scores, held_out = self._scores(self.estimator_, X, calibrator), np.arange(len(y))
+            scores, held_out = self._scores(self.estimator_, X, calibrator), np.arange(len(labels))
         else:
             routed = process_routing(self, "fit", **fit_params) if fit_params else None
             split_params, fit_params = (routed.splitter.split, routed.estimator.fit) if routed else ({}, {})
-            folds = list(self._folds(X, y, weights, split_params))
+            folds = list(self._folds(X, labels, weights, split_params))
             parts = [
-                self._scores(self._trained(X, y, weights, train, fit_params), _safe_indexing(X, test), calibrator)
+                self._scores(self._trained(X, labels, weights, train, fit_params), _safe_indexing(X, test), calibrator)
                 for train, test in folds
             ]
             scores, held_out = np.concatenate(parts), np.concatenate([test for _, test in folds])
-            self.estimator_ = self._trained(X, y, weights, np.arange(len(y)), fit_params)
-        event = (y[held_out] == self.classes_[1]).astype(float)
+            self.estimator_ = self._trained(X, labels, weights, np.arange(len(labels)), fit_params)
+        event = (labels[held_out] == self.classes_[1]).astype(float)
         self.calibrator_ = calibrator.fit(scores, event, None if weights is None else weights[held_out])
         return self
 
@@ -142,7 +142,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         splitter = check_cv(self.cv, y, classifier=True)
         if isinstance(self.cv, int | np.integer) or self.cv is None:
             counts = {label: int((y[used] == label).sum()) for label in self.classes_.tolist()}
-            fewest = min(counts, key=counts.get)
+            fewest = min(counts, key=counts.__getitem__)
             if counts[fewest] < splitter.n_splits:
                 raise InvalidDataError(
                     f"{splitter.n_splits} folds need as many cases of each class, but class {fewest!r} has {counts[fewest]}; "

@@ -124,7 +124,7 @@ def test_report_numbers_and_model_are_written(call, study, folder):
         ([FORMULA, "study.csv", "--json", "."], 2, "'.' is a folder"),
         ([FORMULA, "study.csv", "--level", "95"], 2, "between 0 and 1, such as 0.95"),
         ([FORMULA, "study.csv", "--xi", "big"], 2, "'big' is neither a number nor one of ml, cv"),
-        ([FORMULA, "study.csv", "--prevalence", "2%"], 2, "'2%' is no share"),
+        ([FORMULA, "study.csv", "--prevalence", "2%"], 2, "'2%' is not a share"),
         ([FORMULA, "study.csv", "--prevalence", "2"], 2, "between 0 and 1"),
         ([FORMULA, "study.csv", "--link", "probitt"], 2, "invalid choice: 'probitt'"),
         ([FORMULA, "study.csv", "--cov-type", "cluster"], 2, "needs --cluster COLUMN"),
@@ -159,7 +159,7 @@ def test_wrong_separator_and_encoding_say_what_was_seen(call, study, folder):
     (folder / "no.parquet").write_text("event,age")
     assert "could not be read" in call("fit", FORMULA, "no.parquet")[2]
     (folder / "table.doc").write_text("event")
-    assert "is no table by its name (.doc ending); known are .csv" in call("fit", FORMULA, "table.doc")[2]
+    assert "is not a table by its name (.doc ending); known are .csv" in call("fit", FORMULA, "table.doc")[2]
 
 
 def test_full_disk_is_named(call, folder):

@@ -39,6 +39,12 @@ class LogisticFit:
     def bse(self) -> NDArray:
         return np.sqrt(np.diagonal(self.cov))
 
+    def padded(self, used: list[int], size: int) -> LogisticFit:
+        """Return the fit with `size` coefficients of which only those `used` are free; the others are 0 and have no covariance."""
+        params, cov = np.zeros(size), np.full((size, size), np.nan)
+        params[used], cov[np.ix_(used, used)] = self.params, self.cov
+        return LogisticFit(params, cov, self.llf)
+
 
 @dataclass(frozen=True)
 class Quadratic:

@@ -13,9 +13,10 @@ from scipy.sparse.csgraph import connected_components
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 ClassWeight = float | Mapping[int, float]
-# distance of the two largest eigenvalues, as a share of the largest, below which the posterior is not unique
-APART = 1e-9
-BLOCK_ROWS = 1 << 16
+APART = (
+    1e-9  # distance of the two largest eigenvalues, as a share of the largest, below which the posterior is not unique
+)
+ROWS = 1 << 16
 
 
 def shift_odds(p: ArrayLike, factor: ArrayLike) -> NDArray | float:
@@ -220,7 +221,7 @@ def loss_corrected_multiclass(scores: ArrayLike, weights: ArrayLike | Mapping[in
         raw = rows / b
         return (raw / raw.sum(axis=1, keepdims=True)).reshape(a.shape)
     _check_matrix(b, a.shape[-1])
-    parts = [_leading_vectors(rows[i : i + BLOCK_ROWS], b) for i in range(0, len(rows), BLOCK_ROWS)]
+    parts = [_leading_vectors(rows[i : i + ROWS], b) for i in range(0, len(rows), ROWS)]
     return np.concatenate(parts).reshape(a.shape)
 
 

@@ -176,9 +176,22 @@ def bootstrap_optimism(
         warn(
             f"{len(errors)} of {resamples} refits failed and are left out; the first because {errors[0]}", GevglmWarning
         )
-    training, test = (pd.DataFrame([pair[i][0] for pair in good]) for i in (0, 1))
+    gained = pd.DataFrame([on_resample[1] - on_data[1] for on_resample, on_data in good])
+    corrected = expit(curve - gained.mean().where(gained.notna().mean() >= 0.5))
+    return Optimism(
+        _corrected_indices(apparent, good),
+        pd.DataFrame({"apparent": expit(curve), "corrected": corrected.to_numpy()}, index=grid),
+        grouped(p, y, np.ones_like(y), PICTURE_GROUPS),
+        len(good),
+        len(errors),
+    )
+
+
+def _corrected_indices(apparent: dict[str, float], refits: list[tuple[Assessed, Assessed]]) -> pd.DataFrame:
+    """Return the table of indices, corrected by those of each refit on its own resample and on the original data."""
+    training, test = (pd.DataFrame([pair[i][0] for pair in refits]) for i in (0, 1))
     optimism = (training - test).mean()
-    frame = pd.DataFrame(
+    return pd.DataFrame(
         {
             "apparent": apparent,
             "training": training.mean(),
@@ -186,15 +199,6 @@ def bootstrap_optimism(
             "optimism": optimism,
             "corrected": pd.Series(apparent) - optimism,
         }
-    )
-    gained = pd.DataFrame([on_resample[1] - on_data[1] for on_resample, on_data in good])
-    corrected = expit(curve - gained.mean().where(gained.notna().mean() >= 0.5))
-    return Optimism(
-        frame,
-        pd.DataFrame({"apparent": expit(curve), "corrected": corrected.to_numpy()}, index=grid),
-        grouped(p, y, np.ones_like(y), PICTURE_GROUPS),
-        len(good),
-        len(errors),
     )
 
 

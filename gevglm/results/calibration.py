@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
     from gevglm.calibration.assessment import Assessment
-    from gevglm.calibration.calibrators.base import Calibrator
+    from gevglm.calibration.calibrators import Calibrator
     from gevglm.model import BinaryGLM
     from gevglm.results.core import BinaryGLMResults
     from gevglm.sampling.schemes import Sampling

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from copy import deepcopy
 
-from gevglm.calibration.calibrators.base import Beta, Calibrator, Isotonic, Logistic, Platt
+from gevglm.calibration.calibrators.base import Calibrator
+from gevglm.calibration.calibrators.beta import Beta
+from gevglm.calibration.calibrators.isotonic import Isotonic
 from gevglm.calibration.calibrators.laplace import AsymmetricLaplace
+from gevglm.calibration.calibrators.logistic import Logistic, Platt
 from gevglm.calibration.calibrators.piecewise import PiecewiseLogistic
 from gevglm.exceptions import InvalidOptionError, unknown_option
 

@@ -54,19 +54,16 @@ def fit_pieces(
     matrix = slope_penalty(penalty, columns.shape[1] - 1)
 
     def fit(used: list[int]) -> LogisticFit:
-        return _padded(
-            fit_logistic(
-                columns[:, used],
-                sample.y,
-                sample.weight,
-                what=what,
-                penalty=Quadratic(matrix[np.ix_(used, used)]) if penalty else None,
-                advice="The scores separate the outcomes, in a piece or as a whole; take fewer pieces, a larger penalty, "
-                "or Platt(smoothed=True).",
-            ),
-            used,
-            columns.shape[1],
+        found = fit_logistic(
+            columns[:, used],
+            sample.y,
+            sample.weight,
+            what=what,
+            penalty=Quadratic(matrix[np.ix_(used, used)]) if penalty else None,
+            advice="The scores separate the outcomes, in a piece or as a whole; take fewer pieces, a larger penalty, "
+            "or Platt(smoothed=True).",
         )
+        return found.padded(used, columns.shape[1])
 
     everything = list(range(columns.shape[1]))
     found = fit(everything)
@@ -102,12 +99,6 @@ def _not_negative(
             return found
         seen.append(free)
         found = trial
-
-
-def _padded(fit: LogisticFit, used: list[int], size: int) -> LogisticFit:
-    params, cov = np.zeros(size), np.full((size, size), np.nan)
-    params[used], cov[np.ix_(used, used)] = fit.params, fit.cov
-    return LogisticFit(params, cov, fit.llf)
 
 
 class KnotSearch:

@@ -141,7 +141,7 @@ class LinkCurve:
 
 
 def roc_curve(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> RocCurve:
-    r"""Return the ROC curve, a point for each distinct prediction.
+    r"""Return the ROC curve, one point for each distinct prediction.
 
     .. math:: \mathrm{TPR}(t) = \frac{\sum w_i y_i 1(p_i \ge t)}{\sum w_i y_i}, \qquad
        \mathrm{FPR}(t) = \frac{\sum w_i (1 - y_i) 1(p_i \ge t)}{\sum w_i (1 - y_i)}
@@ -169,7 +169,7 @@ def roc_curve(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> R
 
 
 def precision_recall_curve(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> PrecisionRecallCurve:
-    r"""Return the precision-recall curve, a point for each distinct prediction.
+    r"""Return the precision-recall curve, one point for each distinct prediction.
 
     .. math:: P(t) = \frac{\sum w_i y_i 1(p_i \ge t)}{\sum w_i 1(p_i \ge t)}, \qquad
        R(t) = \frac{\sum w_i y_i 1(p_i \ge t)}{\sum w_i y_i}

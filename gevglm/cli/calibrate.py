@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from gevglm.cli.messages import say
-from gevglm.cli.options import FORMATS, add_reading
+from gevglm.cli.options import FORMATS, Words, add_reading
 
 EXAMPLES = """examples:
   gevglm calibrate scored.csv --outcome default --score risk
@@ -20,8 +20,6 @@ EXAMPLES = """examples:
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    from gevglm.calibration.calibrators import CALIBRATORS
-
     parser = commands.add_parser(
         "calibrate",
         help="check predicted probabilities, or turn scores into some",
@@ -40,7 +38,10 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
     parser.add_argument("--weights", metavar="COLUMN", help="how many observations each row stands for")
     parser.add_argument(
-        "--method", choices=CALIBRATORS, metavar="METHOD", help=f"learn a calibrator: {', '.join(CALIBRATORS)}"
+        "--method",
+        choices=Words("gevglm.calibration.calibrators", "CALIBRATORS"),
+        metavar="METHOD",
+        help="learn a calibrator: %(choices)s",
     )
     parser.add_argument("--apply", metavar="FILE", help="rows to calibrate (default: the same, which flatters)")
     parser.add_argument(

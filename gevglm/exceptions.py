@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from numbers import Integral
 from pathlib import Path
 
 from statsmodels.tools.sm_exceptions import ModelWarning
@@ -103,6 +104,15 @@ def silenced() -> Iterator[None]:
         yield
     finally:
         _silent.reset(token)
+
+
+def whole_number(option: str, value: object, low: int, high: int | None = None) -> int:
+    """Return the value of an option that must be a whole number from `low`, or from `low` to `high`."""
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < low or (high is not None and value > high):
+        span = f"from {low}" if high is None else f"from {low} to {high}"
+        raise InvalidOptionError(f"{option}={value!r} is not possible; give a whole number {span}.")
+    return int(value)
 
 
 def warn(message: str, category: type[GevglmWarning]) -> None:

@@ -1,4 +1,4 @@
-"""Logistic regressions of few columns, for calibration: one door to the package's solver."""
+"""Logistic regressions of few columns: one by the package's solver, or many small ones at once."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from gevglm.engine.memory import MemoryEngine
 from gevglm.estimation.estimate import estimate
@@ -13,6 +14,8 @@ from gevglm.estimation.sums import NewtonSums
 from gevglm.exceptions import InvalidDataError
 from gevglm.links import Logit
 from gevglm.losses import Log
+
+MAX_STEPS = 50
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,12 @@ class LogisticFit:
     @property
     def bse(self) -> NDArray:
         return np.sqrt(np.diagonal(self.cov))
+
+    def padded(self, used: list[int], size: int) -> LogisticFit:
+        """Return the fit with `size` coefficients of which only those `used` are free; the others are 0 and have no covariance."""
+        params, cov = np.zeros(size), np.full((size, size), np.nan)
+        params[used], cov[np.ix_(used, used)] = self.params, self.cov
+        return LogisticFit(params, cov, self.llf)
 
 
 @dataclass(frozen=True)
@@ -108,3 +117,97 @@ def bernoulli_llf(y: NDArray, linear: NDArray, weight: NDArray) -> float:
 def softplus(v: NDArray) -> NDArray:
     r"""Return :math:`\ln(1 + e^v)`, in a fifth of the time of ``np.logaddexp(0, v)``."""
     return np.maximum(v, 0.0) + np.log1p(np.exp(-np.abs(v)))
+
+
+class LogisticBatch:
+    r"""Many logistic regressions at once.
+
+    Each minimises :math:`\sum_i w_i \ln(1 + e^{x_i'b}) - m'b + b'Pb`, where :math:`m = \sum_i w_i y_i x_i`.
+
+    Parameters
+    ----------
+    columns : ndarray of shape (n, k) or (b, n, k)
+        The rows :math:`x_i`, the same for all regressions or those of each.
+    weight : ndarray of shape (n,) or (b, n)
+        Observations of the rows.
+    moments : ndarray of shape (k,) or (b, k)
+        Sum of the columns over events, m.
+    penalty : ndarray of shape (k, k), optional
+        The matrix P.
+    """
+
+    def __init__(self, columns: NDArray, weight: NDArray, moments: NDArray, penalty: NDArray | None = None):
+        self.columns, self.weight, self.moments, self.penalty = columns, weight, moments, penalty
+        shared = columns.ndim == 2
+        self._products = (columns[:, :, None] * columns[:, None, :]).reshape(len(columns), -1) if shared else None
+
+    def llf(self, params: NDArray) -> NDArray:
+        """Return the log-likelihood of each row of coefficients, of shape (b,)."""
+        lost = softplus(self._linear(params))
+        lost = lost @ self.weight if self.weight.ndim == 1 else np.einsum("bi,bi->b", lost, self.weight)
+        return (params * self.moments).sum(axis=1) - lost
+
+    def loss(self, params: NDArray) -> NDArray:
+        """Return what is minimised."""
+        if self.penalty is None:
+            return -self.llf(params)
+        return np.einsum("bi,ij,bj->b", params, self.penalty, params) - self.llf(params)
+
+    def derivatives(self, params: NDArray) -> tuple[NDArray, NDArray]:
+        """Return the gradients of the loss and its Hessians, of shapes (b, k) and (b, k, k)."""
+        mu = expit(self._linear(params))
+        fitted, information = mu * self.weight, mu * (1.0 - mu) * self.weight
+        if self._products is not None:
+            gradient = fitted @ self.columns
+            hessian = (information @ self._products).reshape(len(params), params.shape[1], -1)
+        else:
+            gradient = (fitted[:, None, :] @ self.columns)[:, 0, :]
+            hessian = self.columns.transpose(0, 2, 1) @ (self.columns * information[:, :, None])
+        if self.penalty is not None:
+            return gradient - self.moments + 2.0 * params @ self.penalty, hessian + 2.0 * self.penalty
+        return gradient - self.moments, hessian
+
+    def minimise(self, start: NDArray, tolerance: float | NDArray) -> tuple[NDArray, NDArray]:
+        """Minimise by damped Newton steps.
+
+        Parameters
+        ----------
+        start : ndarray of shape (b, k)
+        tolerance : float or ndarray of shape (b,)
+            Newton decrement at which a regression counts as converged.
+
+        Returns
+        -------
+        params : ndarray of shape (b, k)
+        converged : ndarray of bool, shape (b,)
+        """
+        params, value, converged = start, self.loss(start), np.zeros(len(start), dtype=bool)
+        for _ in range(MAX_STEPS):
+            gradient, hessian = self.derivatives(params)
+            diagonal = np.einsum("bii->bi", hessian)
+            diagonal += 1e-10 * diagonal + 1e-12
+            step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
+            decrement = -np.einsum("bi,bi->b", gradient, step)
+            converged = decrement <= tolerance
+            if converged.all():
+                break
+            params, value = self._damped(params, value, step, decrement)
+        return params, converged
+
+    def _damped(self, params: NDArray, value: NDArray, step: NDArray, decrement: NDArray) -> tuple[NDArray, NDArray]:
+        """Halve the steps until the loss of each regression falls; return the new coefficients and their loss."""
+        length = np.ones(len(params))
+        trial, reached = params, value
+        for _ in range(MAX_STEPS):
+            trial = params + length[:, None] * step
+            reached = self.loss(trial)
+            bad = ~(reached <= value - 1e-4 * length * decrement + 1e-12 * np.abs(value))
+            if not bad.any():
+                break
+            length[bad] *= 0.5
+        return trial, reached
+
+    def _linear(self, params: NDArray) -> NDArray:
+        if self._products is not None:
+            return params @ self.columns.T
+        return (self.columns @ params[:, :, None])[:, :, 0]

@@ -1,4 +1,4 @@
-"""Tables in statsmodels' dress."""
+"""Tables as summaries of statsmodels: text, HTML and LaTeX."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _table(frame: pd.DataFrame, formats: Mapping[str, str]) -> SimpleTable:
     )
 
 
-def _cell(value: object, spec: str) -> str:
+def _cell(value: str | float | None, spec: str) -> str:
     if isinstance(value, str):
         return value
     return "" if value is None or np.isnan(value) else format(value, spec)

@@ -13,14 +13,13 @@ from statsmodels.iolib.summary import Summary
 
 from gevglm.calibration._summary_table import summary_table
 from gevglm.calibration.belt import CalibrationBelt, calibration_belt
-from gevglm.calibration.bins import PICTURED, Groups, grouped
+from gevglm.calibration.bins import PICTURE_GROUPS, Groups, grouped
 from gevglm.calibration.bootstrap import CURVES, bootstrap_intervals
 from gevglm.calibration.corp import Reliability, reliability
 from gevglm.calibration.cox import CoxCalibration, cox_calibration
 from gevglm.calibration.estimates import CalibrationTest, Measured, checked_level
 from gevglm.calibration.hypothesis_tests import hosmer_lemeshow, pregibon, spiegelhalter, stukel
-from gevglm.calibration.indices import all_indices
-from gevglm.calibration.metrics import infinite_log_loss
+from gevglm.calibration.metrics import all_indices, infinite_log_loss
 from gevglm.calibration.sample import Sample, predictions
 from gevglm.calibration.smooth import IntegratedCalibration, integrated_calibration
 from gevglm.exceptions import InvalidDataError
@@ -209,7 +208,7 @@ def assess(
         cox=cox,
         smooth=curve,
         belt=region,
-        groups=grouped(sample.p, sample.y, sample.weight, PICTURED),
+        groups=grouped(sample.p, sample.y, sample.weight, PICTURE_GROUPS),
         notes=tuple(notes.texts),
         level=level,
         in_sample=in_sample,
@@ -251,7 +250,14 @@ def _tests(
     notes: _Notes,
 ) -> dict[str, CalibrationTest]:
     data = sample.y, sample.p, sample.weight
-    tests = {
+    tests: dict[str, CalibrationTest | None] = {}
+    if cox is not None:
+        tests = {
+            "calibration in the large": cox.test_in_the_large,
+            "calibration slope": cox.test_slope,
+            "intercept 0 and slope 1": cox.test,
+        }
+    tests |= {
         "Spiegelhalter z": notes.unless_refused("Spiegelhalter's test", lambda: spiegelhalter(*data)),
         "Hosmer-Lemeshow": notes.unless_refused(
             "the Hosmer-Lemeshow test", lambda: hosmer_lemeshow(*data, bins=bins, in_sample=in_sample)
@@ -261,7 +267,4 @@ def _tests(
         "Stukel": notes.unless_refused("Stukel's test", lambda: stukel(*data)),
         "Pregibon link test": notes.unless_refused("Pregibon's test", lambda: pregibon(*data)),
     }
-    if cox is not None:
-        own = {"calibration in the large": cox.test_in_the_large, "calibration slope": cox.test_slope}
-        tests = own | {"intercept 0 and slope 1": cox.test} | tests
     return {name: test for name, test in tests.items() if test is not None}

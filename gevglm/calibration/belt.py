@@ -12,20 +12,20 @@ from scipy.optimize import brentq
 from scipy.special import erfc, expit, logit
 from scipy.stats import chi2
 
-from gevglm.calibration._logistic import LogisticFit, bernoulli_llf, fit_logistic, softplus
+from gevglm.calibration._logistic import LogisticBatch, LogisticFit, bernoulli_llf, fit_logistic
 from gevglm.calibration.bins import grouped
 from gevglm.calibration.estimates import CalibrationTest, checked_level
 from gevglm.calibration.sample import Sample, predictions
 from gevglm.calibration.smooth import curve_grid
 from gevglm.engine.linalg import one_blas_thread
-from gevglm.exceptions import GevglmError, InvalidOptionError
+from gevglm.exceptions import GevglmError, whole_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-GROUPS = 2000  # groups of neighbouring predictions that trace the edge of the confidence region
+EDGE_GROUPS = 2000  # groups of neighbouring predictions that trace the edge of the confidence region
 CHUNK = 1 << 15  # numbers, directions times groups, that stay in the cache
-STEPS = 60
+MAX_STEPS = 60
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
@@ -90,7 +90,7 @@ def calibration_belt(
     levels : float or tuple of float
         Confidence levels.
     in_sample : bool
-        Whether the predictions come from a logistic regression fitted to these data, whose intercept 0 and slope 1 are then no news.
+        Whether the predictions come from a logistic regression fitted to these data, whose intercept is then 0 and slope 1 in any case.
     threshold : float
         One minus the significance level of the choice of the degree.
     max_degree : int
@@ -108,15 +108,14 @@ def calibration_belt(
     Nattino, Finazzi and Bertolini (2014), Statistics in Medicine 33, 2390-2407, and (2016) 35, 709-720.
     """
     start = 2 if in_sample else 1
-    if not isinstance(max_degree, (int, np.integer)) or max_degree < start:
-        raise InvalidOptionError(f"max_degree={max_degree!r} is less than the degree {start} to begin with.")
-    levels = sorted(checked_level(level, "levels") for level in np.atleast_1d(levels))
+    max_degree = whole_number("max_degree", max_degree, start)
+    coverages = sorted(checked_level(level, "levels") for level in np.atleast_1d(levels))
     cut = chi2.isf(1.0 - checked_level(threshold, "threshold"), 1)
     sample = predictions(y, p, weights)
     eta = sample.log_odds
     sample.need_counts("the calibration belt").need_distinct("the calibration belt", start + 1)
     scale = _Scale(float(sample.mean(eta)), float(np.sqrt(sample.mean((eta - sample.mean(eta)) ** 2))))
-    degree, fit = _chosen(sample, scale, start, int(max_degree), cut)
+    degree, fit = _chosen(sample, scale, start, max_degree, cut)
 
     statistic = max(2.0 * (fit.llf - bernoulli_llf(sample.y, eta, sample.weight)), 0.0)
     first = 1 if in_sample else 2
@@ -125,10 +124,10 @@ def calibration_belt(
 
     x = curve_grid(sample.p, points)
     directions = np.vander(scale.of(logit(x)), degree + 1, increasing=True)
-    quantiles = [_quantile(level, first, degree - start, cut) for level in levels]
+    quantiles = [_quantile(level, first, degree - start, cut) for level in coverages]
     bounds = {
         level: tuple(map(expit, edges))
-        for level, edges in zip(levels, _edges(sample, scale, fit, directions, quantiles), strict=True)
+        for level, edges in zip(coverages, _edges(sample, scale, fit, directions, quantiles), strict=True)
     }
     return CalibrationBelt(degree, test, x, expit(directions @ fit.params), bounds, _deviations(x, bounds), in_sample)
 
@@ -217,7 +216,7 @@ def _edges(
     sample: Sample, scale: _Scale, fit: LogisticFit, directions: NDArray, quantiles: list[float]
 ) -> list[tuple[NDArray, NDArray]]:
     """Smallest and largest log-odds at each direction, over the coefficients inside the likelihood region."""
-    groups = grouped(sample.log_odds, sample.y, sample.weight, GROUPS)
+    groups = grouped(sample.log_odds, sample.y, sample.weight, EDGE_GROUPS)
     columns = np.vander(scale.of(groups.score), directions.shape[1], increasing=True)
     powers = np.vander(scale.of(sample.log_odds), directions.shape[1], increasing=True)
     region = _Region(columns, groups.weight, (sample.weight * sample.y) @ powers, fit)
@@ -243,9 +242,8 @@ class _Region:
     """
 
     def __init__(self, columns: NDArray, weight: NDArray, moments: NDArray, fit: LogisticFit):
-        self.columns, self.weight, self.moments, self.fit = columns, weight, moments, fit
-        self._products = (columns[:, :, None] * columns[:, None, :]).reshape(len(columns), -1)
-        self._smallest = self._loss(fit.params[None, :])[0]
+        self.batch, self.fit = LogisticBatch(columns, weight, moments), fit
+        self._smallest = self.batch.loss(fit.params[None, :])[0]
 
     def farthest(self, directions: NDArray, quantile: float) -> NDArray:
         r"""Maximise g'b over the region, for each direction g.
@@ -257,9 +255,9 @@ class _Region:
         length = np.sqrt(np.einsum("ij,jk,ik->i", directions, self.fit.cov, directions))
         params = self.fit.params + np.sqrt(quantile) * (directions @ self.fit.cov) / length[:, None]
         pull = np.sqrt(quantile) / length
-        excess = self._loss(params) - bound
-        for _ in range(STEPS):
-            gradient, hessian = self._derivatives(params)
+        excess = self.batch.loss(params) - bound
+        for _ in range(MAX_STEPS):
+            gradient, hessian = self.batch.derivatives(params)
             residual = gradient - pull[:, None] * directions
             small = np.abs(excess).max() <= 1e-9 * quantile
             if small and (np.abs(residual).max(axis=1) <= 1e-7 * np.abs(gradient).max(axis=1)).all():
@@ -273,23 +271,14 @@ class _Region:
 
     def _near(self, params: NDArray, bound: float, quantile: float) -> tuple[NDArray, NDArray]:
         """Pull coefficients that went far out back towards the best ones; return them and by how much they exceed the bound."""
-        excess = self._loss(params) - bound
-        for _ in range(STEPS):
+        excess = self.batch.loss(params) - bound
+        for _ in range(MAX_STEPS):
             far = ~(excess <= quantile)
             if not far.any():
                 break
             params[far] = self.fit.params + 0.5 * (params[far] - self.fit.params)
-            excess[far] = self._loss(params[far]) - bound
+            excess[far] = self.batch.loss(params[far]) - bound
         return params, excess
-
-    def _loss(self, params: NDArray) -> NDArray:
-        return softplus(params @ self.columns.T) @ self.weight - params @ self.moments
-
-    def _derivatives(self, params: NDArray) -> tuple[NDArray, NDArray]:
-        mu = expit(params @ self.columns.T)
-        gradient = (mu * self.weight) @ self.columns - self.moments
-        hessian = (mu * (1.0 - mu) * self.weight) @ self._products
-        return gradient, hessian.reshape(len(params), params.shape[1], -1)
 
 
 def _deviations(x: NDArray, bounds: dict[float, tuple[NDArray, NDArray]]) -> pd.DataFrame:

@@ -1,17 +1,27 @@
-"""Rows sorted into bins of their predictions, and neighbouring predictions into groups."""
+"""Rows in bins of their predictions, neighbouring predictions in groups, and quantiles of weighted predictions."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
 
+from gevglm.calibration.estimates import wilson_limits
 from gevglm.calibration.sample import Sample
-from gevglm.exceptions import InvalidOptionError, unknown_option
+from gevglm.calibration.sample import scores as checked_scores
+from gevglm.exceptions import unknown_option, whole_number
 
 RULES = ("width", "mass")
-PICTURED = 2000  # groups of neighbouring predictions that a picture needs
+PICTURE_GROUPS = 2000  # groups of neighbouring predictions that a picture needs
+RARE = 0.05  # median prediction below which risks are shown on a logarithmic axis
+TAIL = 0.005  # share of the predictions that may lie below a logarithmic axis
+FAR_BELOW = 1e-3  # of the mean prediction, where a logarithmic axis begins at the latest
+EXACT_ROWS = 5_000_000  # up to which collected predictions are kept one by one
+ODDS_BINS = 1 << 20
+WIDEST = 40.0  # log odds beyond which collected predictions are put together
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,7 @@ def binned(sample: Sample, bins: int | None, by: str = "width") -> Bins:
     ----------
     sample : Sample
     bins : int or None
-        Number of bins; None for one bin a distinct prediction.
+        Number of bins; None for one bin per distinct prediction.
     by : {"width", "mass"}
         Bins of equal width, [0, 1/k], (1/k, 2/k], ..., (1-1/k, 1], or cut at the quantiles of the predictions (R's type 7, bins
         closed on the right, equal predictions always together).
@@ -70,22 +80,55 @@ def binned(sample: Sample, bins: int | None, by: str = "width") -> Bins:
     return Bins(renumbered[index], weight[used], events[used], expected[used])
 
 
-def checked_count(bins: int) -> int:
-    """Return the number of bins if it is one."""
-    if isinstance(bins, bool) or not isinstance(bins, (int, np.integer)) or bins < 1:
-        raise InvalidOptionError(f"bins={bins!r} is no number of bins; give a whole number from 1.")
-    return int(bins)
-
-
 def bin_edges(sample: Sample, bins: int, by: str) -> NDArray:
     """Return the inner edges of bins, see :func:`binned`."""
-    bins = checked_count(bins)
+    bins = whole_number("bins", bins, 1)
     shares = np.arange(1, bins) / bins
     if by == "width":
         return shares
     if by == "mass":
         return np.unique(weighted_quantile(sample.p, sample.weight, shares))
     raise unknown_option("by", by, RULES)
+
+
+def empirical_log_odds(
+    scores: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None, *, bins: int = 20, level: float = 0.95
+) -> pd.DataFrame:
+    r"""Log-odds of an event in bins of equal numbers of observations.
+
+    .. math:: \ln \frac{O + 1/2}{n - O + 1/2}
+
+    which is finite in bins without events.
+
+    Parameters
+    ----------
+    scores, y, weights : array_like
+    bins : int
+    level : float
+        Coverage of the limits (Wilson's, as log-odds; infinite where a bin has no events, or only events).
+
+    Returns
+    -------
+    DataFrame
+        ``score`` (mean), ``log_odds``, ``lower``, ``upper``, ``n``, ``events``.
+    """
+    cells = binned(checked_scores(y, scores, weights), bins, "mass")
+    others = cells.weight - cells.events
+    with np.errstate(divide="ignore"):
+        lower, upper = (np.log(limit) - np.log1p(-limit) for limit in wilson_limits(cells.events, cells.weight, level))
+    return pd.DataFrame(
+        {
+            "score": cells.score,
+            "log_odds": np.log(cells.events + 0.5) - np.log(others + 0.5),
+            "lower": np.where(cells.events > 0.0, lower, -np.inf),
+            "upper": np.where(others > 0.0, upper, np.inf),
+            "n": cells.weight,
+            "events": cells.events,
+        }
+    )
+
+
+# -- quantiles ---------------------------------------------------------------------------------
 
 
 def weighted_quantile(values: NDArray, weight: NDArray, shares: NDArray) -> NDArray:
@@ -103,6 +146,21 @@ def weighted_quantile(values: NDArray, weight: NDArray, shares: NDArray) -> NDAr
     last = len(values) - 1
     low, high = (values[np.minimum(np.searchsorted(ends, at, side="right"), last)] for at in (below, below + 1.0))
     return low + (position - below) * (high - low)
+
+
+def is_rare(p: NDArray, weight: NDArray) -> bool:
+    """Tell whether probabilities are shown on a logarithmic axis: if their median is below 0.05."""
+    return bool(weighted_quantile(p, weight, np.array([0.5]))[0] < RARE)
+
+
+def log_axis_start(p: NDArray, weight: NDArray) -> float:
+    """Return where a logarithmic axis begins: at the lowest probability above 0, but not far below the others or their mean."""
+    positive = p > 0.0
+    usual = weighted_quantile(p[positive], weight[positive], np.array([TAIL]))[0]
+    return float(max(usual, FAR_BELOW * (weight @ p) / weight.sum()))
+
+
+# -- groups of neighbouring scores -------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -128,6 +186,16 @@ class Groups:
         """Events that scores which are probabilities expect."""
         return self.weight * self.score
 
+    @property
+    def is_rare(self) -> bool:
+        """Whether scores that are probabilities are shown on a logarithmic axis."""
+        return is_rare(self.score, self.weight)
+
+    @property
+    def log_axis_start(self) -> float:
+        """Where a logarithmic axis of scores that are probabilities begins."""
+        return log_axis_start(self.score, self.weight)
+
 
 def grouped(score: NDArray, y: NDArray, weight: NDArray, most: int) -> Groups:
     """Group equal scores, and neighbouring ones where there are more than `most` distinct ones.
@@ -149,3 +217,65 @@ def grouped(score: NDArray, y: NDArray, weight: NDArray, most: int) -> Groups:
     exact = np.diff(np.append(starts, len(score))) == 1
     center[exact] = score[starts[exact]]
     return Groups(center, total, np.add.reduceat(events, starts))
+
+
+# -- predictions of more rows than memory holds ------------------------------------------------
+
+
+class Predicted(NamedTuple):
+    """Outcomes in [0, 1], predictions, and the observations behind them."""
+
+    y: NDArray
+    p: NDArray
+    weights: NDArray
+
+
+class Collection:
+    """Predictions of one part of the rows after the other; of many rows, those in the same bin of log odds are put together."""
+
+    def __init__(self) -> None:
+        self.parts: list[Predicted] = []
+        self.n_rows = 0
+        self.sums: NDArray | None = None
+
+    def add(self, part: Predicted) -> Collection:
+        """Add the predictions of some rows."""
+        self.n_rows += len(part.y)
+        self.parts.append(part)
+        if self.n_rows > EXACT_ROWS:
+            for kept in self.parts:
+                added = _sums_by_odds(*kept)
+                self.sums = added if self.sums is None else self.sums + added
+            self.parts = []
+        return self
+
+    def predicted(self) -> Predicted:
+        """Return all of them."""
+        if self.sums is None:
+            return Predicted(*(np.concatenate(vectors) for vectors in zip(*self.parts, strict=True)))
+        return _mean_of_bins(self.sums)
+
+
+def _sums_by_odds(y: NDArray, p: NDArray, weights: NDArray) -> NDArray:
+    """Return sums for every bin of log odds: the weight of the others, of the events, and of both times the prediction.
+
+    Returns
+    -------
+    ndarray of shape (3, ODDS_BINS + 2)
+        The first and last bins are those of predictions of exactly 0 and 1.
+    """
+    with np.errstate(divide="ignore"):
+        odds = np.log(p) - np.log1p(-p)
+    place = ((np.clip(odds, -WIDEST, WIDEST) + WIDEST) * ((ODDS_BINS - 1) / (2.0 * WIDEST))).astype(np.intp) + 1
+    place[p == 0.0], place[p == 1.0] = 0, ODDS_BINS + 1
+    parts = (weights * (1.0 - y), weights * y, weights * p)
+    return np.array([np.bincount(place, weights=part, minlength=ODDS_BINS + 2) for part in parts])
+
+
+def _mean_of_bins(sums: NDArray) -> Predicted:
+    """Return one row for each bin and outcome, with the mean prediction of the bin."""
+    others, events, total = sums[:, sums[0] + sums[1] > 0]
+    p = np.clip(total / (others + events), 0.0, 1.0)
+    weights = np.concatenate([others, events])
+    used = weights > 0
+    return Predicted(np.repeat([0.0, 1.0], len(p))[used], np.tile(p, 2)[used], weights[used])

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from gevglm.calibration._logistic import softplus
+from gevglm.calibration._logistic import LogisticBatch
 from gevglm.calibration.bins import Groups, bin_edges, grouped, weighted_quantile
-from gevglm.calibration.calibrators._knots import damped
 from gevglm.calibration.corp import decompositions
 from gevglm.calibration.estimates import Measured
 from gevglm.calibration.loess import loess_of_resamples
@@ -18,7 +17,7 @@ from gevglm.calibration.sample import Sample
 from gevglm.calibration.smooth import SPANS, spline_columns, spline_knots
 from gevglm.engine.linalg import one_blas_thread
 
-GROUPS = 400  # groups of neighbouring predictions that are resampled
+RESAMPLED_GROUPS = 400  # groups of neighbouring predictions that are resampled
 FROM_ZERO = (
     "ICI",
     "E50",
@@ -31,7 +30,6 @@ FROM_ZERO = (
 )
 SIGNED = ("average precision", "discrimination (Brier)", "discrimination (log)")  # errors of which have either sign
 FEWEST = 0.9  # share of resamples with a value below which there is no interval
-STEPS = 40
 CLOSE = 1e-8  # Newton decrement, per observation, at which a curve counts as fitted
 
 Curve = Callable[[NDArray], NDArray]  # from counts of shape (b, 2, groups) to fitted shares of shape (b, groups)
@@ -60,7 +58,7 @@ def bootstrap_intervals(
     ----------
     sample : Sample
     estimates : dict
-        The indices, under the names of :func:`gevglm.calibration.assess`; those not known here stay as they are.
+        The indices, under the names of :func:`gevglm.calibration.assess`; those not known here stay unchanged.
     method : {"spline", "loess", None}
         Smoother behind ICI, E50, E90 and Emax; None if it cannot be resampled.
     bins : int
@@ -79,7 +77,7 @@ def bootstrap_intervals(
     of the spline and the edges of the bins stay.
     """
     rng = np.random.default_rng(rng)
-    groups = grouped(sample.p, sample.y, sample.weight, GROUPS)
+    groups = grouped(sample.p, sample.y, sample.weight, RESAMPLED_GROUPS)
     total = round(sample.total)
     measures = [_binned_error(sample, groups, bins, by) for by in ("width", "mass")]
     measures += [_calibration_loss(sample, groups, bins), _average_precision, _isotonic_parts(groups)]
@@ -117,7 +115,7 @@ def _drawn(events: NDArray, others: NDArray, total: int, resamples: int, rng: np
 def _interval(
     value: float, rough: float, drawn: NDArray, null: NDArray | None, level: float, *, distance: bool
 ) -> float:
-    """Interval by resamples, which are judged by the estimate from the same groups; the value alone if too few have one."""
+    """Interval by resamples, which are compared with the estimate from the same groups; the value alone if too few have one."""
     good = drawn[np.isfinite(drawn)]
     if not np.isfinite([value, rough]).all() or len(good) < FEWEST * len(drawn):
         return value
@@ -205,40 +203,17 @@ def _smooth_distances(curve: Curve, groups: Groups) -> Measure:
 
 def _spline_curve(sample: Sample, groups: Groups) -> Curve:
     columns = spline_columns(np.log(groups.score) - np.log1p(-groups.score), spline_knots(sample))
-    products = (columns[:, :, None] * columns[:, None, :]).reshape(len(columns), -1)
 
     def fitted(counts: NDArray) -> NDArray:
+        weight = counts.sum(axis=1)
+        start = np.zeros((len(counts), columns.shape[1]))
+        start[:, 1] = 1.0
         with one_blas_thread():
-            params, good = _logistic_fits(columns, products, counts[:, 0], counts.sum(axis=1))
+            batch = LogisticBatch(columns, weight, counts[:, 0] @ columns)
+            params, good = batch.minimise(start, CLOSE * weight.sum(axis=1))
         return np.where(good[:, None], expit(params @ columns.T), np.nan)
 
     return fitted
-
-
-def _logistic_fits(columns: NDArray, products: NDArray, events: NDArray, weight: NDArray) -> tuple[NDArray, NDArray]:
-    """Fit the same columns to all resamples at once by damped Newton steps; return coefficients, and which converged."""
-
-    def objective(params: NDArray) -> NDArray:
-        linear = params @ columns.T
-        return (weight * softplus(linear) - events * linear).sum(axis=1)
-
-    size = columns.shape[1]
-    params = np.zeros((len(events), size))
-    params[:, 1] = 1.0
-    value, total = objective(params), weight.sum(axis=1)
-    for _ in range(STEPS):
-        mu = expit(params @ columns.T)
-        gradient = (mu * weight - events) @ columns
-        hessian = ((mu * (1.0 - mu) * weight) @ products).reshape(-1, size, size)
-        diagonal = np.einsum("bii->bi", hessian)
-        diagonal += 1e-10 * diagonal + 1e-12
-        step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-        decrement = -np.einsum("bi,bi->b", gradient, step)
-        good = decrement <= CLOSE * total
-        if good.all():
-            break
-        params, value = damped(objective, params, value, step, decrement)
-    return params, good
 
 
 def _loess_curve(sample: Sample, groups: Groups) -> Curve:

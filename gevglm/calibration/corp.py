@@ -12,12 +12,12 @@ from scipy.optimize import isotonic_regression
 from scipy.special import xlog1py, xlogy
 
 from gevglm.calibration.bins import Groups, grouped
-from gevglm.calibration.estimates import CalibrationTest, checked_level, checked_resamples
+from gevglm.calibration.estimates import CalibrationTest, checked_level
 from gevglm.calibration.sample import predictions
-from gevglm.exceptions import unknown_option
+from gevglm.exceptions import unknown_option, whole_number
 
 BANDS = ("consistency", "confidence")
-GROUPS = 5000  # groups of neighbouring predictions that a resample has at most
+RESAMPLED_GROUPS = 5000  # groups of neighbouring predictions that a resample has at most
 POINTS = 400  # places at which a band is kept
 
 
@@ -72,7 +72,7 @@ class Reliability:
     Attributes
     ----------
     blocks : DataFrame
-        One row a level of the curve: ``x_min``, ``x_max``, ``rate`` (the share of events, which is the level), ``n``, ``events``.
+        One row per level of the curve: ``x_min``, ``x_max``, ``rate`` (the share of events, which is the level), ``n``, ``events``.
     brier, log : ScoreDecomposition
         Parts of the Brier score and of the log loss.
     band : Band or None
@@ -168,14 +168,18 @@ def reliability(
     """
     if band is not None and band not in BANDS:
         raise unknown_option("band", band, BANDS)
-    resamples = checked_resamples(resamples)
+    resamples = whole_number("resamples", resamples, 2)
     sample = predictions(y, p, weights).need_both_outcomes("a reliability curve")
     groups = grouped(sample.p, sample.y, sample.weight, len(sample.p))
     isotonic = isotonic_regression(groups.rate, weights=groups.weight)
     brier, log = decompositions(groups, isotonic.x)
     drawn, test = None, None
     if band is not None:
-        coarse = groups if len(groups.score) <= GROUPS else grouped(sample.p, sample.y, sample.weight, GROUPS)
+        coarse = (
+            groups
+            if len(groups.score) <= RESAMPLED_GROUPS
+            else grouped(sample.p, sample.y, sample.weight, RESAMPLED_GROUPS)
+        )
         drawn, test = _band(coarse, band, checked_level(level), resamples, np.random.default_rng(rng))
     return Reliability(_blocks(groups, isotonic), brier, log, drawn, test)
 

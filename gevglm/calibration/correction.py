@@ -112,7 +112,7 @@ def undersampling_corrected(p: ArrayLike, kept: float) -> NDArray | float:
     Dal Pozzolo, Caelen, Johnson and Bontempi (2015), IEEE SSCI, 159-166.
     """
     if not (isinstance(kept, Real) and 0.0 < kept <= 1.0):
-        raise InvalidOptionError(f"kept={kept!r} is no share of non-events; give a number in (0, 1].")
+        raise InvalidOptionError(f"kept={kept!r} is not a share of non-events; give a number in (0, 1].")
     return shift_odds(p, kept)
 
 
@@ -133,7 +133,7 @@ def prior_corrected(p: ArrayLike, *, sample: float, population: float) -> NDArra
     """
     for name, share in (("sample", sample), ("population", population)):
         if not (isinstance(share, Real) and 0.0 < share < 1.0):
-            raise InvalidOptionError(f"{name}={share!r} is no share of events; give a number between 0 and 1.")
+            raise InvalidOptionError(f"{name}={share!r} is not a share of events; give a number between 0 and 1.")
     return shift_odds(p, population / (1.0 - population) / (sample / (1.0 - sample)))
 
 
@@ -186,9 +186,9 @@ def loss_corrected_multiclass(scores: ArrayLike, weights: ArrayLike | Mapping[in
     Parameters
     ----------
     scores : array_like of shape (n, k) or (k,)
-        Scores in [0, 1], one column a class.
+        Scores in [0, 1], one column per class.
     weights : array_like of shape (k, k) or (k,), or dict
-        The matrix B; or one weight a class, which stands for rows of B that are constant.
+        The matrix B; or one weight per class, which stands for rows of B that are constant.
 
     Returns
     -------

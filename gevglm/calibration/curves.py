@@ -1,4 +1,4 @@
-"""Curves that judge predicted risks by their use: finding events, and deciding; how risks are spread; the fitted link beside the logit.
+"""Curves of predicted risks: ROC, precision-recall, decision curve, spread by outcome, and the fitted link beside the logit.
 
 Pure functions of outcomes, predictions and weights; :mod:`gevglm.plots` draws what they return.
 """
@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from gevglm.calibration.bins import binned, weighted_quantile
+from gevglm.calibration.bins import TAIL, binned, is_rare, log_axis_start, weighted_quantile
 from gevglm.calibration.estimates import wilson_limits
-from gevglm.calibration.metrics import auc, average_precision
-from gevglm.calibration.sample import Sample, predictions, scores
+from gevglm.calibration.metrics import area_under_precision, area_under_roc, counts_by_score
+from gevglm.calibration.sample import predictions, scores
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import estimate
 from gevglm.exceptions import InvalidOptionError
@@ -25,9 +25,6 @@ from gevglm.losses import Log
 THRESHOLDS = 201
 BARS = 40
 BINS = 10
-RARE = 0.05  # median prediction below which risks are shown on a logarithmic axis
-FAR_BELOW = 1e-3  # of the mean risk, where a logarithmic axis begins at the latest
-TAIL = 0.005  # share of the observations that may have lower risks; they are counted in the first cell
 
 
 @dataclass(frozen=True)
@@ -83,9 +80,9 @@ class DecisionCurve:
     threshold : ndarray
         Risk from which one acts.
     net_benefit : ndarray
-        True positives an observation, less false positives weighted by the odds of the threshold.
+        True positives per observation, less false positives weighted by the odds of the threshold.
     act_on_all : ndarray
-        Net benefit of acting on everybody; that of acting on nobody is 0.
+        Net benefit of acting on all; that of acting on none is 0.
     """
 
     threshold: NDArray
@@ -136,9 +133,15 @@ class LinkCurve:
     logit: NDArray
     bins: pd.DataFrame
 
+    @property
+    def logarithmic(self) -> bool:
+        """Whether risks are shown on a logarithmic axis."""
+        rate = self.bins["rate"].to_numpy()
+        return bool((rate > 0.0).any()) and is_rare(rate, np.ones_like(rate))
+
 
 def roc_curve(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> RocCurve:
-    r"""Return the ROC curve, a point for each distinct prediction.
+    r"""Return the ROC curve, one point for each distinct prediction.
 
     .. math:: \mathrm{TPR}(t) = \frac{\sum w_i y_i 1(p_i \ge t)}{\sum w_i y_i}, \qquad
        \mathrm{FPR}(t) = \frac{\sum w_i (1 - y_i) 1(p_i \ge t)}{\sum w_i (1 - y_i)}
@@ -157,18 +160,16 @@ def roc_curve(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> R
     >>> roc_curve([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]).true_positive_rate
     array([0. , 0.5, 0.5, 1. , 1. ])
     """
-    threshold, found, alarms = _called(scores(y, p, weights, shares=True, infinite=True, name="p"), "an ROC curve")
-    first = np.zeros(1)
+    sample = scores(y, p, weights, shares=True, infinite=True, name="p")
+    levels, events, others = counts_by_score(sample, "an ROC curve")
+    found, alarms = _from_above(events), _from_above(others)
     return RocCurve(
-        np.append(np.inf, threshold),
-        np.append(first, alarms / alarms[-1]),
-        np.append(first, found / found[-1]),
-        auc(y, p, weights),
+        np.append(np.inf, levels[::-1]), alarms / alarms[-1], found / found[-1], area_under_roc(events, others)
     )
 
 
 def precision_recall_curve(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> PrecisionRecallCurve:
-    r"""Return the precision-recall curve, a point for each distinct prediction.
+    r"""Return the precision-recall curve, one point for each distinct prediction.
 
     .. math:: P(t) = \frac{\sum w_i y_i 1(p_i \ge t)}{\sum w_i 1(p_i \ge t)}, \qquad
        R(t) = \frac{\sum w_i y_i 1(p_i \ge t)}{\sum w_i y_i}
@@ -179,9 +180,14 @@ def precision_recall_curve(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None
         See :func:`roc_curve`.
     """
     sample = scores(y, p, weights, shares=True, infinite=True, name="p")
-    threshold, found, alarms = _called(sample, "a precision-recall curve")
+    levels, events, others = counts_by_score(sample, "a precision-recall curve")
+    found, alarms = _from_above(events)[1:], _from_above(others)[1:]
     return PrecisionRecallCurve(
-        threshold, found / found[-1], found / (found + alarms), average_precision(y, p, weights), sample.rate
+        levels[::-1],
+        found / found[-1],
+        found / (found + alarms),
+        area_under_precision(events, others),
+        sample.rate,
     )
 
 
@@ -204,7 +210,7 @@ def decision_curve(
     >>> decision_curve([0, 0, 0, 1], [0.1, 0.2, 0.4, 0.6], thresholds=[0.3]).net_benefit.round(4)
     array([0.1429])
     """
-    sample = predictions(y, p, weights, shares=True).need_both_outcomes("a decision curve")
+    sample = predictions(y, p, weights, shares=True)
     if thresholds is None:
         high = float(np.quantile(sample.p, 0.99))
         thresholds = np.linspace(0.0, min(max(high, 2.0 * sample.rate), 0.99), THRESHOLDS)
@@ -212,9 +218,9 @@ def decision_curve(
     wrong = ~((t >= 0.0) & (t < 1.0))
     if wrong.any():
         raise InvalidOptionError(f"thresholds must be at least 0 and below 1, got {t[wrong][0]:g}.")
-    levels, found, alarms = _called(sample, "a decision curve")
-    at_least = np.searchsorted(-levels, -t, side="right")  # distinct predictions that are at least t
-    found, alarms = (np.append(0.0, counts)[at_least] / sample.total for counts in (found, alarms))
+    levels, events, others = counts_by_score(sample, "a decision curve")
+    at_least = len(levels) - np.searchsorted(levels, t, side="left")  # distinct predictions that are at least t
+    found, alarms = (_from_above(counts)[at_least] / sample.total for counts in (events, others))
     odds = t / (1.0 - t)
     return DecisionCurve(t, found - odds * alarms, sample.rate - odds * (1.0 - sample.rate))
 
@@ -229,19 +235,16 @@ def risk_spread(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) ->
     """
     sample = predictions(y, p, weights, shares=True).need_both_outcomes("the spread of risks by outcome")
     counts = sample.weight * sample.y, sample.weight * (1.0 - sample.y)
-    logarithmic = _median(sample.p, sample.weight) < RARE
+    logarithmic = is_rare(sample.p, sample.weight)
     high = float(sample.p.max())
     if logarithmic:
-        positive = sample.p > 0.0
-        lowest = weighted_quantile(sample.p[positive], sample.weight[positive], np.array([TAIL]))[0]
-        low = max(float(lowest), FAR_BELOW * sample.mean(sample.p))
-        edges = np.geomspace(0.999 * low, 1.001 * high, BARS + 1)
+        edges = np.geomspace(0.999 * log_axis_start(sample.p, sample.weight), 1.001 * high, BARS + 1)
     else:
         edges = np.linspace(0.0, high, BARS + 1)
     inside = np.clip(sample.p, edges[0], edges[-1])
     shares = [np.histogram(inside, edges, weights=count)[0] / count.sum() for count in counts]
-    medians = [_median(sample.p, count) for count in counts]
-    return RiskSpread(edges, *shares, *medians, logarithmic)
+    medians = [weighted_quantile(sample.p[n > 0.0], n[n > 0.0], np.array([0.5]))[0] for n in counts]
+    return RiskSpread(edges, shares[0], shares[1], float(medians[0]), float(medians[1]), logarithmic)
 
 
 def link_curve(
@@ -262,7 +265,8 @@ def link_curve(
     standard = (sample.p - middle) / scale
     X = np.column_stack([np.ones_like(standard), standard])
     logistic = estimate(MemoryEngine(X, sample.y, freq=sample.weight), Log(Logit()), constant=0).params
-    v = np.linspace(*weighted_quantile(sample.p, sample.weight, np.array([TAIL, 1.0 - TAIL])), points)
+    low, high = weighted_quantile(sample.p, sample.weight, np.array([TAIL, 1.0 - TAIL]))
+    v = np.linspace(low, high, points)
     cells = binned(sample, BINS, "mass")
     lower, upper = wilson_limits(cells.events, cells.weight)
     bins = pd.DataFrame({"linear": cells.score, "rate": cells.rate, "lower": lower, "upper": upper})
@@ -282,18 +286,6 @@ def link_name(link: BinaryLink) -> str:
     return link.label
 
 
-def _called(sample: Sample, what: str) -> tuple[NDArray, NDArray, NDArray]:
-    """Return the distinct predictions from the highest down, and the events and non-events that are at least as high."""
-    sample.need_both_outcomes(what)
-    order = np.argsort(-sample.p, kind="stable")
-    ordered = sample.p[order]
-    last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True))
-    found = np.cumsum((sample.weight * sample.y)[order])[last]
-    alarms = np.cumsum((sample.weight * (1.0 - sample.y))[order])[last]
-    return ordered[last], found, alarms
-
-
-def _median(values: NDArray, weight: NDArray) -> float:
-    order = np.argsort(values, kind="stable")
-    ends = np.cumsum(weight[order])
-    return float(values[order][np.searchsorted(ends, 0.5 * ends[-1])])
+def _from_above(counts: NDArray) -> NDArray:
+    """Return cumulative counts from the highest prediction down, the first being 0."""
+    return np.append(0.0, np.cumsum(counts[::-1]))

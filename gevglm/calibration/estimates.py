@@ -45,7 +45,7 @@ class Measured(float):
         """The confidence limits."""
         return self.lower, self.upper
 
-    def __getnewargs__(self) -> tuple[float, ...]:
+    def __getnewargs__(self) -> tuple[float, ...]:  # type: ignore[override]  # more than a float has
         return float(self), self.se, self.lower, self.upper, self.level
 
     def __repr__(self) -> str:
@@ -80,15 +80,8 @@ class CalibrationTest:
 def checked_level(level: float, name: str = "level") -> float:
     """Return the coverage of an interval if it is one."""
     if not (isinstance(level, Real) and 0.0 < level < 1.0):
-        raise InvalidOptionError(f"{name}={level!r} is no coverage; give a number between 0 and 1, such as 0.95.")
+        raise InvalidOptionError(f"{name}={level!r} is not a coverage; give a number between 0 and 1, such as 0.95.")
     return float(level)
-
-
-def checked_resamples(resamples: int) -> int:
-    """Return the number of resamples if there is a spread among so many."""
-    if isinstance(resamples, bool) or not isinstance(resamples, (int, np.integer)) or resamples < 2:
-        raise InvalidOptionError(f"resamples={resamples!r} is no number of resamples; give a whole number from 2.")
-    return int(resamples)
 
 
 def wilson_limits(events: NDArray, total: NDArray, level: float = 0.95) -> tuple[NDArray, NDArray]:

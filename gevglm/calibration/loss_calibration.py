@@ -27,7 +27,7 @@ class LossCalibrationCurve:
     Attributes
     ----------
     bins : DataFrame
-        One row a bin: ``score`` (mean), ``rate`` (share of events) with ``lower`` and ``upper`` limits (Wilson), ``n``, ``events``,
+        One row per bin: ``score`` (mean), ``rate`` (share of events) with ``lower`` and ``upper`` limits (Wilson), ``n``, ``events``,
         ``corrected`` (mean loss-corrected score, which is the share of events under loss calibration).
     score, theory : ndarray
         The theoretical curve: scores, and the share of events at them.
@@ -105,7 +105,7 @@ def loss_calibration_curve(
         }
     )
     grid = curve_grid(sample.p)
-    return LossCalibrationCurve(frame, grid, loss_corrected(grid, weight), odds / (1.0 + odds), level)
+    return LossCalibrationCurve(frame, grid, np.asarray(loss_corrected(grid, weight)), odds / (1.0 + odds), level)
 
 
 def loss_calibration_test(

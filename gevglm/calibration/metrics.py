@@ -1,17 +1,24 @@
-"""Numbers that judge predicted probabilities: pure functions of outcomes, probabilities and weights."""
+"""Indices of accuracy, discrimination and calibration: pure functions of outcomes, probabilities and weights."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlog1py, xlogy
+from scipy.special import logit, xlog1py, xlogy
+from scipy.stats import norm as normal
 
 from gevglm.calibration.bins import binned
 from gevglm.calibration.estimates import Measured
 from gevglm.calibration.sample import Sample, predictions, scores
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
+
+if TYPE_CHECKING:
+    from gevglm.calibration.corp import Reliability
+    from gevglm.calibration.cox import CoxCalibration
+    from gevglm.calibration.smooth import IntegratedCalibration
 
 
 def brier_score(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
@@ -97,7 +104,11 @@ def auc(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
     y, p, weights : array_like
         See :func:`brier_score`; `p` may be any score.
     """
-    events, others = _counts_by_score(y, p, weights)
+    return area_under_roc(*_counts_by_score(y, p, weights))
+
+
+def area_under_roc(events: NDArray, others: NDArray) -> float:
+    """Return the AUC from the events and non-events at each distinct score, by increasing score."""
     below = np.cumsum(others) - 0.5 * others
     return float(events @ below / (events.sum() * others.sum()))
 
@@ -153,21 +164,29 @@ def average_precision(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = No
     y, p, weights : array_like
         See :func:`auc`.
     """
-    events, others = (counts[::-1] for counts in _counts_by_score(y, p, weights))
-    found = np.cumsum(events)
-    precision = found / np.cumsum(events + others)
-    return float(events @ precision / found[-1])
+    return area_under_precision(*_counts_by_score(y, p, weights))
+
+
+def area_under_precision(events: NDArray, others: NDArray) -> float:
+    """Return the average precision from the events and non-events at each distinct score, by increasing score."""
+    found = np.cumsum(events[::-1])
+    precision = found / np.cumsum((events + others)[::-1])
+    return float(events[::-1] @ precision / found[-1])
 
 
 def _counts_by_score(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None) -> tuple[NDArray, NDArray]:
-    """Events and non-events at each distinct score, by increasing score."""
-    sample = scores(y, p, weights, shares=True, infinite=True, name="p").need_both_outcomes("discrimination")
+    return counts_by_score(scores(y, p, weights, shares=True, infinite=True, name="p"), "discrimination")[1:]
+
+
+def counts_by_score(sample: Sample, what: str) -> tuple[NDArray, NDArray, NDArray]:
+    """Return the distinct scores by increasing score, and the events and non-events at each; `what` needs both."""
+    sample.need_both_outcomes(what)
     order = np.argsort(sample.p, kind="stable")
     ordered = sample.p[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     events = np.add.reduceat((sample.weight * sample.y)[order], starts)
     others = np.add.reduceat((sample.weight * (1.0 - sample.y))[order], starts)
-    return events, others
+    return ordered[starts], events, others
 
 
 # -- bins --------------------------------------------------------------------------------------
@@ -189,7 +208,7 @@ class BrierDecomposition:
     uncertainty : float
         :math:`\bar y (1 - \bar y)`.
     within_variance, within_covariance : float
-        Variance of the predictions inside bins, and twice their covariance with the outcomes; 0 for one bin a distinct
+        Variance of the predictions inside bins, and twice their covariance with the outcomes; 0 for one bin per distinct
         prediction.
     """
 
@@ -220,7 +239,7 @@ def brier_decomposition(
     y, p, weights : array_like
         See :func:`brier_score`; outcomes must be 0 or 1.
     bins : int or None
-        Number of bins; None for one bin a distinct prediction.
+        Number of bins; None for one bin per distinct prediction.
     by : {"width", "mass"}
         Bins of equal width, or of equal numbers of observations.
     """
@@ -294,3 +313,83 @@ def expected_calibration_error(
     if norm == np.inf:
         return float(distance.max())
     return float((cells.weight @ distance**norm / sample.total) ** (1.0 / norm))
+
+
+# -- all of them -------------------------------------------------------------------------------
+
+
+def all_indices(
+    sample: Sample,
+    cox: CoxCalibration | None,
+    curve: IntegratedCalibration | None,
+    corp: Reliability,
+    *,
+    bins: int = 10,
+    level: float = 0.95,
+) -> dict[str, float]:
+    """Return every index, from its name to its number; :class:`Measured` where a standard error is at hand.
+
+    Parameters
+    ----------
+    sample : Sample
+    cox, curve : CoxCalibration, IntegratedCalibration or None
+        None to leave their indices out.
+    corp : Reliability
+    bins : int
+        Bins of the calibration loss and of the ECE.
+    level : float
+        Coverage of the intervals.
+    """
+    data = sample.y, sample.p, sample.weight
+    brier = (sample.y - sample.p) ** 2
+    spread = np.sqrt(sample.rate * (1.0 - sample.rate) / sample.total)
+    loss = -xlogy(sample.y, sample.p) - xlog1py(1.0 - sample.y, -sample.p)
+    indices = {
+        "Brier score": _mean_with_interval(sample, brier, level),
+        "scaled Brier score": _scaled_brier(sample, brier, level),
+        "log loss": _mean_with_interval(sample, loss, level) if np.isfinite(loss).all() else np.inf,
+        "AUC": auc(*data)
+        if min(sample.events, sample.total - sample.events) <= 1
+        else auc_interval(*data, level=level),
+        "average precision": average_precision(*data),
+        "observed / expected": _observed_to_expected(sample, level),
+    }
+    if cox is not None:
+        indices |= {
+            "calibration in the large": cox.in_the_large,
+            "calibration slope": cox.slope,
+            "calibration intercept": cox.intercept,
+        }
+    if curve is not None:
+        indices |= {"ICI": curve.ici, "E50": curve.e50, "E90": curve.e90, "Emax": curve.emax}
+    return indices | {
+        f"calibration loss, {bins} bins": calibration_loss(*data, bins=bins),
+        "ECE, equal width": expected_calibration_error(*data, bins=bins),
+        "ECE, equal mass": expected_calibration_error(*data, bins=bins, by="mass"),
+        "miscalibration (Brier)": corp.brier.mcb,
+        "discrimination (Brier)": corp.brier.dsc,
+        "uncertainty (Brier)": Measured.normal(corp.brier.unc, abs(1.0 - 2.0 * sample.rate) * spread, level),
+        "miscalibration (log)": corp.log.mcb,
+        "discrimination (log)": corp.log.dsc,
+        "uncertainty (log)": Measured.normal(corp.log.unc, abs(logit(sample.rate)) * spread, level),
+    }
+
+
+def _mean_with_interval(sample: Sample, values: NDArray, level: float) -> Measured:
+    mean = sample.mean(values)
+    return Measured.normal(mean, np.sqrt(sample.mean((values - mean) ** 2) / sample.total), level)
+
+
+def _scaled_brier(sample: Sample, brier: NDArray, level: float) -> Measured:
+    """Ratio of Brier score and uncertainty, both of which vary."""
+    mean, uncertainty = sample.mean(brier), sample.rate * (1.0 - sample.rate)
+    influence = (brier - mean - mean / uncertainty * (1.0 - 2.0 * sample.rate) * (sample.y - sample.rate)) / uncertainty
+    return Measured.normal(1.0 - mean / uncertainty, np.sqrt(sample.mean(influence**2) / sample.total), level)
+
+
+def _observed_to_expected(sample: Sample, level: float) -> Measured:
+    """Ratio of events to expected events, with limits that are normal for its logarithm."""
+    ratio = sample.events / float(sample.weight @ sample.p)
+    spread = np.sqrt((1.0 - sample.rate) / sample.events)
+    reach = normal.isf((1.0 - level) / 2.0) * spread
+    return Measured(ratio, ratio * spread, ratio * np.exp(-reach), ratio * np.exp(reach), level)

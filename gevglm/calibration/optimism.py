@@ -14,23 +14,22 @@ from scipy.special import expit, logit
 from statsmodels.iolib.summary import Summary
 
 from gevglm.calibration._summary_table import summary_table
-from gevglm.calibration.bins import PICTURED, Groups, grouped
+from gevglm.calibration.bins import PICTURE_GROUPS, Groups, grouped
 from gevglm.calibration.corp import reliability
 from gevglm.calibration.cox import cox_calibration
-from gevglm.calibration.estimates import checked_resamples
-from gevglm.calibration.indices import all_indices
+from gevglm.calibration.metrics import all_indices
 from gevglm.calibration.sample import predictions, vector
 from gevglm.calibration.sample import scores as checked_outcomes
 from gevglm.calibration.smooth import curve_grid, integrated_calibration
 from gevglm.engine.progress import shown
-from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn
+from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn, whole_number
 from gevglm.inference.folds import make_folds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Fit = Callable[[Any, NDArray], Any]
-Judged = tuple[dict[str, float], NDArray]
+Assessed = tuple[dict[str, float], NDArray]
 Item = TypeVar("Item")
 
 
@@ -41,7 +40,7 @@ class Optimism:
     Attributes
     ----------
     frame : DataFrame
-        One row an index: ``apparent`` (on the data of the fit), ``training`` and ``test`` (means of the refits on their own resample
+        One row per index: ``apparent`` (on the data of the fit), ``training`` and ``test`` (means of the refits on their own resample
         and on the original data), ``optimism`` (their difference), ``corrected`` (apparent less optimism).
     curve : DataFrame
         The smooth calibration curve, ``apparent`` and ``corrected`` (on the scale of log-odds, so that it stays between 0 and 1), by
@@ -117,7 +116,7 @@ def bootstrap_optimism(
         ``fit(data, y)`` runs the whole procedure on rows of the data, choices made by looking at them included, and returns a
         function of data that gives probabilities, or an object with ``predict_proba`` (scikit-learn) or ``predict``.
     data : DataFrame or ndarray
-        One row an observation.
+        One row per observation.
     y : array_like
         Outcomes, 0 or 1.
     weights : array_like, optional
@@ -145,7 +144,7 @@ def bootstrap_optimism(
     ----------
     Harrell, Lee and Mark (1996), Statistics in Medicine 15, 361-387 (rms::validate).
     """
-    resamples, workers = checked_resamples(resamples), _checked_workers(workers)
+    resamples, workers = whole_number("resamples", resamples, 2), whole_number("workers", workers, 1)
     y = _outcomes(y, data)
     if weights is not None:
         repeated = np.repeat(np.arange(len(y)), _whole(weights, len(y)))
@@ -154,20 +153,20 @@ def bootstrap_optimism(
     p = _predicted(fit(data, y), data)
     grid = curve_grid(p)
 
-    def judged(y: NDArray, p: NDArray) -> tuple[dict[str, float], NDArray]:
+    def assessed(y: NDArray, p: NDArray) -> Assessed:
         return indices(y, p), _curve(y, p, grid)
 
-    def resample(generator: np.random.Generator) -> tuple[Judged, Judged] | GevglmError:
+    def resample(generator: np.random.Generator) -> tuple[Assessed, Assessed] | GevglmError:
         rows = generator.integers(len(y), size=len(y))
         part, outcomes = _taken(data, rows), y[rows]
         try:
             _outcomes(outcomes, part)
             model = fit(part, outcomes)
-            return judged(outcomes, _predicted(model, part)), judged(y, _predicted(model, data))
+            return assessed(outcomes, _predicted(model, part)), assessed(y, _predicted(model, data))
         except GevglmError as error:
             return error
 
-    apparent, curve = judged(y, p)
+    apparent, curve = assessed(y, p)
     seeds = np.random.default_rng(rng).spawn(resamples)
     answers = list(shown(_mapped(resample, seeds, workers), resamples, progress))
     good = [answer for answer in answers if not isinstance(answer, GevglmError)]
@@ -178,9 +177,22 @@ def bootstrap_optimism(
         warn(
             f"{len(errors)} of {resamples} refits failed and are left out; the first because {errors[0]}", GevglmWarning
         )
-    training, test = (pd.DataFrame([pair[i][0] for pair in good]) for i in (0, 1))
+    gained = pd.DataFrame([on_resample[1] - on_data[1] for on_resample, on_data in good])
+    corrected = expit(curve - gained.mean().where(gained.notna().mean() >= 0.5))
+    return Optimism(
+        _corrected_indices(apparent, good),
+        pd.DataFrame({"apparent": expit(curve), "corrected": corrected.to_numpy()}, index=grid),
+        grouped(p, y, np.ones_like(y), PICTURE_GROUPS),
+        len(good),
+        len(errors),
+    )
+
+
+def _corrected_indices(apparent: dict[str, float], refits: list[tuple[Assessed, Assessed]]) -> pd.DataFrame:
+    """Return the table of indices, corrected by those of each refit on its own resample and on the original data."""
+    training, test = (pd.DataFrame([pair[i][0] for pair in refits]) for i in (0, 1))
     optimism = (training - test).mean()
-    frame = pd.DataFrame(
+    return pd.DataFrame(
         {
             "apparent": apparent,
             "training": training.mean(),
@@ -188,15 +200,6 @@ def bootstrap_optimism(
             "optimism": optimism,
             "corrected": pd.Series(apparent) - optimism,
         }
-    )
-    gained = pd.DataFrame([on_resample[1] - on_data[1] for on_resample, on_data in good])
-    corrected = expit(curve - gained.mean().where(gained.notna().mean() >= 0.5))
-    return Optimism(
-        frame,
-        pd.DataFrame({"apparent": expit(curve), "corrected": corrected.to_numpy()}, index=grid),
-        grouped(p, y, np.ones_like(y), PICTURED),
-        len(good),
-        len(errors),
     )
 
 
@@ -233,7 +236,7 @@ def cross_validated(
     ndarray of shape (n,)
         To be given to :func:`assess`.
     """
-    y, workers = _outcomes(y, data), _checked_workers(workers)
+    y, workers = _outcomes(y, data), whole_number("workers", workers, 1)
     if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= len(y):
         raise InvalidOptionError(f"folds={folds!r} is not possible for {len(y)} rows; give 2 or more.")
     pairs = make_folds(y, folds, rng, each_outcome=False)
@@ -262,7 +265,7 @@ def _whole(weights: ArrayLike, n: int) -> NDArray:
     wrong = (weight != np.rint(weight)) | (weight < 0.0)
     if wrong.any():
         raise InvalidDataError(
-            f"observations cannot be drawn by weights that are no whole numbers; {int(wrong.sum())} of {n} are not "
+            f"observations cannot be drawn by weights that are not whole numbers; {int(wrong.sum())} of {n} are not "
             f"(the first is {weight[wrong][0]:g})."
         )
     return weight.astype(int)
@@ -280,12 +283,6 @@ def _predicted(model: Any, data: Any) -> NDArray:
             f"fit returned {model!r}, which cannot predict; it must return a function of data, or an object with predict_proba or predict."
         )
     return np.asarray(model.predict(data) if hasattr(model, "predict") else model(data), dtype=float)
-
-
-def _checked_workers(workers: int) -> int:
-    if isinstance(workers, bool) or not isinstance(workers, (int, np.integer)) or workers < 1:
-        raise InvalidOptionError(f"workers={workers!r} is no number of threads; give a whole number from 1.")
-    return int(workers)
 
 
 def _mapped(function: Callable[[Item], Any], items: Iterable[Item], workers: int) -> Iterator[Any]:

@@ -1,4 +1,4 @@
-"""What the caller hands over, as clean arrays: outcomes, scores and weights that fit together, or an error that counts what is wrong."""
+"""Outcomes, scores and weights as clean arrays that fit together, or an error that counts what is wrong."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def predictions(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *,
     if outside.any():
         raise InvalidDataError(
             f"{int(outside.sum())} of {len(outside)} probabilities are not in [0, 1] (the first is {sample.p[outside][0]:g}); "
-            "scores that are no probabilities need a calibrator first, such as gevglm.calibration.Platt."
+            "scores that are not probabilities need a calibrator first, such as gevglm.calibration.Platt."
         )
     return sample
 

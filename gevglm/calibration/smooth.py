@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit
+from scipy.special import expit, logit
 from scipy.stats import norm
 from statsmodels.nonparametric.smoothers_lowess import lowess
 
@@ -149,15 +149,15 @@ def integrated_calibration(
 
 def _checked_span(span: float | None) -> float | None:
     if span is not None and not 0.0 < span <= 1.0:
-        raise InvalidOptionError(f"span={span!r} is no share of the observations; give a number in (0, 1].")
+        raise InvalidOptionError(f"span={span!r} is not a share of the observations; give a number in (0, 1].")
     return span
 
 
 def curve_grid(p: NDArray, points: int = GRID) -> NDArray:
     """Return points over the range of predictions, half of them evenly spaced, half evenly on the scale of log-odds."""
     low, high = float(p.min()), float(p.max())
-    inner = np.clip((low, high), 1e-12, 1.0 - 1e-12)
-    spread = expit(np.linspace(*np.log(inner / (1.0 - inner)), points - points // 2))
+    first, last = logit(np.clip((low, high), 1e-12, 1.0 - 1e-12))
+    spread = expit(np.linspace(first, last, points - points // 2))
     return np.unique(np.clip(np.concatenate([np.linspace(low, high, points // 2), spread]), low, high))
 
 

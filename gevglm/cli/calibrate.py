@@ -6,9 +6,8 @@ import argparse
 from typing import Any
 
 from gevglm.cli.messages import say
-from gevglm.cli.options import FORMATS, add_reading
+from gevglm.cli.options import FORMATS, Words, add_reading
 
-METHODS = ("platt", "asymmetric_laplace", "piecewise", "isotonic", "beta")
 EXAMPLES = """examples:
   gevglm calibrate scored.csv --outcome default --score risk
       check predicted probabilities against what happened
@@ -38,7 +37,12 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
     parser.add_argument("--weights", metavar="COLUMN", help="how many observations each row stands for")
-    parser.add_argument("--method", choices=METHODS, metavar="METHOD", help=f"learn a calibrator: {', '.join(METHODS)}")
+    parser.add_argument(
+        "--method",
+        choices=Words("gevglm.calibration.calibrators", "CALIBRATORS"),
+        metavar="METHOD",
+        help="learn a calibrator: %(choices)s",
+    )
     parser.add_argument("--apply", metavar="FILE", help="rows to calibrate (default: the same, which flatters)")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="where the rows go with a column 'calibrated'; - for stdout"
@@ -59,7 +63,7 @@ def run(options: argparse.Namespace) -> None:
     if (options.apply or options.output) and not options.method:
         raise IncompatibleOptionsError("--apply and -o go with --method, the calibrator to learn.")
     if options.plot and options.method:
-        raise IncompatibleOptionsError("--plot draws predictions as they are; leave --method out.")
+        raise IncompatibleOptionsError("--plot draws predictions unchanged; leave --method out.")
     check_output(options.output or "-")
     if options.plot:
         check_target(options.plot)
@@ -88,13 +92,12 @@ def _columns(frame: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
 
 
 def _calibrate(options: argparse.Namespace, frame: Any, y: Any, score: Any, weights: Any) -> None:
-    from gevglm import calibration
+    from gevglm.calibration.calibrators import calibrator_of
     from gevglm.cli.tables import read_table, write_table
     from gevglm.data.tables import column
     from gevglm.exceptions import InvalidDataError
-    from gevglm.results.calibration import CALIBRATORS
 
-    calibrator = getattr(calibration, CALIBRATORS[options.method])().fit(score, y, weights)
+    calibrator = calibrator_of(options.method).fit(score, y, weights)
     rows = frame
     if options.apply:
         rows = read_table(options.apply, sep=options.sep, encoding=options.encoding)
@@ -110,8 +113,9 @@ def _calibrate(options: argparse.Namespace, frame: Any, y: Any, score: Any, weig
 
 def _draw(assessed: Any, name: str) -> None:
     from gevglm.exceptions import GevglmError
+    from gevglm.plots.axes import save
 
     try:
-        assessed.plot().figure.savefig(name, dpi=150)
+        save(assessed.plot(), name, dpi=150)
     except (OSError, ValueError) as error:
         raise GevglmError(f"{name!r} could not be written: {error}.") from None

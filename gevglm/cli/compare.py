@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ EXAMPLES = """examples:
   gevglm compare "y ~ x1" --also "y ~ x1 + x2" data.csv --links logit -o table.tex
       nested models; the table for a paper, as LaTeX (.tex), HTML (.html) or Markdown (.md)
 """
-FORMATS_OF_TABLES = {
+FORMATS_OF_TABLES: dict[str, Callable[[Any], str]] = {
     ".tex": lambda table: table.to_latex(),
     ".html": lambda table: table.to_html(),
     ".md": lambda table: table.to_markdown(),

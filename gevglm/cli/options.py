@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from gevglm.covariance import COV_TYPES
 from gevglm.options import LOSSES, bias_words
 
 FORMATS = "csv (also .gz), tsv, parquet, feather, Stata .dta, SAS .sas7bdat and .xpt, SPSS .sav"
+
+
+class Words:
+    """Words of a registry, as choices of an option; it is imported when a command needs it."""
+
+    def __init__(self, module: str, name: str):
+        self.module, self.name = module, name
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(getattr(import_module(self.module), self.name))
+
+    def __contains__(self, word: object) -> bool:
+        return word in list(self)
 
 
 def number_or(*words: str):

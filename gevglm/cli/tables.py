@@ -61,7 +61,7 @@ def read_table(name: str, *, sep: str | None = None, encoding: str | None = None
         return _read_csv(path, _unescaped(sep) or SEPARATORS[kind], encoding)
     if kind not in READERS:
         known = ", ".join([*SEPARATORS, *READERS])
-        raise InvalidDataError(f"{name!r} is no table by its name ({kind or 'no'} ending); known are {known}.")
+        raise InvalidDataError(f"{name!r} is not a table by its name ({kind or 'no'} ending); known are {known}.")
     try:
         return getattr(pd, READERS[kind])(path, **_read_options(kind, encoding))
     except ImportError:  # the optional packages of pandas

@@ -3,12 +3,11 @@
 from gevglm.plots.axes import COLORS, new_axes
 from gevglm.plots.coefficients import plot_coefficients
 from gevglm.plots.discrimination import plot_decision, plot_precision_recall, plot_risk_spread, plot_roc
-from gevglm.plots.effect import plot_effect
 from gevglm.plots.influence import plot_cooks_distance, plot_dfbetas
 from gevglm.plots.likelihood import plot_profile, plot_shape
 from gevglm.plots.link import plot_link
 from gevglm.plots.model_choice import plot_links, plot_path, plot_search
-from gevglm.plots.risk import RiskCurve, plot_risk_curves
+from gevglm.plots.risk import RiskCurve, plot_effect, plot_risk_curves
 
 __all__ = [
     "COLORS",

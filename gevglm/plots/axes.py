@@ -1,4 +1,4 @@
-"""Axes to draw on, and what all pictures share."""
+"""Axes to draw on, and what all pictures share: colours, labels, legends, ticks of logarithmic axes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
     FigureCanvasAgg(figure)
     ax = figure.add_subplot()
     # notebooks show figures of pyplot, which this is not, so that it tells them how
-    figure._repr_png_ = ax._repr_png_ = partial(_as_png, figure)
+    for shown in (figure, ax):
+        setattr(shown, "_repr_png_", partial(_as_png, figure))  # noqa: B010 (not an attribute that matplotlib declares)
     return ax
 
 
@@ -39,29 +40,45 @@ def _as_png(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
+def save(ax: Axes, file: Any, **options: Any) -> None:
+    """Save the figure that Axes are part of; see ``Figure.savefig``."""
+    figure: Any = ax.figure  # of a subfigure, too, which is not declared to be saved
+    figure.savefig(file, **options)
+
+
 def color(i: int) -> str:
     """Return the color of the i-th thing drawn."""
     return COLORS[i % len(COLORS)]
 
 
-def finish(ax: Axes, xlabel: str = "", ylabel: str = "", legend: str | None = None) -> Axes:
-    """Label the axes, take away what frames them, and show the legend if a place for it is given: one of matplotlib's, or "above"."""
+def finish(ax: Axes, xlabel: str = "", ylabel: str = "", legend: str | None = None, *, legend_top: float = 1.0) -> Axes:
+    """Label the axes, take away what frames them, and show the legend if there is a place for it.
+
+    Parameters
+    ----------
+    ax : Axes
+    xlabel, ylabel : str
+    legend : str, optional
+        One of matplotlib's places, or "above".
+    legend_top : float
+        Share of the height up to which a legend inside may reach.
+    """
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
     ax.spines[["top", "right"]].set_visible(False)
+    if legend is None:
+        return ax
+    place: dict[str, Any] = {"loc": legend, "bbox_to_anchor": (0.0, 0.0, 1.0, legend_top)}
     if legend == "above":
         n = len(ax.get_legend_handles_labels()[0])
-        ax.legend(
-            frameon=False,
-            fontsize="small",
-            loc="lower left",
-            bbox_to_anchor=(0.0, 1.0),
-            ncols=n,
-            columnspacing=1.2,
-            handlelength=1.4,
-        )
-    elif legend is not None:
-        ax.legend(frameon=False, fontsize="small", loc=legend)
+        place = {
+            "loc": "lower left",
+            "bbox_to_anchor": (0.0, 1.0),
+            "ncols": n,
+            "columnspacing": 1.2,
+            "handlelength": 1.4,
+        }
+    ax.legend(frameon=False, fontsize="small", **place)
     return ax
 
 
@@ -75,7 +92,7 @@ def plain_log_ticks(axis: Any, low: float, high: float, *, both_ends: bool = Fal
         rare = places[places < 0.5]
         places = np.concatenate([rare, [0.5], 1.0 - rare])
     places = np.unique(places[(places >= low * 0.999) & (places <= high * 1.001)])
-    axis.set_major_locator(FixedLocator(places))
+    axis.set_major_locator(FixedLocator(places.tolist()))
     axis.set_major_formatter(FuncFormatter(lambda value, _: plain_number(value)))
     axis.set_minor_formatter(NullFormatter())
 

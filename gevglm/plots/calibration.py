@@ -7,22 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from gevglm.calibration.belt import CalibrationBelt
-from gevglm.calibration.bins import binned
-from gevglm.calibration.calibrators.base import Calibrator
-from gevglm.calibration.estimates import wilson_limits
-from gevglm.calibration.loss_calibration import LossCalibrationCurve
-from gevglm.calibration.sample import scores as checked_scores
 from gevglm.exceptions import InvalidDataError
-from gevglm.plots._calibration_axes import FOOT, HIGHEST, checked_scale, colors, diagonal, finished, limits, spread_of
-from gevglm.plots.axes import COLORS, new_axes
+from gevglm.plots._calibration_axes import FOOT, HIGHEST, checked_scale, diagonal, finish_scaled, limits, spread_of
+from gevglm.plots.axes import COLORS, color, finish, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from gevglm.calibration.assessment import Assessment
+    from gevglm.calibration.belt import CalibrationBelt
+    from gevglm.calibration.calibrators import Calibrator
+    from gevglm.calibration.loss_calibration import LossCalibrationCurve
     from gevglm.calibration.optimism import Optimism
 
 BAND = 0.2  # opacity of a band; several share it
@@ -54,39 +50,31 @@ def plot_reliability(
     -------
     Axes
     """
+    models = dict(assessments) if isinstance(assessments, Mapping) else {"": assessments}
     several = isinstance(assessments, Mapping)
-    models = dict(assessments) if several else {"": assessments}
     scale = checked_scale(scale, [model.groups for model in models.values()])
     ax = ax or new_axes(5.4, 5.0)
     low, high = limits([model.groups for model in models.values()], scale)
     ceiling = HIGHEST if scale == "logit" else 1.0
     diagonal(ax, low, high)
-    for (label, model), color in zip(models.items(), colors(len(models)), strict=True):
-        curve, band = model.reliability, model.reliability.band
+    for i, (label, model) in enumerate(models.items()):
+        band = model.reliability.band
         if band is not None:
             bottom, top = (np.clip(edge, low, ceiling) for edge in (band.lower, band.upper))
-            ax.fill_between(band.x, bottom, top, color=color, alpha=BAND / len(models), linewidth=0)
-        x, rate = curve.curve
-        ax.plot(x, np.clip(rate, low, ceiling), color=color, linewidth=1.6, label=label or "isotonic (CORP)")
+            ax.fill_between(band.x, bottom, top, color=color(i), alpha=BAND / len(models), linewidth=0)
+        x, rate = model.reliability.curve
+        ax.plot(x, np.clip(rate, low, ceiling), color=color(i), linewidth=1.6, label=label or "isotonic (CORP)")
         if smooth and model.smooth is not None:
             line = model.smooth.curve
             name = None if several else f"smooth ({model.smooth.method})"
-            ax.plot(
-                line.x,
-                np.clip(line.fitted, low, ceiling),
-                color=color,
-                linewidth=1.2,
-                linestyle=(0, (5, 2)),
-                label=name,
-            )
+            fitted = np.clip(line.fitted, low, ceiling)
+            ax.plot(line.x, fitted, color=color(i), linewidth=1.2, linestyle=(0, (5, 2)), label=name)
     bands = [model.reliability.band for model in models.values() if model.reliability.band is not None]
     if bands:
         name = f"{100 * bands[0].level:g} % {bands[0].kind} band{'s' if several else ''}"
         ax.fill_between([], [], color="0.5" if several else COLORS[0], alpha=BAND, linewidth=0, label=name)
     spread = histogram and not several
-    finished(ax, scale, low, high, legend_top=1.0 - FOOT if spread else 1.0)
-    ax.set_xlabel("predicted probability")
-    ax.set_ylabel("share of events")
+    finish_scaled(ax, scale, low, high, legend_top=1.0 - FOOT if spread else 1.0)
     if spread:
         spread_of(ax, next(iter(models.values())).groups, scale, low, high)
     return ax
@@ -110,13 +98,10 @@ def plot_optimism(optimism: Optimism, *, ax: Axes | None = None, scale: str | No
     ax = ax or new_axes(5.0, 4.8)
     low, high = limits([optimism.groups], scale)
     diagonal(ax, low, high)
-    for column, color, style in (("apparent", "0.45", (0, (5, 2))), ("corrected", COLORS[0], "-")):
-        label = column if column == "apparent" else f"corrected for optimism ({optimism.resamples} refits)"
-        ax.plot(curve.index, curve[column], color=color, linestyle=style, linewidth=1.6, label=label)
-    finished(ax, scale, low, high)
-    ax.set_xlabel("predicted probability")
-    ax.set_ylabel("share of events")
-    return ax
+    ax.plot(curve.index, curve["apparent"], color="0.45", linestyle=(0, (5, 2)), linewidth=1.6, label="apparent")
+    label = f"corrected for optimism ({optimism.resamples} refits)"
+    ax.plot(curve.index, curve["corrected"], color=COLORS[0], linewidth=1.6, label=label)
+    return finish_scaled(ax, scale, low, high)
 
 
 def plot_belt(belt: CalibrationBelt, *, ax: Axes | None = None, scale: str = "linear") -> Axes:
@@ -136,27 +121,13 @@ def plot_belt(belt: CalibrationBelt, *, ax: Axes | None = None, scale: str = "li
         low = 0.0
     diagonal(ax, low, high)
     for i, (level, (lower, upper)) in enumerate(sorted(belt.bounds.items(), reverse=True)):
-        ax.fill_between(
-            belt.x,
-            np.maximum(lower, low),
-            upper,
-            color=COLORS[0],
-            alpha=0.2 + 0.2 * i,
-            linewidth=0,
-            label=f"{100 * level:g} % belt",
-        )
-    edges = [bound for pair in belt.bounds.values() for bound in pair]
-    finished(ax, scale, low, high, top=float(max([high, *(edge.max() for edge in edges)])))
-    ax.set_xlabel("predicted probability")
-    ax.set_ylabel("share of events")
-    ax.annotate(
-        f"degree {belt.degree}, p = {belt.test.pvalue:.2g}",
-        (0.97, 0.04),
-        xycoords="axes fraction",
-        ha="right",
-        fontsize="small",
-    )
-    return ax
+        label = f"{100 * level:g} % belt"
+        bottom = np.maximum(lower, low)
+        ax.fill_between(belt.x, bottom, upper, color=COLORS[0], alpha=0.2 + 0.2 * i, linewidth=0, label=label)
+    label = f"degree {belt.degree}, p = {belt.test.pvalue:.2g}"
+    ax.annotate(label, (0.97, 0.04), xycoords="axes fraction", ha="right", fontsize="small")
+    top = max(high, *(float(edge.max()) for pair in belt.bounds.values() for edge in pair))
+    return finish_scaled(ax, scale, low, high, top=top)
 
 
 def plot_loss_calibration(
@@ -181,7 +152,7 @@ def plot_loss_calibration(
     points, theory : bool
         Draw the shares of events, draw the theoretical curves.
     """
-    curves = dict(curves) if isinstance(curves, Mapping) else {f"$\\beta_1$ = {curves.beta1:.3g}": curves}
+    curves = curves if isinstance(curves, Mapping) else {f"$\\beta_1$ = {curves.beta1:.3g}": curves}
     scale = checked_scale(scale, [])
     ax = ax or new_axes(5.4, 4.6)
     frames = [curve.bins for curve in curves.values()]
@@ -190,67 +161,27 @@ def plot_loss_calibration(
     low = 0.0 if scale == "linear" else 0.7 * float(places[places > 0.0].min())
     high = min(1.0 if scale == "linear" else 1.0 - 1e-6, 1.15 * float(places.max()))
     diagonal(ax, low, high)
-    for (label, curve), color in zip(curves.items(), colors(len(curves)), strict=True):
+    for i, (label, curve) in enumerate(curves.items()):
         if points:
-            _shares(ax, curve.bins, column, low, color, label)
+            _shares(ax, curve.bins, column, low, color(i), label)
         if theory and not corrected:
             seen = (curve.theory > low) & (curve.score > low)
             name = None if points else label
-            ax.plot(curve.score[seen], curve.theory[seen], color=color, linewidth=1.2, label=name)
+            ax.plot(curve.score[seen], curve.theory[seen], color=color(i), linewidth=1.2, label=name)
     if theory and points and not corrected:
         ax.plot([], [], color="0.4", linewidth=1.2, label="if loss-calibrated")
-    finished(ax, scale, low, high)
-    ax.set_xlabel("loss-corrected score" if corrected else "score")
-    ax.set_ylabel("share of events")
-    return ax
+    return finish_scaled(ax, scale, low, high, xlabel="loss-corrected score" if corrected else "score")
 
 
-def _shares(ax: Axes, frame: pd.DataFrame, column: str, low: float, color: str, label: str) -> None:
+def _shares(ax: Axes, frame: pd.DataFrame, column: str, low: float, tone: str, label: str) -> None:
     """Shares of events with their limits; bins without events as arrows at the bottom."""
     shown = frame["rate"] > low
     rate, x = frame["rate"][shown], frame[column][shown]
     errors = np.abs(np.stack([rate - frame["lower"][shown].clip(lower=low), frame["upper"][shown] - rate]))
-    ax.errorbar(x, rate, yerr=errors, fmt="o", color=color, markersize=4, elinewidth=1, label=label, zorder=3)
+    ax.errorbar(x, rate, yerr=errors, fmt="o", color=tone, markersize=4, elinewidth=1, label=label, zorder=3)
     hidden = frame[column][~shown]
     if len(hidden):
-        ax.plot(hidden, np.full(len(hidden), low), "v", color=color, markersize=5, clip_on=False)
-
-
-def empirical_log_odds(
-    scores: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None, *, bins: int = 20, level: float = 0.95
-) -> pd.DataFrame:
-    r"""Log-odds of an event in bins of equal numbers of observations.
-
-    .. math:: \ln \frac{O + 1/2}{n - O + 1/2}
-
-    which is finite in bins without events.
-
-    Parameters
-    ----------
-    scores, y, weights : array_like
-    bins : int
-    level : float
-        Coverage of the limits (Wilson's, as log-odds; infinite where a bin has no events, or only events).
-
-    Returns
-    -------
-    DataFrame
-        ``score`` (mean), ``log_odds``, ``lower``, ``upper``, ``n``, ``events``.
-    """
-    cells = binned(checked_scores(y, scores, weights), bins, "mass")
-    others = cells.weight - cells.events
-    with np.errstate(divide="ignore"):
-        lower, upper = (np.log(limit) - np.log1p(-limit) for limit in wilson_limits(cells.events, cells.weight, level))
-    return pd.DataFrame(
-        {
-            "score": cells.score,
-            "log_odds": np.log(cells.events + 0.5) - np.log(others + 0.5),
-            "lower": np.where(cells.events > 0.0, lower, -np.inf),
-            "upper": np.where(others > 0.0, upper, np.inf),
-            "n": cells.weight,
-            "events": cells.events,
-        }
-    )
+        ax.plot(hidden, np.full(len(hidden), low), "v", color=tone, markersize=5, clip_on=False)
 
 
 def plot_calibrators(calibrators: Mapping[str, Calibrator], empirical: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -260,26 +191,22 @@ def plot_calibrators(calibrators: Mapping[str, Calibrator], empirical: pd.DataFr
     ----------
     calibrators : mapping from labels to Calibrator
     empirical : DataFrame
-        From :func:`empirical_log_odds`.
+        From :func:`gevglm.calibration.empirical_log_odds`.
     ax : Axes, optional
     """
     ax = ax or new_axes(6.0, 4.2)
     seen = np.concatenate([empirical["log_odds"], *(empirical[limit] for limit in ("lower", "upper"))])
     low, high = seen[np.isfinite(seen)].min() - 0.7, seen[np.isfinite(seen)].max() + 0.7
     s = np.linspace(empirical["score"].min(), empirical["score"].max(), 400)
-    limits = [empirical[limit].clip(low, high) for limit in ("lower", "upper")]
-    ax.vlines(empirical["score"], *limits, color="0.6", linewidth=1)
+    ends = [empirical[limit].clip(low, high) for limit in ("lower", "upper")]
+    ax.vlines(empirical["score"], *ends, color="0.6", linewidth=1)
     inside = np.isfinite(empirical[["lower", "upper"]]).all(axis=1)
     for rows, face, label in ((inside, "0.35", "empirical"), (~inside, "white", "empirical, no or only events")):
         if rows.any():
             place = empirical["score"][rows], empirical["log_odds"][rows]
             ax.plot(*place, "o", color="0.35", markerfacecolor=face, markersize=4, label=label, zorder=3)
-    for (label, calibrator), color in zip(calibrators.items(), colors(len(calibrators)), strict=True):
+    for i, (label, calibrator) in enumerate(calibrators.items()):
         fitted = np.nan_to_num(calibrator.log_odds(s), posinf=high, neginf=low)
-        ax.plot(s, fitted, color=color, linewidth=1.5, label=label)
+        ax.plot(s, fitted, color=color(i), linewidth=1.5, label=label)
     ax.set_ylim(low, high)
-    ax.set_xlabel("score")
-    ax.set_ylabel("log-odds of an event")
-    ax.legend(frameon=False, fontsize="small")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finish(ax, "score", "log-odds of an event", "best")

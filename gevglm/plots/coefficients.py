@@ -24,7 +24,7 @@ def plot_coefficients(
     Parameters
     ----------
     models : mapping of str to DataFrame
-        One row a coefficient, in the order from top to bottom; columns ``estimate``, ``ci_lower`` and ``ci_upper``. Coefficients that a model
+        One row per coefficient, in the order from top to bottom; columns ``estimate``, ``ci_lower`` and ``ci_upper``. Coefficients that a model
         does not have are left out for it; infinite limits end at the edge, with an arrow.
     xlabel : str
     ax : Axes, optional

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2
 
-from gevglm.plots.axes import COLORS, new_axes
+from gevglm.plots.axes import COLORS, finish, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,15 +37,11 @@ def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:
         if np.isfinite(limit):
             ax.plot([limit, limit], [0.0, quantile], color=COLORS[0], linewidth=0.8, linestyle=":")
     ax.plot(profile.estimate, 0.0, "o", color=COLORS[0])
-    ax.set_xlabel(profile.name)
-    ax.set_ylabel("likelihood-ratio statistic")
     ax.set_ylim(0.0, 2.2 * quantile)
     ax.set_title(
         f"{100 * (1 - profile.alpha):g} % interval: {profile.interval[0]:.4g} to {profile.interval[1]:.4g}", fontsize=10
     )
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finish(ax, profile.name, "likelihood-ratio statistic", "best")
 
 
 def plot_shape(profile: pd.DataFrame, xi: float, interval: tuple[float, float], *, ax: Axes | None = None) -> Axes:
@@ -71,9 +67,6 @@ def plot_shape(profile: pd.DataFrame, xi: float, interval: tuple[float, float], 
     ax.axhline(-0.5 * chi2.ppf(0.95, 1), color="0.5", linewidth=0.8)
     ax.axvspan(*interval, color=COLORS[0], alpha=0.12, linewidth=0)
     ax.axvline(xi, color=COLORS[1], linewidth=1)
-    ax.set_xlabel("xi")
-    ax.set_ylabel("log-likelihood below its maximum")
     ax.set_ylim(max(-8.0, 1.1 * float((known["llf"] - top).min()) - 0.1), 0.4)
     ax.set_title(f"xi = {xi:.3g}, 95 % interval {interval[0]:.3g} to {interval[1]:.3g}", fontsize=10)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finish(ax, "xi", "log-likelihood below its maximum")

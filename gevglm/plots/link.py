@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from gevglm.calibration.curves import LinkCurve
 
-RARE = 0.05  # mean share of events in the bins below which the axis of risks is logarithmic
-
 
 def plot_link(curve: LinkCurve, *, ax: Axes | None = None) -> Axes:
     """Draw the fitted link, the logit nearest to it in these data, and shares of events in tenths of the data.
@@ -27,8 +25,7 @@ def plot_link(curve: LinkCurve, *, ax: Axes | None = None) -> Axes:
     ax = ax or new_axes(6.0, 4.0)
     bins = curve.bins
     rate = bins["rate"].to_numpy()
-    logarithmic = float(np.median(rate)) < RARE and bool((rate > 0.0).any())
-    low = 0.5 * float(rate[rate > 0.0].min()) if logarithmic else 0.0
+    low = 0.5 * float(rate[rate > 0.0].min()) if curve.logarithmic else 0.0
     inside = bins["rate"] > low
     errors = np.abs(np.vstack([rate - bins["lower"].clip(lower=low), bins["upper"] - rate]))
     ax.errorbar(
@@ -52,7 +49,7 @@ def plot_link(curve: LinkCurve, *, ax: Axes | None = None) -> Axes:
         seen = risk >= low
         ax.plot(curve.linear[seen], risk[seen], color=tone, linestyle=style, linewidth=1.8, label=label)
     top = max(float(bins["upper"].max()), float(curve.risk.max()))
-    if logarithmic:
+    if curve.logarithmic:
         ax.set_yscale("log")
         ax.set_ylim(low, min(1.0, 1.3 * top))
         plain_log_ticks(ax.yaxis, *ax.get_ylim())

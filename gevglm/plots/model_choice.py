@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.plots.axes import COLORS, new_axes
+from gevglm.plots.axes import COLORS, color, finish, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,24 +32,19 @@ def plot_search(search: Search, *, ax: Axes | None = None) -> Axes:
     table = search.table[np.isfinite(search.table["score"])]
     by_penalty = table["xi"].nunique() == 1
     groups = [("", table)] if by_penalty else [(f"alpha = {alpha:g}", rows) for alpha, rows in table.groupby("alpha")]
-    for (label, rows), color in zip(groups, COLORS * (1 + len(groups) // len(COLORS)), strict=False):
-        x = rows["alpha"] if by_penalty else rows["xi"]
-        ax.plot(x, rows["score"], color=color, marker=".", markersize=4, label=label)
-        if rows["se"].notna().all():
-            ax.fill_between(
-                x, rows["score"] - rows["se"], rows["score"] + rows["se"], color=color, alpha=0.12, linewidth=0
-            )
+    for i, (label, rows) in enumerate(groups):
+        x, score, se = rows["alpha"] if by_penalty else rows["xi"], rows["score"], rows["se"]
+        ax.plot(x, score, color=color(i), marker=".", markersize=4, label=label)
+        if se.notna().all():
+            ax.fill_between(x, score - se, score + se, color=color(i), alpha=0.12, linewidth=0)
     best = search.best
     ax.plot(best["alpha"] if by_penalty else best["xi"], best["score"], "o", color="black", label="best")
     spread = 10.0 * best["se"] if np.isfinite(best["se"]) else 0.2 * best["score"]
     ax.set_ylim(top=min(ax.get_ylim()[1], best["score"] + spread))
     if by_penalty:
         ax.set_xscale("symlog", linthresh=1e-2)
-    ax.set_xlabel("alpha" if by_penalty else "xi")
-    ax.set_ylabel({"log_loss": "held-out log loss", "brier": "held-out Brier score"}[search.criterion])
-    ax.legend(frameon=False, fontsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    ylabel = {"log_loss": "held-out log loss", "brier": "held-out Brier score"}[search.criterion]
+    return finish(ax, "alpha" if by_penalty else "xi", ylabel, "best")
 
 
 def plot_path(frame: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
@@ -58,7 +53,7 @@ def plot_path(frame: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     frame : DataFrame
-        One row a penalty, one column a coefficient.
+        One row per penalty, one column per coefficient.
     ax : Axes, optional
 
     Returns
@@ -70,7 +65,7 @@ def plot_path(frame: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         ax.plot(
             frame.index,
             frame[name],
-            color=COLORS[i % len(COLORS)],
+            color=color(i),
             linestyle=("-", "--", ":")[i // len(COLORS) % 3],
             label=name,
         )
@@ -79,11 +74,7 @@ def plot_path(frame: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         ax.set_xscale("symlog", linthresh=float(min(frame.index[frame.index > 0], default=1.0)))
     else:
         ax.set_xscale("log")
-    ax.set_xlabel("alpha")
-    ax.set_ylabel("coefficient")
-    ax.legend(frameon=False, fontsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finish(ax, "alpha", "coefficient", "best")
 
 
 def plot_links(reference: NDArray, name: str, others: dict[str, NDArray], *, ax: Axes | None = None) -> Axes:
@@ -104,17 +95,15 @@ def plot_links(reference: NDArray, name: str, others: dict[str, NDArray], *, ax:
     """
     ax = ax or new_axes()
     order = np.argsort(reference)
-    shown = order[np.linspace(0, len(order) - 1, min(len(order), 400)).astype(int)]
+    drawn = order[np.linspace(0, len(order) - 1, min(len(order), 400)).astype(int)]
     for i, (label, p) in enumerate(others.items()):
-        inside = (p[shown] > 0) & (p[shown] < 1)
-        style = {"color": COLORS[i % len(COLORS)], "marker": ".x+"[i // len(COLORS) % 3], "markersize": 3}
-        ax.plot(reference[shown][inside], p[shown][inside], linestyle="none", label=label, **style)
+        inside = drawn[(p[drawn] > 0) & (p[drawn] < 1)]
+        marker = ".x+"[i // len(COLORS) % 3]
+        ax.plot(
+            reference[inside], p[inside], linestyle="none", label=label, color=color(i), marker=marker, markersize=3
+        )
     ends = [reference.min(), reference.max()]
     ax.plot(ends, ends, color="0.5", linewidth=0.8)
     ax.set_xscale("logit")
     ax.set_yscale("logit")
-    ax.set_xlabel(f"probability by {name}")
-    ax.set_ylabel("probability by the others")
-    ax.legend(frameon=False, fontsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return finish(ax, f"probability by {name}", "probability by the others", "best")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from gevglm.plots import COLORS, new_axes
+from gevglm.plots.axes import COLORS, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -32,13 +32,15 @@ def plot_history(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     Axes
     """
     ax = ax or new_axes()
+    from matplotlib.ticker import MaxNLocator
+
     marker = "o" if len(history) < 3 else ""
     whose = "rare class" if "z_rare" in history else "error of both classes"
     for name, (label, color, style) in LINES.items():
         if name in history:
             ax.plot(history.index, history[name], style, color=color, label=label.format(whose=whose), marker=marker)
     ax.set(xlabel="round", ylabel="error", ylim=(0.0, None))
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ratio = ax.twinx()
     values = history["weight_rare"] / history["weight_main"]
     ratio.plot(history.index, values, ":", color="0.35", label="weight ratio (right)", marker=marker)
@@ -48,7 +50,7 @@ def plot_history(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     handles = [*ax.get_lines(), *ratio.get_lines()]
     ax.legend(
         handles,
-        [line.get_label() for line in handles],
+        [str(line.get_label()) for line in handles],
         loc="lower center",
         bbox_to_anchor=(0.5, 1.0),
         ncols=2,

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 from gevglm.effects.curves import effect_curve
 from gevglm.exceptions import GevglmError
 from gevglm.plots import new_axes, plot_effect
+from gevglm.report.assessment import Assessed
 from gevglm.report.effects import Effects
 from gevglm.report.html import Html, items, joined, tag
-from gevglm.report.judgement import Judged
 from gevglm.report.svg import figure
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 CURVES = 6
 POINTS = 31
-ROWS = 5000  # averaged over by an effect curve
+AVERAGED_ROWS = 5000  # of an effect curve
 SIZE = 4.8, 3.5  # inches; all are equally wide, so that their letters are equally large
 SQUARE = 4.8, 4.4
 
@@ -41,14 +41,14 @@ def _how_averaged(results: BinaryGLMResults, effects: Effects, alpha: float) -> 
         if len(effects.known) <= CURVES
         else f"Predicted risk along the {CURVES} variables with the clearest effects,"
     )
-    rows = f"{ROWS:,} of {n:,} rows" if n > ROWS else f"{n:,} rows"
+    rows = f"{AVERAGED_ROWS:,} of {n:,} rows" if n > AVERAGED_ROWS else f"{n:,} rows"
     band = f"{100 * (1 - alpha):g} % bands"
-    return f"{which} with {band}, averaged over {rows} with everything else as it is. Ticks at the bottom are percentiles of the data."
+    return f"{which} with {band}, averaged over {rows} with everything else unchanged. Ticks at the bottom are percentiles of the data."
 
 
 def _effect(results: BinaryGLMResults, variable: str, alpha: float) -> Callable[[], Axes]:
     def draw() -> Axes:
-        curve = effect_curve(results, variable, points=POINTS, rows=ROWS, alpha=alpha)
+        curve = effect_curve(results, variable, points=POINTS, rows=AVERAGED_ROWS, alpha=alpha)
         return plot_effect(curve, ax=new_axes(*SIZE))
 
     return draw
@@ -66,7 +66,7 @@ def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
     return gallery.html()
 
 
-def predictions(results: BinaryGLMResults, judged: Judged | None) -> Html:
+def predictions(results: BinaryGLMResults, assessed: Assessed | None) -> Html:
     """Return the pictures of predictions."""
     gallery = Gallery()
     gallery.add(
@@ -75,11 +75,11 @@ def predictions(results: BinaryGLMResults, judged: Judged | None) -> Html:
         "How predicted risks are spread among events and among the others (fitted rows).",
         "Distribution of predicted risks by outcome",
     )
-    if judged is not None:
+    if assessed is not None:
         gallery.add(
             "calibration",
-            lambda: judged.assessed.plot(ax=new_axes(*SQUARE)),
-            f"Share of events by predicted risk ({judged.how}); calibrated predictions lie on the diagonal.",
+            lambda: assessed.assessment.plot(ax=new_axes(*SQUARE)),
+            f"Share of events by predicted risk ({assessed.how}); calibrated predictions lie on the diagonal.",
             "Reliability diagram",
         )
     gallery.add(

@@ -14,7 +14,7 @@ from gevglm.report.numbers import count, percent, plain, pvalue, rounded, with_l
 
 if TYPE_CHECKING:
     from gevglm.calibration.assessment import Assessment
-    from gevglm.report.judgement import Remark
+    from gevglm.report.assessment import Remark
     from gevglm.results import BinaryGLMResults
 
 MANY = 10  # variables from which chance findings are mentioned
@@ -47,12 +47,12 @@ def about_effects(effects: Effects, alpha: float) -> list[Html]:
     ordered = effects.by_evidence()
     clear = [effect for effect in ordered if _is_clear(effect, alpha)]
     unclear = [effect for effect in ordered if not _is_clear(effect, alpha)]
-    told = [_sentence(effect, alpha) for effect in clear[:SHOWN]]
+    sentences = [_sentence(effect, alpha) for effect in clear[:SHOWN]]
     if len(clear) > SHOWN:
-        told.append(
+        sentences.append(
             joined([f"{len(clear) - SHOWN} more variables with a clear direction are in the table of effects."])
         )
-    return told + ([_without_direction(unclear, alpha)] if unclear else [])
+    return sentences + ([_without_direction(unclear, alpha)] if unclear else [])
 
 
 def _is_clear(effect: Effect, alpha: float) -> bool:
@@ -158,10 +158,10 @@ def _equals(p: float) -> str:
     return text if text.startswith("<") else f"= {text}"
 
 
-def about_predictions(assessed: Assessment, how: str) -> list[Html]:
+def about_predictions(assessment: Assessment, how: str) -> list[Html]:
     """Say how well the model tells events from others, and whether its risks can be taken at face value."""
-    area = assessed.indices["AUC"]
-    told = [
+    area = assessment.indices["AUC"]
+    sentences = [
         joined(
             [
                 tag("b", "Telling events from others"),
@@ -171,22 +171,22 @@ def about_predictions(assessed: Assessment, how: str) -> list[Html]:
             ]
         )
     ]
-    slope = assessed.indices.get("calibration slope")
-    expected = assessed.n * assessed.mean_prediction
-    text = f": {count(round(assessed.n_events, 1))} events happened where the predicted risks add up to {count(round(expected, 1))}"
+    slope = assessment.indices.get("calibration slope")
+    expected = assessment.n * assessment.mean_prediction
+    text = f": {count(round(assessment.n_events, 1))} events happened where the predicted risks add up to {count(round(expected, 1))}"
     spread = "" if slope is None else _spread(slope)
-    return [*told, joined([tag("b", "Calibration"), text, spread, ".", _distance(assessed)])]
+    return [*sentences, joined([tag("b", "Calibration"), text, spread, ".", _distance(assessment)])]
 
 
-def to_mind(remarks: Sequence[Remark]) -> list[Html]:
+def warnings_of(remarks: Sequence[Remark]) -> list[Html]:
     """Say what the checks found, if they found anything."""
     found = [remark.text for remark in remarks if remark.level != "fine"]
-    return [joined([tag("b", "To mind"), ": ", " ".join(found)])] if found else []
+    return [joined([tag("b", "Warnings"), ": ", " ".join(found)])] if found else []
 
 
-def _distance(assessed: Assessment) -> str:
+def _distance(assessment: Assessment) -> str:
     """Say how far predicted and observed risks are apart, and whether that may be chance."""
-    ici, test = assessed.indices.get("ICI"), assessed.tests.get("Hosmer-Lemeshow")
+    ici, test = assessment.indices.get("ICI"), assessment.tests.get("Hosmer-Lemeshow")
     if ici is None:
         return ""
     text = f" Along the predicted risks, the share of events is {plain(100.0 * float(ici), 2)} percentage points away from them on average"
@@ -203,13 +203,13 @@ def _measured(number: float) -> str:
 
 
 def _spread(slope: float) -> str:
-    verdict = "the spread of the risks fits"
+    text = "the spread of the risks fits"
     if isinstance(slope, Measured) and np.isfinite([slope.lower, slope.upper]).all():
         if slope.upper < 1.0:
-            verdict = "the risks are too extreme: high ones are too high, and low ones too low"
+            text = "the risks are too extreme: high ones are too high, and low ones too low"
         elif slope.lower > 1.0:
-            verdict = "the risks are not extreme enough: high ones are too low, and low ones too high"
-    return f"; {verdict} (calibration slope {_measured(slope)}, 1 being ideal)"
+            text = "the risks are not extreme enough: high ones are too low, and low ones too high"
+    return f"; {text} (calibration slope {_measured(slope)}, 1 being ideal)"
 
 
 def no_findings(reasons: Sequence[str]) -> Html:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from gevglm.report.html import Html, joined, tag
 
 STYLE = """
-:root { color-scheme: light; --ink: #1d2127; --soft: #5b6470; --line: #d9dde3; --blue: #0072b2; --bad: #b42318; --mind: #8a5a00; --good: #1c7a45; }
+:root { color-scheme: light; --ink: #1d2127; --soft: #5b6470; --line: #d9dde3; --blue: #0072b2; --bad: #b42318; --warning: #8a5a00; --good: #1c7a45; }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
 body { margin: 0 auto; padding: 1.5rem 1rem 4rem; max-width: 56rem; color: var(--ink); background: #fff;
@@ -36,7 +36,7 @@ svg.picture { display: block; width: 100%; height: auto; }
 .status { padding-left: 0; list-style: none; }
 .status li { padding-left: 5.2rem; position: relative; margin-bottom: .45rem; }
 .status .mark { position: absolute; left: 0; width: 4.6rem; font-size: .78rem; font-weight: 700; text-transform: uppercase; letter-spacing: .03em; padding-top: .12rem; }
-.problem .mark { color: var(--bad); } .mind .mark { color: var(--mind); } .fine .mark { color: var(--good); }
+.problem .mark { color: var(--bad); } .warning .mark { color: var(--warning); } .fine .mark { color: var(--good); }
 .alert { border-left: 4px solid var(--bad); padding: .5rem .9rem; background: #fdf3f2; }
 pre { overflow-x: auto; background: #f6f7f9; padding: .8rem 1rem; border-radius: 6px; font-size: .86rem; line-height: 1.45; }
 @media (max-width: 30rem) { body { padding: 1rem .8rem 3rem; } h1 { font-size: 1.35rem; } }

@@ -30,7 +30,7 @@ class PublicationTable:
     Attributes
     ----------
     frame : DataFrame
-        Text, one column a model; the rows of coefficients come first, each with a row of errors or limits below it, whose label is empty.
+        Text, one column per model; the rows of coefficients come first, each with a row of errors or limits below it, whose label is empty.
     n_coefficients : int
         How many rows belong to coefficients.
     note : str

@@ -1,4 +1,4 @@
-"""What was fitted on what."""
+"""Model and data: the facts of the fit, and the variables by outcome."""
 
 from __future__ import annotations
 
@@ -69,9 +69,9 @@ def _errors(results: BinaryGLMResults) -> str:
     groups = results.cluster_groups
     if results.cov_type != "cluster":
         return results.cov_type
-    names = [groups] if isinstance(groups, str) else groups
-    named = isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)
-    return f"robust to clusters, by {' and '.join(names)}" if named else "robust to clusters"
+    names = list(groups) if isinstance(groups, (list, tuple)) else [groups]
+    columns = [name for name in names if isinstance(name, str)]
+    return "robust to clusters" + (f", by {' and '.join(columns)}" if len(columns) == len(names) else "")
 
 
 def _shifts(results: BinaryGLMResults) -> list[tuple[str, str]]:
@@ -100,11 +100,11 @@ def characteristics(results: BinaryGLMResults) -> Html:
     counts = design.counts if design.counts is not None else np.ones(len(y))
     of_events, of_others = counts * y, counts * (1.0 - y)
     constant = results.model.data.const_idx
-    frame = design.frame if design.recipe is not None else pd.DataFrame(design.X, columns=design.names)
+    frame = pd.DataFrame(design.X, columns=design.names) if design.frame is None else design.frame
     names = [name for name in variables(design) if name in frame.columns]
     if design.recipe is None and constant is not None:
         names.remove(design.names[constant])
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name in names[:MOST_VARIABLES]:
         rows += _described(name, frame[name], of_events, of_others)
     header = ("Variable", f"Events ({count(of_events.sum())})", f"Others ({count(of_others.sum())})")
@@ -114,7 +114,7 @@ def characteristics(results: BinaryGLMResults) -> Html:
     return table(header, rows, caption=caption)
 
 
-def _described(name: str, column: pd.Series, of_events: NDArray, of_others: NDArray) -> list[tuple[str, str, str]]:
+def _described(name: str, column: pd.Series, of_events: NDArray, of_others: NDArray) -> list[tuple[str, ...]]:
     numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
     levels = sorted(column.unique(), key=str)
     if numeric and set(levels) <= {0, 1}:

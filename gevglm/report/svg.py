@@ -6,6 +6,7 @@ import io
 import re
 from typing import TYPE_CHECKING
 
+from gevglm.plots.axes import save
 from gevglm.report.html import Html, tag
 
 if TYPE_CHECKING:
@@ -33,15 +34,14 @@ def svg(ax: Axes, name: str, description: str) -> Html:
 
     file = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        ax.figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+        save(ax, file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = file.getvalue()
     text = text[text.index("<svg") :].strip()
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     text = re.sub(r'\bid="', f'id="{name}-', text)
     text = re.sub(r'(href="|url\()#', rf"\g<1>#{name}-", text)
     start, rest = text.split(">", 1)
-    box = re.search(r'viewBox="[^"]*"', start).group()
-    width = float(re.search(r'width="([\d.]+)pt"', start).group(1))
-    words = f'class="picture" style="max-width: {width * 1.45:.0f}px" role="img"'
+    (box,), (width,) = re.findall(r'viewBox="[^"]*"', start), re.findall(r'width="([\d.]+)pt"', start)
+    words = f'class="picture" style="max-width: {float(width) * 1.45:.0f}px" role="img"'
     namespaces = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
     return Html(f"<svg {namespaces} {box} {words}>{tag('title', description)}{rest}")

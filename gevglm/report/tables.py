@@ -67,7 +67,7 @@ def _meaning(results: BinaryGLMResults, meaning: str | None) -> str:
         )
     return (
         f"A coefficient is the change of the linear predictor of {link_name(results.link.population)} for one unit of its variable: its sign says "
-        "whether the risk rises or falls. With this link exp(coefficient) is no odds ratio; sizes are read from the effects on the risk."
+        "whether the risk rises or falls. With this link exp(coefficient) is not an odds ratio; sizes are read from the effects on the risk."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
+from collections.abc import Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,7 @@ from gevglm._files import check_target, write_text
 from gevglm.calibration.curves import link_name
 from gevglm.exceptions import GevglmError
 from gevglm.plots import new_axes
-from gevglm.report import figures, findings, study, tables
-from gevglm.report import judgement as checks
+from gevglm.report import assessment, figures, findings, study, tables
 from gevglm.report.code import code_of
 from gevglm.report.effects import Effects, effects_of
 from gevglm.report.html import Html, items, tag
@@ -57,24 +57,27 @@ def report(
     alpha: float = 0.05,
 ) -> Html:
     """Return the report as HTML."""
-    stop = checks.fatal(results)
+    stop = assessment.fatal(results)
     effects = None if stop or not results.has_data else effects_of(results, alpha)
-    remarks = checks.remarks_on(results)
-    judged, unjudged = (None, "; ".join(stop)) if stop else _judged(results)
+    remarks = assessment.remarks_on(results)
+    assessed, reason = (None, "; ".join(stop)) if stop else _assessed(results)
     sections = [
-        Section("findings", "Findings", _findings(results, effects, judged, remarks, stop, alpha)),
-        Section("study", "What was fitted on what", _study(results)),
+        Section("findings", "Findings", _findings(results, effects, assessed, remarks, stop, alpha)),
+        Section("study", "Model and data", _study(results)),
         Section(
             "coefficients",
             "Coefficients",
             [tables.coefficients(results, alpha), *_unless(stop, lambda: figures.coefficients(results, alpha))],
         ),
         Section("effects", "Effects on the risk", _effects(results, effects, stop, alpha)),
-        Section("predictions", "Predictions and calibration", _predictions(results, judged, unjudged, stop)),
+        Section("predictions", "Predictions and calibration", _predictions(results, assessed, reason, stop)),
         Section(
             "diagnostics",
             "Diagnostics and warnings",
-            [checks.diagnostics(remarks), *_unless(stop or not results.has_data, lambda: figures.influence(results))],
+            [
+                assessment.diagnostics(remarks),
+                *_unless(stop or not results.has_data, lambda: figures.influence(results)),
+            ],
         ),
         Section("code", "Code", [tag("pre", tag("code", Html(escape(code or code_of(results)))))]),
     ]
@@ -85,9 +88,9 @@ def report(
     return page(title or f"Regression of {outcome}", subtitle, sections, foot)
 
 
-def _judged(results: BinaryGLMResults) -> tuple[checks.Judged | None, str]:
+def _assessed(results: BinaryGLMResults) -> tuple[assessment.Assessed | None, str]:
     try:
-        return checks.judge(results), ""
+        return assessment.assess_predictions(results), ""
     except GevglmError as error:
         return None, str(error)
 
@@ -96,17 +99,24 @@ def _unless(stop: Any, make: Any) -> list[Html]:
     return [] if stop else [make()]
 
 
-def _findings(results, effects: Effects | None, judged, remarks, stop: list[str], alpha: float) -> list[Html]:
-    told = [findings.overview(results)]
+def _findings(
+    results: BinaryGLMResults,
+    effects: Effects | None,
+    assessed: assessment.Assessed | None,
+    remarks: Sequence[assessment.Remark],
+    stop: list[str],
+    alpha: float,
+) -> list[Html]:
+    sentences = [findings.overview(results)]
     if stop:
-        return [items(told, class_="findings"), findings.no_findings(stop)]
+        return [items(sentences, class_="findings"), findings.no_findings(stop)]
     parts = []
     if effects is not None:
-        told += findings.about_effects(effects, alpha)
-    if judged is not None:
-        told += findings.about_predictions(judged.assessed, judged.how)
-    told += findings.to_mind(remarks)
-    parts.append(items(told, class_="findings"))
+        sentences += findings.about_effects(effects, alpha)
+    if assessed is not None:
+        sentences += findings.about_predictions(assessed.assessment, assessed.how)
+    sentences += findings.warnings_of(remarks)
+    parts.append(items(sentences, class_="findings"))
     if effects is None:
         parts.append(tag("p", GONE, class_="note"))
     elif effects.known:
@@ -123,7 +133,7 @@ def _study(results: BinaryGLMResults) -> list[Html]:
     return [study.facts(results), described]
 
 
-def _effects(results, effects: Effects | None, stop: list[str], alpha: float) -> list[Html]:
+def _effects(results: BinaryGLMResults, effects: Effects | None, stop: list[str], alpha: float) -> list[Html]:
     if stop:
         return [tag("p", "Not shown: ", "; ".join(stop), ".", class_="note")]
     if effects is None:
@@ -133,12 +143,14 @@ def _effects(results, effects: Effects | None, stop: list[str], alpha: float) ->
     return [tables.effects_table(effects, alpha), figures.effect_curves(results, effects, alpha)]
 
 
-def _predictions(results, judged, unjudged: str, stop: list[str]) -> list[Html]:
+def _predictions(
+    results: BinaryGLMResults, assessed: assessment.Assessed | None, reason: str, stop: list[str]
+) -> list[Html]:
     if stop:
         return [tag("p", "Not shown: ", "; ".join(stop), ".", class_="note")]
     table = (
-        checks.calibration(results, judged)
-        if judged is not None
-        else tag("p", f"Calibration is not available: {unjudged}", class_="note")
+        assessment.calibration(results, assessed)
+        if assessed is not None
+        else tag("p", f"Calibration is not available: {reason}", class_="note")
     )
-    return [table, figures.predictions(results, judged)]
+    return [table, figures.predictions(results, assessed)]

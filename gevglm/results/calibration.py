@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm import calibration
-from gevglm.calibration.condensed import Collection, Predicted
+from gevglm.calibration.bins import Collection, Predicted
+from gevglm.calibration.calibrators import calibrator_of
 from gevglm.data.design import Design
 from gevglm.data.outcome import Coding, resolve
 from gevglm.data.row_weights import RowWeights
@@ -32,18 +32,11 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
     from gevglm.calibration.assessment import Assessment
-    from gevglm.calibration.calibrators.base import Calibrator
+    from gevglm.calibration.calibrators import Calibrator
     from gevglm.model import BinaryGLM
 
 CLOSEST = 1e-10  # to 0 and 1 that a prediction by a refit comes, so that its log-odds are finite
 RESAMPLING = (None, "bootstrap", "cv")
-CALIBRATORS = {
-    "platt": "Platt",
-    "asymmetric_laplace": "AsymmetricLaplace",
-    "piecewise": "PiecewiseLogistic",
-    "isotonic": "Isotonic",
-    "beta": "Beta",
-}
 
 
 class CalibrationChecks(ResultsCore):
@@ -130,7 +123,7 @@ class CalibrationChecks(ResultsCore):
         """Draw the reliability diagram; see :meth:`calibration` and :meth:`gevglm.calibration.assessment.Assessment.plot`."""
         return self.calibration(data, **options).plot(ax=ax, scale=scale)
 
-    def recalibrate(self, data: Any = None, method: Any = "platt", endog: Any = None) -> Recalibrated:
+    def recalibrate(self, data: Any = None, method: Any = "logistic", endog: Any = None) -> Recalibrated:
         """Learn a correction of the probabilities from data, best from new ones.
 
         Parameters
@@ -138,8 +131,8 @@ class CalibrationChecks(ResultsCore):
         data : table or array_like, optional
             The rows of the fit by default, on which calibration looks better than it is.
         method : str or Calibrator
-            "platt", "asymmetric_laplace", "piecewise", "isotonic", "beta", or a calibrator of :mod:`gevglm.calibration`, of which a copy
-            is fitted.
+            "logistic" (Cox's recalibration), "platt" (the same by smoothed outcomes), "beta", "isotonic", "piecewise",
+            "asymmetric_laplace", or a calibrator of :mod:`gevglm.calibration`, of which a copy is fitted.
         endog : array_like, optional
             See :meth:`calibration`.
 
@@ -148,7 +141,7 @@ class CalibrationChecks(ResultsCore):
         Recalibrated
             With ``predict(data)`` and ``summary()``.
         """
-        calibrator = _calibrator(method)
+        calibrator = calibrator_of(method)
         unfitted = Recalibrated(self, calibrator)
         if data is not None:
             y, scores, weights = complete_rows(self.model.design, data, endog, unfitted.scores(data))
@@ -157,15 +150,6 @@ class CalibrationChecks(ResultsCore):
                 self.model.endog, unfitted.scores(), self.row_weights.population_weights
             )
         return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
-
-
-def _calibrator(method: Any) -> Calibrator:
-    """Return a new calibrator for a word, or a copy of a calibrator."""
-    if isinstance(method, str) and method in CALIBRATORS:
-        return getattr(calibration, CALIBRATORS[method])()
-    if not isinstance(method, calibration.Calibrator):
-        raise unknown_option("method", method, CALIBRATORS)
-    return deepcopy(method)
 
 
 @dataclass(frozen=True)

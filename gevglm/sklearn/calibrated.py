@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -14,18 +13,10 @@ from sklearn.utils import _safe_indexing, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _raise_for_params, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, has_fit_parameter
 
-from gevglm import calibration
+from gevglm.calibration.calibrators import Calibrator, calibrator_of
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
 from gevglm.sklearn.glm import BinaryGLMClassifier
 from gevglm.sklearn.inputs import checked_rows, row_weights, two_classes
-
-METHODS = {
-    "platt": lambda: calibration.Platt(smoothed=True),
-    "beta": lambda: calibration.Beta(clip=1e-6),
-    "isotonic": lambda: calibration.Isotonic(),
-    "piecewise": lambda: calibration.PiecewiseLogistic(),
-    "asymmetric_laplace": lambda: calibration.AsymmetricLaplace(),
-}
 
 
 class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -36,12 +27,12 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator : estimator, optional
         Any classifier with ``decision_function`` or ``predict_proba``; :class:`BinaryGLMClassifier` by default.
     method : str or Calibrator
-        "platt" (with Platt's smoothed outcomes), "beta" (scores kept 1e-6 away from 0 and 1), "isotonic", "piecewise",
-        "asymmetric_laplace", or a calibrator with other options, such as ``gevglm.calibration.PiecewiseLogistic(pieces=2)``.
+        "platt" (by smoothed outcomes), "logistic" (without), "beta", "isotonic", "piecewise", "asymmetric_laplace", or a calibrator with
+        other options, such as ``gevglm.calibration.PiecewiseLogistic(pieces=2)``.
     cv : int, splitter, iterable or "prefit"
-        How to get scores of rows the classifier has not seen: number of folds, each with its share of both classes, or a splitter of scikit-learn. The calibrator is fitted to the scores of all
-        held-out rows together, and the classifier once more to all rows. "prefit": the classifier is fitted already, and all rows are for
-        the calibrator.
+        How to get scores of rows the classifier has not seen: number of folds, each with its share of both classes, or a splitter of
+        scikit-learn. The calibrator is fitted to the scores of all held-out rows together, and the classifier once more to all rows.
+        "prefit": the classifier is fitted already, and all rows are for the calibrator.
 
     Attributes
     ----------
@@ -56,7 +47,8 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Beta calibration sees probabilities. The others see ``decision_function``, or the probabilities of a classifier without it.
+    Calibrators of probabilities, such as the beta one, see ``predict_proba``. The others see ``decision_function``, or the probabilities of
+    a classifier without it.
 
     Examples
     --------
@@ -84,7 +76,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like of shape (n, n_features)
-            Handed to the classifier as it is.
+            Handed to the classifier unchanged.
         y : array_like of shape (n,)
             Two labels of any kind.
         sample_weight : array_like of shape (n,), optional
@@ -93,26 +85,26 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             Metadata for the classifier's ``fit`` and the splitter's ``split``, if metadata routing is enabled.
         """
         _raise_for_params(fit_params, self, "fit")
-        calibrator = self._new_calibrator()
+        calibrator = calibrator_of(self.method)
         X = checked_rows(self, self._base(), X, reset=True)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
-        self.classes_ = two_classes(y)
-        weights = row_weights(sample_weight, X, y)
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(X, labels)
+        self.classes_ = two_classes(labels)
+        weights = row_weights(sample_weight, X, labels)
         if isinstance(self.cv, str):
             self.estimator_ = self._prefit()
-            scores, held_out = self._scores(self.estimator_, X, calibrator), np.arange(len(y))
+            scores, held_out = self._scores(self.estimator_, X, calibrator), np.arange(len(labels))
         else:
             routed = process_routing(self, "fit", **fit_params) if fit_params else None
             split_params, fit_params = (routed.splitter.split, routed.estimator.fit) if routed else ({}, {})
-            folds = list(self._folds(X, y, weights, split_params))
+            folds = list(self._folds(X, labels, weights, split_params))
             parts = [
-                self._scores(self._trained(X, y, weights, train, fit_params), _safe_indexing(X, test), calibrator)
+                self._scores(self._trained(X, labels, weights, train, fit_params), _safe_indexing(X, test), calibrator)
                 for train, test in folds
             ]
             scores, held_out = np.concatenate(parts), np.concatenate([test for _, test in folds])
-            self.estimator_ = self._trained(X, y, weights, np.arange(len(y)), fit_params)
-        event = (y[held_out] == self.classes_[1]).astype(float)
+            self.estimator_ = self._trained(X, labels, weights, np.arange(len(labels)), fit_params)
+        event = (labels[held_out] == self.classes_[1]).astype(float)
         self.calibrator_ = calibrator.fit(scores, event, None if weights is None else weights[held_out])
         return self
 
@@ -127,17 +119,6 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return the more probable label."""
         likely = self.predict_proba(X)[:, 1] > 0.5
         return self.classes_[likely.astype(int)]
-
-    def _new_calibrator(self) -> calibration.Calibrator:
-        if not isinstance(self.method, str):
-            if not isinstance(self.method, calibration.Calibrator):
-                raise InvalidOptionError(
-                    f"method={self.method!r} is no calibrator; give one of gevglm.calibration, or one of the words {', '.join(METHODS)}."
-                )
-            return deepcopy(self.method)
-        if self.method not in METHODS:
-            raise unknown_option("method", self.method, METHODS)
-        return METHODS[self.method]()
 
     def _base(self) -> Any:
         return BinaryGLMClassifier(link="logit") if self.estimator is None else self.estimator
@@ -161,7 +142,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         splitter = check_cv(self.cv, y, classifier=True)
         if isinstance(self.cv, int | np.integer) or self.cv is None:
             counts = {label: int((y[used] == label).sum()) for label in self.classes_.tolist()}
-            fewest = min(counts, key=counts.get)
+            fewest = min(counts, key=counts.__getitem__)
             if counts[fewest] < splitter.n_splits:
                 raise InvalidDataError(
                     f"{splitter.n_splits} folds need as many cases of each class, but class {fewest!r} has {counts[fewest]}; "
@@ -182,16 +163,15 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             params["sample_weight"] = weights[rows]
         return learner.fit(_safe_indexing(X, rows), y[rows], **params)
 
-    def _scores(self, learner: Any, X: ArrayLike, calibrator: calibration.Calibrator) -> NDArray:
+    def _scores(self, learner: Any, X: ArrayLike, calibrator: Calibrator) -> NDArray:
         """Return what the calibrator sees."""
-        wants_probabilities = isinstance(calibrator, calibration.Beta)
-        if hasattr(learner, "decision_function") and not wants_probabilities:
+        if hasattr(learner, "decision_function") and not calibrator.of_probabilities:
             return np.asarray(learner.decision_function(X))
         if hasattr(learner, "predict_proba"):
             return np.asarray(learner.predict_proba(X))[:, 1]
-        needed = (
-            "predict_proba, as beta calibration needs" if wants_probabilities else "decision_function or predict_proba"
-        )
+        needed = f"predict_proba, as {type(calibrator).__name__} calibration needs"
+        if not calibrator.of_probabilities:
+            needed = "decision_function or predict_proba"
         raise InvalidOptionError(
             f"the classifier {type(learner).__name__} has no {needed}; use another method or classifier."
         )
@@ -216,5 +196,5 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
 
 def _part(value: Any, rows: NDArray, n: int) -> Any:
-    """Return the rows of metadata that have one value a row, other metadata as they are."""
+    """Return the rows of metadata that have one value per row, other metadata unchanged."""
     return _safe_indexing(value, rows) if hasattr(value, "__len__") and len(value) == n else value

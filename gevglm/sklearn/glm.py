@@ -102,17 +102,17 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         sample_weight : array_like of shape (n,), optional
             How many observations each row stands for.
         """
-        X, y = validate_data(self, X, y, dtype=(np.float64, np.float32))
-        self.classes_ = two_classes(y)
-        weights = row_weights(sample_weight, X, y)
-        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]))
+        rows, labels = validate_data(self, X, y, dtype=(np.float64, np.float32))
+        self.classes_ = two_classes(labels)
+        weights = row_weights(sample_weight, rows, labels)
+        names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])]))
         words = vars(self) | {
             "event": self.classes_.tolist()[1],
             "freq_weights": weights,
             "class_weight": self._weights_by_event(),
             "missing": "none",
         }
-        model = BinaryGLM.of_arrays(y, self._design(X), ModelOptions.of(words))
+        model = BinaryGLM.of_arrays(labels, self._design(rows), ModelOptions.of(words))
         model.data.xnames = [*(["const"] if self.fit_intercept else []), *names]
         self.results_ = model.fit_by(FitOptions.of(words))
         params = np.asarray(self.results_.params)
@@ -129,10 +129,10 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return the probabilities of both classes, in the order of ``classes_``."""
         check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        rows = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            p = np.asarray(self.results_.predict(self._design(X)))
+            p = np.asarray(self.results_.predict(self._design(rows)))
         return np.column_stack([1.0 - p, p])
 
     def predict(self, X: ArrayLike) -> NDArray:

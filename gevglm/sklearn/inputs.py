@@ -39,7 +39,7 @@ def row_weights(sample_weight: ArrayLike | None, X: ArrayLike, y: NDArray) -> ND
 
 
 def checked_rows(owner: BaseEstimator, learner: BaseEstimator, X: ArrayLike, *, reset: bool) -> ArrayLike:
-    """Return X for a learner inside `owner`: tables and texts as they are, the rest as an array; names and number of columns are remembered."""
+    """Return X for a learner inside `owner`: tables and texts unchanged, the rest as an array; names and number of columns are remembered."""
     tags = get_tags(learner).input_tags
     texts = isinstance(X, list | tuple | np.ndarray) and np.ndim(X) == 1 and np.asarray(X).dtype.kind in "OU"
     if hasattr(X, "iloc") or texts or not tags.two_d_array:

@@ -9,12 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
-from gevglm.weighting.base import Round, WeightedClassifier, _learner_has, check_number
-from gevglm.weighting.rare_class import Sample
+from gevglm.weighting.base import Round, WeightedClassifier, check_number, learner_has
+from gevglm.weighting.rare_class import RareClassSample
 
-HOPELESS = (
-    1e4  # times the total weight of the main class, at which a learner that sees weights has given in to the rare one
-)
+HOPELESS = 1e4  # times the weight of the main class, at which a learner that sees weights has given in to the rare one
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,10 @@ class ClassWeighted(WeightedClassifier):
 
     _individual: ClassVar[bool] = False
 
-    def _start(self, sample: Sample) -> ClassWeights:
+    def _start(self, sample: RareClassSample) -> ClassWeights:
         return ClassWeights(1.0, 1.0, sample.weight / sample.by_class(*sample.sizes))
 
-    def _row_weights(self, state: ClassWeights, sample: Sample) -> NDArray:
+    def _row_weights(self, state: ClassWeights, sample: RareClassSample) -> NDArray:
         return sample.weight * sample.by_class(state.main, state.rare)
 
 
@@ -56,7 +54,7 @@ class LastLearner(ClassWeighted):
         """The fitted learner."""
         return self.members_[-1].learner
 
-    @available_if(_learner_has("decision_function", "predict_proba"))
+    @available_if(learner_has("decision_function", "predict_proba"))
     def decision_function(self, X: ArrayLike) -> NDArray:
         """Return the score of the weighted learner (if it has none, its raw probability less one half): positive for ``classes_[1]``."""
         X, learner = self._checked(X), self.estimator_
@@ -91,22 +89,24 @@ class Adaptive(ClassWeighted):
         check_number("tradeoff", self.tradeoff, 0.0)
         check_number("threshold", self.threshold, 0.0, 1.0)
 
-    def _judge(self, state: ClassWeights, sample: Sample, hit: NDArray) -> Round:
+    def _assess(self, state: ClassWeights, sample: RareClassSample, hit: NDArray) -> Round:
         errors = sample.sums(state.distribution * ~hit)
         vote, distribution, facts = self._boost(state.distribution, sample, hit, errors[1])
         after = ClassWeights(
             state.main * np.exp(self.tradeoff * errors[0]), state.rare * np.exp(errors[1]), distribution
         )
-        stop, warning = self._verdict(state, sample, *errors)
+        stop, warning = self._stopping(state, sample, *errors)
         return Round(vote, {"error_rare": errors[1], "error_main": errors[0]} | facts, after, stop, warning)
 
     def _boost(
-        self, distribution: NDArray, sample: Sample, hit: NDArray, error: float
+        self, distribution: NDArray, sample: RareClassSample, hit: NDArray, error: float
     ) -> tuple[float, NDArray, dict[str, float]]:
         """Return the vote of a learner, the next distribution, and more columns of the history."""
         return 1.0, distribution, {}
 
-    def _verdict(self, state: ClassWeights, sample: Sample, main: float, rare: float) -> tuple[str | None, str | None]:
+    def _stopping(
+        self, state: ClassWeights, sample: RareClassSample, main: float, rare: float
+    ) -> tuple[str | None, str | None]:
         """Return the reason to stop, if any, and a warning, if one is due."""
         if self.early_stopping and rare < self.threshold:
             return "threshold", None
@@ -189,10 +189,10 @@ class RatioWeight(LastLearner):
     def _rounds(self) -> int:
         return 1
 
-    def _start(self, sample: Sample) -> ClassWeights:
+    def _start(self, sample: RareClassSample) -> ClassWeights:
         ratio = sample.sizes[0] / sample.sizes[1] if self.ratio is None else float(self.ratio)
         return ClassWeights(1.0, ratio, super()._start(sample).distribution)
 
-    def _judge(self, state: ClassWeights, sample: Sample, hit: NDArray) -> Round:
+    def _assess(self, state: ClassWeights, sample: RareClassSample, hit: NDArray) -> Round:
         errors = sample.sums(state.distribution * ~hit)
         return Round(1.0, {"error_rare": errors[1], "error_main": errors[0]}, state)

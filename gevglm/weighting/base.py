@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -17,10 +18,17 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from gevglm.calibration.correction import loss_corrected
-from gevglm.exceptions import ConvergenceWarning, FewEventsWarning, InvalidOptionError, SeparationWarning, warn
+from gevglm.exceptions import (
+    ConvergenceWarning,
+    FewEventsWarning,
+    InvalidOptionError,
+    SeparationWarning,
+    warn,
+    whole_number,
+)
 from gevglm.sklearn.inputs import checked_rows, two_classes
 from gevglm.weighting.learners import base_learner, check_learner, trained
-from gevglm.weighting.rare_class import Sample, draw_up
+from gevglm.weighting.rare_class import RareClassSample, make_sample
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +73,7 @@ class Member:
     class_weight: tuple[float, float]
 
 
-def _learner_has(*methods: str):
+def learner_has(*methods: str):
     """Make a method available if the base learner, or one fitted, has one of these methods."""
 
     def check(self: WeightedClassifier) -> bool:
@@ -91,7 +99,7 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
     class_weight_ : dict
         Weight of each label in force when the last of them was trained.
     history_ : DataFrame
-        One row a round.
+        One row per round.
     stop_reason_ : str
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -105,23 +113,23 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
     # -- what an algorithm says ----------------------------------------------------------------
 
     @abstractmethod
-    def _start(self, sample: Sample) -> Any:
+    def _start(self, sample: RareClassSample) -> Any:
         """Return the first weights."""
 
     @abstractmethod
-    def _row_weights(self, state: Any, sample: Sample) -> NDArray:
+    def _row_weights(self, state: Any, sample: RareClassSample) -> NDArray:
         """Return the weights to train under."""
 
     @abstractmethod
-    def _judge(self, state: Any, sample: Sample, hit: NDArray) -> Round:
-        """Return vote, new weights and verdict, given which rows were classified correctly."""
+    def _assess(self, state: Any, sample: RareClassSample, hit: NDArray) -> Round:
+        """Return the vote, the new weights and whether to stop, given which rows were classified correctly."""
 
     def _ballot(self, vote: float, says_rare: NDArray) -> NDArray:
         """Return what a learner adds to the score of the rare class."""
         return np.where(says_rare, vote, -vote)
 
     def _check_options(self) -> None:
-        check_rounds(self.rounds)
+        whole_number("rounds", self.rounds, 1)
 
     def _rounds(self) -> int:
         return self.rounds
@@ -134,7 +142,7 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
         Parameters
         ----------
         X : array_like of shape (n, n_features)
-            Handed to the base learner as it is.
+            Handed to the base learner unchanged.
         y : array_like of shape (n,)
             Two labels of any kind.
         sample_weight : array_like of shape (n,), optional
@@ -146,18 +154,20 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
         self._check_options()
         learner = base_learner(self.estimator)
         X = checked_rows(self, learner, X, reset=True)
-        y = column_or_1d(y, warn=True)
-        check_consistent_length(X, y)
+        labels = column_or_1d(y, warn=True)
+        check_consistent_length(X, labels)
         check_learner(learner, individual=self._individual)
-        self.classes_ = two_classes(y)
-        sample = draw_up(X, y, self.classes_, self.rare, sample_weight)
+        self.classes_ = two_classes(labels)
+        sample = make_sample(X, labels, self.classes_, self.rare, sample_weight)
         self.rare_ = sample.labels[1]
         routed = process_routing(self, "fit", **fit_params).estimator.fit if fit_params else {}
-        self._loop(learner, X, y, sample, routed)
+        self._loop(learner, X, labels, sample, routed)
         return self
 
-    def _loop(self, learner: Any, X: ArrayLike, y: NDArray, sample: Sample, fit_params: dict) -> None:
-        state, members, records = self._start(sample), [], []
+    def _loop(self, learner: Any, X: ArrayLike, y: NDArray, sample: RareClassSample, fit_params: dict) -> None:
+        state = self._start(sample)
+        members: list[Member] = []
+        records: list[dict[str, float]] = []
         score = np.zeros(len(y))
         for number in range(self._rounds()):
             weights = self._row_weights(state, sample)
@@ -167,30 +177,30 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
                         warnings.simplefilter("ignore", category)
                 fitted = trained(learner, X, y, sample, weights, fit_params)
             hit = np.asarray(fitted.predict(X)) == y
-            verdict = self._judge(state, sample, hit)
+            found = self._assess(state, sample, hit)
             if self._last_only:
                 members, score = [], np.zeros(len(y))
-            if verdict.kept or not members:
-                members.append(Member(fitted, verdict.vote, sample.class_weights(weights)))
-                score += self._ballot(verdict.vote, hit == sample.rare)
+            if found.kept or not members:
+                members.append(Member(fitted, found.vote, sample.class_weights(weights)))
+                score += self._ballot(found.vote, hit == sample.rare)
             wrong = sample.sums(sample.weight * ((score > 0.0) != sample.rare))
             main, rare = sample.class_weights(weights)
             records.append(
                 {"weight_rare": rare, "weight_main": main}
-                | verdict.facts
+                | found.facts
                 | {"training_error_rare": wrong[1] / sample.sizes[1], "training_error_main": wrong[0] / sample.sizes[0]}
             )
-            if verdict.stop:
+            if found.stop:
                 break
-            state = verdict.after
+            state = found.after
         self.members_ = members
         self.class_weight_ = dict(zip(sample.labels, members[-1].class_weight, strict=True))
         self.history_ = pd.DataFrame(records, index=pd.RangeIndex(1, len(records) + 1, name="round"))
         if self._bound:
             self.history_["bound"] = self.history_[self._bound].cumprod()
-        self.stop_reason_ = verdict.stop or "rounds"
-        if verdict.warning:
-            warn(verdict.warning, ConvergenceWarning)
+        self.stop_reason_ = found.stop or "rounds"
+        if found.warning:
+            warn(found.warning, ConvergenceWarning)
         elif not any(member.vote for member in members):
             warn(
                 f"no learner in {len(records)} rounds got half of the rare class ({self.rare_}) right, so that none has a vote and every case "
@@ -208,7 +218,7 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
         main = self.classes_[self.classes_ != self.rare_][0]
         return np.where(self._votes(X) > 0.0, self.rare_, main).astype(self.classes_.dtype)
 
-    @available_if(_learner_has("predict_proba"))
+    @available_if(learner_has("predict_proba"))
     def predict_proba(self, X: ArrayLike) -> NDArray:
         r"""Return the probabilities of both classes, in the order of ``classes_``.
 
@@ -233,9 +243,8 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
 
     def _votes(self, X: ArrayLike) -> NDArray:
         """Return the score of the rare class."""
-        return sum(
-            self._ballot(member.vote, np.asarray(member.learner.predict(X)) == self.rare_) for member in self.members_
-        )
+        ballots = (self._ballot(m.vote, np.asarray(m.learner.predict(X)) == self.rare_) for m in self.members_)
+        return reduce(np.add, ballots)
 
     def _checked(self, X: ArrayLike) -> ArrayLike:
         check_is_fitted(self)
@@ -269,12 +278,6 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
         tags.input_tags.allow_nan = learner.input_tags.allow_nan
         tags.input_tags.categorical = learner.input_tags.categorical
         return tags
-
-
-def check_rounds(rounds: Any) -> None:
-    """Refuse a number of rounds that is none."""
-    if isinstance(rounds, bool) or not isinstance(rounds, int | np.integer) or rounds < 1:
-        raise InvalidOptionError(f"rounds={rounds!r} is not a number of rounds; give a whole number from 1.")
 
 
 def check_number(name: str, value: Any, low: float, high: float = np.inf, *, open_low: bool = False) -> None:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gevglm.weighting.adaptive import Adaptive
 from gevglm.weighting.base import Round, WeightedClassifier
-from gevglm.weighting.rare_class import Sample
+from gevglm.weighting.rare_class import RareClassSample
 
 CHANCE = 1e-12  # edge up to which a learner is no better than chance, by rounding
 
@@ -64,7 +64,7 @@ class DiffBoost(Voting, Adaptive):
     _bound: ClassVar[str | None] = "z_rare"
 
     def _boost(
-        self, distribution: NDArray, sample: Sample, hit: NDArray, error: float
+        self, distribution: NDArray, sample: RareClassSample, hit: NDArray, error: float
     ) -> tuple[float, NDArray, dict[str, float]]:
         vote = vote_of(1.0 - 2.0 * error, sample.sizes[1], error == 0.0)
         tilted = distribution * np.exp(np.where(hit, -vote, vote))
@@ -108,21 +108,21 @@ class AdaBoost(Voting):
         self.rare = rare
         self.corrected = corrected
 
-    def _outside(self, sample: Sample) -> NDArray | float:
+    def _outside(self, sample: RareClassSample) -> NDArray | float:
         """The factors o of the weights."""
         return 1.0
 
-    def _inside(self, sample: Sample, hit: NDArray) -> NDArray | float:
+    def _inside(self, sample: RareClassSample, hit: NDArray) -> NDArray | float:
         """The factors b in the exponent."""
         return 1.0
 
-    def _start(self, sample: Sample) -> NDArray:
+    def _start(self, sample: RareClassSample) -> NDArray:
         return sample.weight / sample.weight.sum()
 
-    def _row_weights(self, state: NDArray, sample: Sample) -> NDArray:
+    def _row_weights(self, state: NDArray, sample: RareClassSample) -> NDArray:
         return state * sample.weight.sum()
 
-    def _judge(self, state: NDArray, sample: Sample, hit: NDArray) -> Round:
+    def _assess(self, state: NDArray, sample: RareClassSample, hit: NDArray) -> Round:
         weighted = state * self._outside(sample)
         weighted = weighted / weighted.sum()
         margin = self._inside(sample, hit) * np.where(hit, 1.0, -1.0)
@@ -130,7 +130,7 @@ class AdaBoost(Voting):
         return self._boosted(state, sample, hit, edge, weighted, margin)
 
     def _boosted(
-        self, state: NDArray, sample: Sample, hit: NDArray, edge: float, weighted: NDArray, margin: NDArray
+        self, state: NDArray, sample: RareClassSample, hit: NDArray, edge: float, weighted: NDArray, margin: NDArray
     ) -> Round:
         """Return the round of a learner with this edge, whose rows have these weights and margins."""
         errors = sample.sums(sample.weight * ~hit)
@@ -157,10 +157,10 @@ class AdaBoost(Voting):
     def _step(self, vote: float) -> float:
         return vote
 
-    def _first_round_warning(self, state: NDArray, sample: Sample, edge: float) -> str | None:
+    def _first_round_warning(self, state: NDArray, sample: RareClassSample, edge: float) -> str | None:
         if not np.array_equal(state, self._start(sample)):
             return None
         return (
             f"the base learner is no better than chance in the first round (edge {edge:.3g}), so that there is nothing to boost; "
-            "its predictions are used as they are."
+            "its predictions are used unchanged."
         )

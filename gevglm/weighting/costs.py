@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gevglm.weighting.base import Round, check_number
 from gevglm.weighting.boosting import AdaBoost
-from gevglm.weighting.rare_class import Sample
+from gevglm.weighting.rare_class import RareClassSample
 
 
 class CostSensitive(AdaBoost):
@@ -32,7 +32,7 @@ class CostSensitive(AdaBoost):
         super()._check_options()
         check_number("cost_ratio", self.cost_ratio, 0.0, open_low=True)
 
-    def _costs(self, sample: Sample) -> NDArray:
+    def _costs(self, sample: RareClassSample) -> NDArray:
         """Return the cost of each row; the larger one is 1, as the edge must stay below 1."""
         largest = max(1.0, self.cost_ratio)
         return sample.by_class(1.0 / largest, self.cost_ratio / largest)
@@ -55,7 +55,7 @@ class AdaC1(CostSensitive):
     Sun, Kamel, Wong and Wang (2007), Pattern Recognition 40, 3358-3378.
     """
 
-    def _inside(self, sample: Sample, hit: NDArray) -> NDArray:
+    def _inside(self, sample: RareClassSample, hit: NDArray) -> NDArray:
         return self._costs(sample)
 
 
@@ -74,7 +74,7 @@ class AdaC2(CostSensitive):
     Sun, Kamel, Wong and Wang (2007), Pattern Recognition 40, 3358-3378.
     """
 
-    def _outside(self, sample: Sample) -> NDArray:
+    def _outside(self, sample: RareClassSample) -> NDArray:
         return self._costs(sample)
 
 
@@ -93,10 +93,10 @@ class AdaC3(CostSensitive):
     Sun, Kamel, Wong and Wang (2007), Pattern Recognition 40, 3358-3378.
     """
 
-    def _outside(self, sample: Sample) -> NDArray:
+    def _outside(self, sample: RareClassSample) -> NDArray:
         return self._costs(sample)
 
-    def _inside(self, sample: Sample, hit: NDArray) -> NDArray:
+    def _inside(self, sample: RareClassSample, hit: NDArray) -> NDArray:
         return self._costs(sample)
 
 
@@ -115,7 +115,7 @@ class AdaCost(CostSensitive):
     Fan, Stolfo, Zhang and Chan (1999), AdaCost: misclassification cost-sensitive boosting, ICML, 97-105.
     """
 
-    def _inside(self, sample: Sample, hit: NDArray) -> NDArray:
+    def _inside(self, sample: RareClassSample, hit: NDArray) -> NDArray:
         return 0.5 + 0.5 * np.where(hit, -1.0, 1.0) * self._costs(sample)
 
 
@@ -139,14 +139,14 @@ class CSB2(CostSensitive):
     Ting (2000), A comparative study of cost-sensitive boosting algorithms, ICML, 983-990.
     """
 
-    def _costs(self, sample: Sample) -> NDArray:
+    def _costs(self, sample: RareClassSample) -> NDArray:
         return sample.by_class(*self._cost_pair())
 
     def _cost_pair(self) -> tuple[float, float]:
         smallest = min(1.0, self.cost_ratio)
         return 1.0 / smallest, self.cost_ratio / smallest
 
-    def _judge(self, state: NDArray, sample: Sample, hit: NDArray) -> Round:
+    def _assess(self, state: NDArray, sample: RareClassSample, hit: NDArray) -> Round:
         margin = np.where(hit, 1.0, -1.0)
         weighted = state * np.where(hit, 1.0, self._costs(sample))
         return self._boosted(state, sample, hit, float(state @ margin), weighted, margin)

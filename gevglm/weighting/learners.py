@@ -11,7 +11,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 from gevglm.sklearn.glm import BinaryGLMClassifier
-from gevglm.weighting.rare_class import Sample
+from gevglm.weighting.rare_class import RareClassSample
 
 
 def base_learner(estimator: Any) -> Any:
@@ -65,7 +65,7 @@ def class_weight_parameters(learner: Any) -> list[str]:
     return [name for name in learner.get_params() if name.split("__")[-1] == "class_weight"]
 
 
-def trained(learner: Any, X: ArrayLike, y: NDArray, sample: Sample, weights: NDArray, fit_params: dict) -> Any:
+def trained(learner: Any, X: ArrayLike, y: NDArray, sample: RareClassSample, weights: NDArray, fit_params: dict) -> Any:
     """Return a copy of the learner, fitted under weights of the rows."""
     learner = clone(learner)
     keyword = weight_keyword(learner)

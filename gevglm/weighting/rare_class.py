@@ -14,7 +14,7 @@ from gevglm.sklearn.inputs import row_weights
 
 
 @dataclass(frozen=True)
-class Sample:
+class RareClassSample:
     """Which rows are of the rare class, and how many observations each stands for.
 
     Attributes
@@ -23,7 +23,7 @@ class Sample:
         Of the main and of the rare class.
     rare : ndarray of bool, shape (n,)
     weight : ndarray of shape (n,)
-        Observations a row stands for.
+        Observations each row stands for.
     weighted : bool
         Whether these were given.
     """
@@ -52,7 +52,9 @@ class Sample:
         return totals[0] / self.sizes[0], totals[1] / self.sizes[1]
 
 
-def draw_up(X: ArrayLike, y: NDArray, classes: NDArray, rare: Any, sample_weight: ArrayLike | None) -> Sample:
+def make_sample(
+    X: ArrayLike, y: NDArray, classes: NDArray, rare: Any, sample_weight: ArrayLike | None
+) -> RareClassSample:
     """Return the sample; the rare class is the one named, else the less frequent one, else the second."""
     weights = row_weights(sample_weight, X, y)
     weight = np.ones(len(y)) if weights is None else weights
@@ -63,4 +65,4 @@ def draw_up(X: ArrayLike, y: NDArray, classes: NDArray, rare: Any, sample_weight
     elif rare not in labels:
         raise InvalidOptionError(f"rare={rare!r} is not a label; the labels are {labels}.")
     main = labels[0] if rare == labels[1] else labels[1]
-    return Sample((main, rare), y == rare, weight, weights is not None)
+    return RareClassSample((main, rare), y == rare, weight, weights is not None)

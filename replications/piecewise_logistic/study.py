@@ -30,7 +30,7 @@ RESULTS = Path(__file__).parent / "results"
 WORDS = 1000
 PICTURED = "earn"
 CALIBRATORS: dict[str, Callable[[], Calibrator]] = {
-    "Platt": Platt,
+    "Platt": lambda: Platt(smoothed=False),
     "AL": AsymmetricLaplace,
     "PLR": lambda: PiecewiseLogistic(penalty="holdout"),
     "PLR, auto": lambda: PiecewiseLogistic("auto", penalty="holdout"),

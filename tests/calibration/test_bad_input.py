@@ -32,6 +32,7 @@ OF_SCORES = {
     **{
         type(c).__name__: lambda y, s, w=None, c=c: c.fit(s, y, w)
         for c in (
+            calibration.Logistic(),
             calibration.Platt(),
             calibration.AsymmetricLaplace(),
             calibration.PiecewiseLogistic(),
@@ -61,6 +62,7 @@ NEEDS_LOG_ODDS = [
 NEEDS_DISTINCT = [
     *NEEDS_LOG_ODDS,
     "assess",
+    "Logistic",
     "Platt",
     "AsymmetricLaplace",
     "PiecewiseLogistic",
@@ -100,13 +102,13 @@ def test_swapped_arguments_are_guessed():
 
 
 @each_function
-def test_words_are_no_outcomes(name):
+def test_words_are_not_outcomes(name):
     with pytest.raises(InvalidDataError, match="y must be numbers, got values such as 'no'"):
         ALL[name](["no", "yes"] * 3, GOOD[1])
 
 
 @each_function
-def test_different_lengths_are_told(name):
+def test_different_lengths_are_reported(name):
     with pytest.raises(InvalidDataError, match=r"y has 6 rows, but (p|scores) has 5"):
         ALL[name](GOOD[0], GOOD[1][:5])
     with pytest.raises(InvalidDataError, match="weights has 5 rows, but y has 6"):
@@ -210,7 +212,7 @@ def test_resampling_needs_rows_that_fit():
 
 
 def test_weights_of_a_bootstrap_must_be_whole_numbers():
-    with pytest.raises(InvalidDataError, match=r"no whole numbers; 2 of 6 are not \(the first is 0.5\)"):
+    with pytest.raises(InvalidDataError, match=r"not whole numbers; 2 of 6 are not \(the first is 0.5\)"):
         calibration.bootstrap_optimism(lambda d, y: None, np.zeros((6, 1)), GOOD[0], weights=[1, 0.5, 1, -1, 1, 1])
     with pytest.raises(InvalidDataError, match="weights has 2 rows, but y has 6"):
         calibration.bootstrap_optimism(lambda d, y: None, np.zeros((6, 1)), GOOD[0], weights=[1, 2])
@@ -263,7 +265,7 @@ def test_ties_everywhere():
     assessed = calibration.assess(y, p, rng=0, resamples=20)
     assert [note.split(":")[0] for note in assessed.notes] == ["Without Stukel's test", "Without Pregibon's test"]
     assert np.isfinite(assessed.summary_frame()["estimate"].dropna()).all()
-    for calibrator in (calibration.Platt(), calibration.Isotonic(), calibration.Beta("am")):
+    for calibrator in (calibration.Logistic(), calibration.Isotonic(), calibration.Beta("am")):
         rates = [y[p == s].mean() for s in (0.1, 0.3)]
         np.testing.assert_allclose(calibrator.fit(p, y).predict([0.1, 0.3]), rates, rtol=1e-6)
     with pytest.raises(InvalidDataError, match="beta calibration with three parameters needs at least 3 distinct"):

@@ -99,7 +99,7 @@ def test_the_test_holds_its_level_after_choosing_the_degree(simulated):
 def test_grouping_many_predictions_hardly_moves_the_edges(simulated, monkeypatch):
     y, p = simulated(6000, shift=0.2)
     coarse = calibration_belt(y, p, points=40)
-    monkeypatch.setattr("gevglm.calibration.belt.GROUPS", 6000)
+    monkeypatch.setattr("gevglm.calibration.belt.EDGE_GROUPS", 6000)
     exact = calibration_belt(y, p, points=40)
     assert_allclose(coarse.bounds[0.95], exact.bounds[0.95], rtol=2e-5)
     assert coarse.test == exact.test

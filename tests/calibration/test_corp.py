@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gevglm.calibration import brier_score, log_loss, reliability
-from gevglm.calibration.corp import GROUPS
+from gevglm.calibration.corp import RESAMPLED_GROUPS
 from gevglm.exceptions import InvalidOptionError
 
 cases = st.lists(st.tuples(st.sampled_from([0, 1]), st.integers(1, 19)), min_size=2, max_size=60).filter(
@@ -94,8 +94,8 @@ def test_the_resampling_test_rejects_shifted_predictions_and_holds_its_level(sim
 def test_grouping_many_predictions_hardly_changes_the_band(simulated, monkeypatch):
     y, p = simulated(20_000, center=-3.0)
     coarse = reliability(y, p, band="consistency", rng=1, resamples=200)
-    assert len(np.unique(p)) > GROUPS
-    monkeypatch.setattr("gevglm.calibration.corp.GROUPS", 20_000)
+    assert len(np.unique(p)) > RESAMPLED_GROUPS
+    monkeypatch.setattr("gevglm.calibration.corp.RESAMPLED_GROUPS", 20_000)
     exact = reliability(y, p, band="consistency", rng=1, resamples=200)
     for edge in ("lower", "upper"):
         gap = np.interp(exact.band.x, coarse.band.x, getattr(coarse.band, edge)) - getattr(exact.band, edge)

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 import gevglm
+from gevglm.calibration.bins import is_rare, log_axis_start
 from gevglm.calibration.curves import decision_curve, link_curve, precision_recall_curve, risk_spread, roc_curve
 from gevglm.datasets import simulate_study
 from gevglm.effects.curves import effect_curve
@@ -111,3 +112,18 @@ def test_bad_words_are_named(fitted):
     ):
         with pytest.raises((InvalidOptionError, InvalidDataError), match=message):
             call()
+
+
+def test_medians_of_a_spread_are_those_of_repeated_rows(predicted):
+    y, p, weights = predicted
+    spread = risk_spread(y, p, weights)
+    repeated, outcome = np.repeat(p, weights.astype(int)), np.repeat(y, weights.astype(int))
+    assert_allclose(spread.median_events, np.median(repeated[outcome == 1.0]))
+    assert_allclose(spread.median_others, np.median(repeated[outcome == 0.0]))
+
+
+def test_a_logarithmic_axis_begins_where_the_predictions_do():
+    p = np.append(np.full(10, 1e-12), np.linspace(0.001, 0.2, 20_000))
+    start = log_axis_start(p, np.ones_like(p))
+    assert 0.001 < start < 0.003 and not is_rare(p, np.ones_like(p)) and is_rare(p / 4, np.ones_like(p))
+    assert log_axis_start(np.array([0.0, 0.01, 0.02]), np.ones(3)) >= 0.01

@@ -37,7 +37,7 @@ FUNCTIONS = {
     "loss_curve": lambda y, p, w=None: (
         calibration.loss_calibration_curve(y, p, 0.9, weights=w).bins.drop(columns="n").to_numpy()
     ),
-    "platt": lambda y, p, w=None: calibration.Platt(smoothed=True).fit(p, y, w).params,
+    "platt": lambda y, p, w=None: calibration.Platt().fit(p, y, w).params,
     "beta": lambda y, p, w=None: calibration.Beta().fit(p, y, w).params,
     "isotonic": lambda y, p, w=None: calibration.Isotonic().fit(p, y, w).predict(np.linspace(0, 1, 20)),
     "laplace": lambda y, p, w=None: calibration.AsymmetricLaplace().fit(logit(p), y, w).params,

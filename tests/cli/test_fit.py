@@ -159,7 +159,7 @@ def test_wrong_separator_and_encoding_say_what_was_seen(call, study, folder):
     (folder / "no.parquet").write_text("event,age")
     assert "could not be read" in call("fit", FORMULA, "no.parquet")[2]
     (folder / "table.doc").write_text("event")
-    assert "is no table by its name (.doc ending); known are .csv" in call("fit", FORMULA, "table.doc")[2]
+    assert "is not a table by its name (.doc ending); known are .csv" in call("fit", FORMULA, "table.doc")[2]
 
 
 def test_full_disk_is_named(call, folder):

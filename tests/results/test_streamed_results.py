@@ -6,7 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
-from gevglm.calibration import condensed
+from gevglm.calibration import bins
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, SeparationWarning, SupportWarning
 
 FORMULA = "y ~ x0 + x1 + C(group)"
@@ -116,7 +116,7 @@ def test_calibration(exact, table, monkeypatch):
     data = table.head(3_000)
     parts = [data.iloc[:1_000], data.iloc[1_000:]]
     if not exact:
-        monkeypatch.setattr(condensed, "EXACT_ROWS", 1_500)
+        monkeypatch.setattr(bins, "EXACT_ROWS", 1_500)
     found, expected = (gevglm.fit("y ~ x0 + x1", rows, link="logit") for rows in (parts, data))
     known = expected.calibration().summary_frame().loc["Brier score":"calibration intercept", "estimate"]
     for assessed in (found.calibration(), found.calibration(parts)):

@@ -193,7 +193,7 @@ def test_routing_of_metadata(rows):
     ("model", "message"),
     [
         (CalibratedClassifier(method="plat"), r"method='plat' is not known.*Did you mean 'platt'"),
-        (CalibratedClassifier(method=3), r"method=3 is no calibrator"),
+        (CalibratedClassifier(method=3), r"method=3 is not a calibrator"),
         (CalibratedClassifier(cv="refit"), r"cv='refit' is not known; use one of 'prefit'"),
         (CalibratedClassifier(cv="prefit"), r"needs a fitted estimator, but none was given"),
         (CalibratedClassifier(GaussianNB(), cv="prefit"), r"not fitted"),

@@ -52,8 +52,8 @@ def data(problem):
 class Watched(DiffBoost):
     """DiffBoost that remembers its distributions."""
 
-    def _judge(self, state, sample, hit):
-        verdict = super()._judge(state, sample, hit)
+    def _assess(self, state, sample, hit):
+        verdict = super()._assess(state, sample, hit)
         self.__dict__.setdefault("seen", []).append(sample.sums(verdict.after.distribution))
         return verdict
 

@@ -1,1 +1,35 @@
-"""Calibrators: maps from scores to probabilities, fitted to outcomes."""
+"""Calibrators: maps from scores to probabilities, fitted to outcomes, and the words for them."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+
+from gevglm.calibration.calibrators.base import Calibrator
+from gevglm.calibration.calibrators.beta import Beta
+from gevglm.calibration.calibrators.isotonic import Isotonic
+from gevglm.calibration.calibrators.laplace import AsymmetricLaplace
+from gevglm.calibration.calibrators.logistic import Logistic, Platt
+from gevglm.calibration.calibrators.piecewise import PiecewiseLogistic
+from gevglm.exceptions import InvalidOptionError, unknown_option
+
+KNOWN: tuple[type[Calibrator], ...] = (Logistic, Platt, Beta, Isotonic, PiecewiseLogistic, AsymmetricLaplace)
+CALIBRATORS = {calibrator.word: calibrator for calibrator in KNOWN}
+
+
+def calibrator_of(method: str | Calibrator) -> Calibrator:
+    """Return a new calibrator with the default options of a word, or a copy of the one given.
+
+    Parameters
+    ----------
+    method : str or Calibrator
+        One of ``CALIBRATORS``, or any calibrator, also of a class from outside the package.
+    """
+    if isinstance(method, Calibrator):
+        return deepcopy(method)
+    if not isinstance(method, str):
+        raise InvalidOptionError(
+            f"method={method!r} is not a calibrator; give one of gevglm.calibration, or one of the words {', '.join(CALIBRATORS)}."
+        )
+    if method not in CALIBRATORS:
+        raise unknown_option("method", method, CALIBRATORS)
+    return CALIBRATORS[method]()

@@ -9,14 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from gevglm.calibration._logistic import LogisticFit, Quadratic, fit_logistic, softplus
+from gevglm.calibration._logistic import LogisticBatch, LogisticFit, Quadratic, fit_logistic
 from gevglm.calibration.bins import grouped
 from gevglm.calibration.sample import Sample
 from gevglm.engine.linalg import one_blas_thread
 
 CRITERIA = ("1%", "aic", "bic")
-GROUPS = 500  # groups of neighbouring scores that the search looks at
-STEPS = 50
+SEARCH_GROUPS = 500  # groups of neighbouring scores that the search looks at
 FLAT = 1e-10  # downhill slope, as a share of its largest possible size, that counts as none
 CLOSE = 1e-10  # Newton decrement, per observation, at which a candidate is compared
 
@@ -24,7 +23,7 @@ CLOSE = 1e-10  # Newton decrement, per observation, at which a candidate is comp
 def ramps(s: NDArray, inner: NDArray, lowest: float) -> NDArray:
     """Return the columns of a piecewise linear function: the constant, and for each piece the way gone inside it.
 
-    The coefficients are the value at `lowest` and the slopes of the pieces; the end pieces go on for ever.
+    The coefficients are the value at `lowest` and the slopes of the pieces; the end pieces have no end.
     """
     edges = np.concatenate([[-np.inf], inner, [np.inf]])
     starts = np.concatenate([[lowest], inner])
@@ -55,19 +54,16 @@ def fit_pieces(
     matrix = slope_penalty(penalty, columns.shape[1] - 1)
 
     def fit(used: list[int]) -> LogisticFit:
-        return _padded(
-            fit_logistic(
-                columns[:, used],
-                sample.y,
-                sample.weight,
-                what=what,
-                penalty=Quadratic(matrix[np.ix_(used, used)]) if penalty else None,
-                advice="The scores separate the outcomes, in a piece or as a whole; take fewer pieces, a larger penalty, "
-                "or Platt(smoothed=True).",
-            ),
-            used,
-            columns.shape[1],
+        found = fit_logistic(
+            columns[:, used],
+            sample.y,
+            sample.weight,
+            what=what,
+            penalty=Quadratic(matrix[np.ix_(used, used)]) if penalty else None,
+            advice="The scores separate the outcomes, in a piece or as a whole; take fewer pieces, a larger penalty, "
+            "or Platt(smoothed=True).",
         )
+        return found.padded(used, columns.shape[1])
 
     everything = list(range(columns.shape[1]))
     found = fit(everything)
@@ -105,13 +101,7 @@ def _not_negative(
         found = trial
 
 
-def _padded(fit: LogisticFit, used: list[int], size: int) -> LogisticFit:
-    params, cov = np.zeros(size), np.full((size, size), np.nan)
-    params[used], cov[np.ix_(used, used)] = fit.params, fit.cov
-    return LogisticFit(params, cov, fit.llf)
-
-
-class Search:
+class KnotSearch:
     """Search for the inner knots with the largest training likelihood.
 
     Parameters
@@ -122,15 +112,15 @@ class Search:
     """
 
     def __init__(self, sample: Sample, penalty: float, monotone: bool):
-        groups = grouped(sample.p, sample.y, sample.weight, GROUPS)
+        groups = grouped(sample.p, sample.y, sample.weight, SEARCH_GROUPS)
         self.sample = Sample(groups.rate, groups.score, groups.weight)
         self.penalty, self.monotone = penalty, monotone
         self.low, self.high = float(groups.score[0]), float(groups.score[-1])
 
     def best_pair(self, first: NDArray, second: NDArray) -> NDArray:
         """Return the best pair of one knot from each list."""
-        pairs = {tuple(sorted(pair)) for pair in itertools.product(first, second)}
-        pairs = sorted(pair for pair in pairs if self.low < pair[0] < pair[1] < self.high)
+        sorted_pairs = {tuple(sorted(pair)) for pair in itertools.product(first, second)}
+        pairs = sorted(pair for pair in sorted_pairs if self.low < pair[0] < pair[1] < self.high)
         if not pairs:
             return np.array([])
         return self._best(np.array(pairs))[0]
@@ -170,56 +160,15 @@ class Search:
         return knots[best], highest
 
     def _likelihoods(self, knots: NDArray) -> tuple[NDArray, NDArray]:
-        """Fit all candidates at once by damped Newton steps; return likelihoods, and whether all slopes rise.
+        """Fit all candidates at once; return likelihoods, and whether all slopes rise.
 
         Candidates are many and small, and only compared: the fit itself is the package's solver's.
         """
         s, weight, events = self.sample.p, self.sample.weight, self.sample.weight * self.sample.y
         columns = np.stack([ramps(s, inner, self.low) for inner in knots])
-        matrix = slope_penalty(self.penalty, columns.shape[2] - 1)
-        params = np.zeros((len(knots), columns.shape[2]))
-        params[:, 0] = np.log(events.sum()) - np.log(weight.sum() - events.sum())
-
-        def likelihood(params: NDArray) -> NDArray:
-            linear = (columns @ params[:, :, None])[:, :, 0]
-            return linear @ events - softplus(linear) @ weight
-
-        def objective(params: NDArray) -> NDArray:
-            return -likelihood(params) + np.einsum("bi,ij,bj->b", params, matrix, params)
-
+        start = np.zeros((len(knots), columns.shape[2]))
+        start[:, 0] = np.log(events.sum()) - np.log(weight.sum() - events.sum())
         with one_blas_thread():
-            value = objective(params)
-            for _ in range(STEPS):
-                step, decrement = self._steps(columns, params, matrix, weight, events)
-                if decrement.max() <= CLOSE * self.sample.total:
-                    break
-                params, value = damped(objective, params, value, step, decrement)
-            return likelihood(params), (params[:, 1:] >= 0.0).all(axis=1)
-
-    @staticmethod
-    def _steps(
-        columns: NDArray, params: NDArray, matrix: NDArray, weight: NDArray, events: NDArray
-    ) -> tuple[NDArray, NDArray]:
-        """Newton steps and decrements of all candidates."""
-        mu = expit((columns @ params[:, :, None])[:, :, 0])
-        gradient = ((mu * weight - events)[:, None, :] @ columns)[:, 0, :] + 2.0 * params @ matrix
-        hessian = columns.transpose(0, 2, 1) @ (columns * (mu * (1.0 - mu) * weight)[:, :, None]) + 2.0 * matrix
-        diagonal = np.einsum("bii->bi", hessian)
-        diagonal += 1e-10 * diagonal + 1e-12
-        step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-        return step, -np.einsum("bi,bi->b", gradient, step)
-
-
-def damped(
-    objective: Callable[[NDArray], NDArray], params: NDArray, value: NDArray, step: NDArray, decrement: NDArray
-) -> tuple[NDArray, NDArray]:
-    """Halve the steps of candidates until each falls."""
-    length = np.ones(len(params))
-    for _ in range(STEPS):
-        trial = params + length[:, None] * step
-        reached = objective(trial)
-        bad = ~(reached <= value - 1e-4 * length * decrement + 1e-12 * np.abs(value))
-        if not bad.any():
-            break
-        length[bad] *= 0.5
-    return trial, reached
+            batch = LogisticBatch(columns, weight, events @ columns, slope_penalty(self.penalty, columns.shape[2] - 1))
+            params, _ = batch.minimise(start, CLOSE * self.sample.total)
+            return batch.llf(params), np.all(params[:, 1:] >= 0.0, axis=1)

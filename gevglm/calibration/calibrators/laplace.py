@@ -111,6 +111,7 @@ class AsymmetricLaplace(Calibrator):
     array([0.054, 0.522, 0.954])
     """
 
+    word = "asymmetric_laplace"
     events: LaplaceFit
     others: LaplaceFit
     prior: float

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from gevglm.calibration._logistic import LogisticFit, bernoulli_llf
 from gevglm.calibration.bins import grouped, weighted_quantile
-from gevglm.calibration.calibrators._knots import CRITERIA, Search, fit_pieces, ramps
+from gevglm.calibration.calibrators._knots import CRITERIA, KnotSearch, fit_pieces, ramps
 from gevglm.calibration.calibrators.base import LogisticCalibrator, checked_penalty
 from gevglm.calibration.sample import Sample, vector
-from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, unknown_option, warn
+from gevglm.exceptions import GevglmWarning, InvalidDataError, unknown_option, warn, whole_number
 from gevglm.inference.folds import make_folds
 
 CHOICES = ("cv", "holdout")
 PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0)
 MOST = 20  # pieces: their knots are 5 % quantiles of the scores
-GROUPS = 5000  # groups of neighbouring scores by which penalties are compared
+PENALTY_GROUPS = 5000  # groups of neighbouring scores by which penalties are compared
 FOLDS = {"cv": 5, "holdout": 3}
 
 
@@ -69,8 +67,8 @@ class PiecewiseLogistic(LogisticCalibrator):
 
     Notes
     -----
-    Outside the knots the end pieces continue, so that the outermost knots do not matter for the fit. With more than 500 distinct scores the search for knots looks at 500 groups of neighbouring ones (5,000 for the penalty); the
-    final fit uses every row.
+    Outside the knots the end pieces continue, so that the outermost knots do not matter for the fit. With more than 500 distinct
+    scores the search for knots looks at 500 groups of neighbouring ones (5,000 for the penalty); the final fit uses every row.
 
     References
     ----------
@@ -86,6 +84,7 @@ class PiecewiseLogistic(LogisticCalibrator):
     (array([0.4, 1.9, 1.8]), True)
     """
 
+    word = "piecewise"
     _options = ("pieces", "penalty", "criterion", "monotone")
 
     def __init__(
@@ -98,16 +97,13 @@ class PiecewiseLogistic(LogisticCalibrator):
         monotone: bool = False,
         rng: int | np.random.Generator = 0,
     ):
-        whole = isinstance(pieces, (int, np.integer)) and not isinstance(pieces, bool)
-        if pieces != "auto" and not (whole and 1 <= pieces <= MOST):
-            raise InvalidOptionError(
-                f'pieces={pieces!r} is not possible; give a whole number from 1 to {MOST}, or "auto".'
-            )
+        if isinstance(pieces, str) and pieces != "auto":
+            raise unknown_option("pieces", pieces, ["auto"])
         if criterion not in CRITERIA:
             raise unknown_option("criterion", criterion, CRITERIA)
         if isinstance(penalty, str) and penalty not in CHOICES:
             raise unknown_option("penalty", penalty, CHOICES)
-        self.pieces = pieces
+        self.pieces = pieces if isinstance(pieces, str) else whole_number("pieces", pieces, 1, MOST)
         self.knots = None if knots is None else np.sort(vector(knots, "knots"))
         self.penalty = penalty if isinstance(penalty, str) else checked_penalty(penalty)
         self.criterion, self.monotone, self.rng = criterion, bool(monotone), rng
@@ -115,13 +111,13 @@ class PiecewiseLogistic(LogisticCalibrator):
     # -- fitting -------------------------------------------------------------------------------
 
     def _fit(self, sample: Sample) -> None:
-        given = self.knots is not None
-        needed = len(self.knots) + 1 if given else (2 if self.pieces == "auto" else int(self.pieces))
+        asked = 2 if isinstance(self.pieces, str) else self.pieces
+        needed = asked if self.knots is None else len(self.knots) + 1
         sample.need_distinct(f"{needed} pieces", needed + 1)
         center = sample.mean(sample.p)
         size = float(np.sqrt(sample.mean((sample.p - center) ** 2)))
         unit = Sample(sample.y, (sample.p - center) / size, sample.weight)
-        inner = self._inside((self.knots - center) / size, unit) if given else None
+        inner = None if self.knots is None else self._inside((self.knots - center) / size, unit)
 
         self.path_, penalty = None, self.penalty
         if isinstance(penalty, str):
@@ -130,9 +126,9 @@ class PiecewiseLogistic(LogisticCalibrator):
             penalty = float(self.path_["penalty"][self.path_["log_loss"].idxmin()])
         if inner is None:
             inner = self._search(unit, penalty / size**2)
-        if not given and self.pieces != "auto" and len(inner) < self.pieces - 1:
+        if self.knots is None and self.pieces != "auto" and len(inner) < asked - 1:
             warn(
-                f"{self.pieces} pieces were asked for, but ties among the scores leave room for {len(inner) + 1}.",
+                f"{asked} pieces were asked for, but ties among the scores leave room for {len(inner) + 1}.",
                 GevglmWarning,
             )
         fit, slopes = fit_pieces(unit, inner, penalty / size**2, self.monotone, "piecewise logistic calibration")
@@ -156,7 +152,7 @@ class PiecewiseLogistic(LogisticCalibrator):
         return knots
 
     def _search(self, unit: Sample, penalty: float) -> NDArray:
-        search = Search(unit, penalty, self.monotone)
+        search = KnotSearch(unit, penalty, self.monotone)
         if self.pieces == 3:
             deciles = np.arange(1, 10) / 10.0
             others, events = unit.weight * (1.0 - unit.y), unit.weight * unit.y
@@ -164,8 +160,9 @@ class PiecewiseLogistic(LogisticCalibrator):
                 *(weighted_quantile(unit.p[w > 0.0], w[w > 0.0], deciles) for w in (others, events))
             )
         candidates = weighted_quantile(unit.p, unit.weight, np.arange(1, MOST) / MOST)
-        most = len(candidates) if self.pieces == "auto" else int(self.pieces) - 1
-        return search.climb(candidates, most, self.criterion if self.pieces == "auto" else None)
+        if isinstance(self.pieces, str):
+            return search.climb(candidates, len(candidates), self.criterion)
+        return search.climb(candidates, self.pieces - 1, None)
 
     def _path(self, unit: Sample, given: NDArray | None, folds: int, rounds: int) -> pd.DataFrame:
         """Log loss of held-out rows for each candidate penalty."""
@@ -222,9 +219,9 @@ class PiecewiseLogistic(LogisticCalibrator):
 
 def _condensed(sample: Sample, rows: NDArray) -> Sample:
     """Some rows, neighbouring scores put together: enough to compare penalties by."""
-    groups = grouped(sample.p[rows], sample.y[rows], sample.weight[rows], GROUPS)
+    groups = grouped(sample.p[rows], sample.y[rows], sample.weight[rows], PENALTY_GROUPS)
     return Sample(groups.rate, groups.score, groups.weight)
 
 
-def _listed(numbers: Sequence[float]) -> str:
+def _listed(numbers: NDArray) -> str:
     return ", ".join(f"{number:.4g}" for number in numbers) or "none"

@@ -7,10 +7,10 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from gevglm.calibration import AsymmetricLaplace, Beta, Isotonic, PiecewiseLogistic, Platt, empirical_log_odds
+from gevglm.calibration import AsymmetricLaplace, Beta, Isotonic, Logistic, PiecewiseLogistic, Platt, empirical_log_odds
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
 
-ALL = [Platt(), Platt(smoothed=True), AsymmetricLaplace(), PiecewiseLogistic(penalty=1.0), Isotonic(), Beta()]
+ALL = [Logistic(), Platt(), AsymmetricLaplace(), PiecewiseLogistic(penalty=1.0), Isotonic(), Beta()]
 each_calibrator = pytest.mark.parametrize("calibrator", ALL, ids=repr)
 
 
@@ -60,31 +60,32 @@ def test_an_unfitted_calibrator_says_so(calibrator):
         type(calibrator)().predict([0.5])
 
 
-# -- Platt -------------------------------------------------------------------------------------
+# -- logistic and Platt ------------------------------------------------------------------------
 
 
-def test_platt_equals_statsmodels(scored):
+def test_logistic_equals_statsmodels(scored):
     scores, y = scored
-    platt = Platt().fit(scores, y)
+    logistic = Logistic().fit(scores, y)
     glm = sm.GLM(y, sm.add_constant(scores), family=sm.families.Binomial()).fit(tol=1e-12)
-    assert_allclose(platt.params, glm.params, rtol=1e-8)
-    assert_allclose(platt.bse, glm.bse, rtol=1e-6)
-    assert_allclose(platt.cov_params(), glm.cov_params(), rtol=1e-6)
-    assert_allclose(platt.llf, glm.llf, rtol=1e-12)
-    assert_allclose(platt.summary_frame(0.9)[["ci_lower", "ci_upper"]], glm.conf_int(0.1), rtol=1e-6)
+    assert_allclose(logistic.params, glm.params, rtol=1e-8)
+    assert_allclose(logistic.bse, glm.bse, rtol=1e-6)
+    assert_allclose(logistic.cov_params(), glm.cov_params(), rtol=1e-6)
+    assert_allclose(logistic.llf, glm.llf, rtol=1e-12)
+    assert_allclose(Platt(smoothed=False).fit(scores, y).params, logistic.params, rtol=0)
+    assert_allclose(logistic.summary_frame(0.9)[["ci_lower", "ci_upper"]], glm.conf_int(0.1), rtol=1e-6)
 
 
 def test_platt_with_smoothed_targets_equals_scikit_learn(scored):
     sklearn = pytest.importorskip("sklearn.calibration")
     scores, y = scored
     theirs = sklearn._SigmoidCalibration().fit(scores, y)
-    assert_allclose(Platt(smoothed=True).fit(scores, y).predict(scores), theirs.predict(scores), atol=2e-5)
+    assert_allclose(Platt().fit(scores, y).predict(scores), theirs.predict(scores), atol=2e-5)
 
 
 def test_platt_with_smoothed_targets_minimises_its_objective(scored):
     scores, y = scored
     target = np.where(y == 1, (y.sum() + 1) / (y.sum() + 2), 1 / ((1 - y).sum() + 2))
-    platt = Platt(smoothed=True).fit(scores, y)
+    platt = Platt().fit(scores, y)
     design = np.column_stack([np.ones(len(y)), scores])
     gradient = design.T @ (expit(design @ platt.params) - target)
     assert_allclose(gradient, 0.0, atol=1e-8)
@@ -93,24 +94,24 @@ def test_platt_with_smoothed_targets_minimises_its_objective(scored):
 @pytest.mark.parametrize("penalty", [0.01, 3.0, 500.0])
 def test_the_ridge_penalises_both_coefficients(scored, penalty):
     scores, y = scored
-    platt = Platt(penalty=penalty).fit(scores, y)
+    logistic = Logistic(penalty=penalty).fit(scores, y)
     design = np.column_stack([np.ones(len(y)), scores])
-    gradient = design.T @ (expit(design @ platt.params) - y) + 2 * penalty * platt.params
+    gradient = design.T @ (expit(design @ logistic.params) - y) + 2 * penalty * logistic.params
     assert_allclose(gradient, 0.0, atol=1e-8)
-    assert "approximate" in str(platt.summary())
+    assert "approximate" in str(logistic.summary())
 
 
 def test_a_large_common_part_of_the_scores_does_not_matter(scored):
     scores, y = np.round(scored[0] * 2**20) / 2**20, scored[1]
-    near, far = Platt().fit(scores, y), Platt().fit(scores + 2.0**26, y)
+    near, far = Logistic().fit(scores, y), Logistic().fit(scores + 2.0**26, y)
     assert_allclose(far.log_odds(scores + 2.0**26), near.log_odds(scores), atol=1e-7)
     assert_allclose(far.bse["slope"], near.bse["slope"], rtol=1e-9)
 
 
 def test_separated_scores_need_smoothed_targets():
     with pytest.raises(InvalidDataError, match="smoothed=True"):
-        Platt().fit([1, 2, 3, 4], [0, 0, 1, 1])
-    predicted = Platt(smoothed=True).fit([1, 2, 3, 4], [0, 0, 1, 1]).predict([1, 4])
+        Logistic().fit([1, 2, 3, 4], [0, 0, 1, 1])
+    predicted = Platt().fit([1, 2, 3, 4], [0, 0, 1, 1]).predict([1, 4])
     assert_allclose(predicted.sum(), 1.0, atol=1e-9)
     assert 0 < predicted[0] < predicted[1] < 1
 
@@ -120,7 +121,7 @@ def test_separated_scores_need_smoothed_targets():
 
 def test_beta_equals_statsmodels_when_both_slopes_are_positive(scored):
     scores, y = scored
-    beta = Beta().fit(scores, y)
+    beta = Beta(clip=0.0).fit(scores, y)
     design = np.column_stack([np.ones(len(y)), np.log(scores), -np.log1p(-scores)])
     glm = sm.GLM(y, design, family=sm.families.Binomial()).fit(tol=1e-12)
     assert (glm.params[1:] > 0).all()
@@ -128,10 +129,12 @@ def test_beta_equals_statsmodels_when_both_slopes_are_positive(scored):
     assert_allclose(beta.bse, glm.bse, rtol=1e-5)
 
 
-def test_beta_with_equal_slopes_is_platt_on_the_log_odds(scored):
+def test_beta_with_equal_slopes_is_logistic_on_the_log_odds(scored):
     scores, y = scored
     assert_allclose(
-        Beta("am").fit(scores, y).predict(scores), Platt().fit(logit(scores), y).predict(logit(scores)), rtol=1e-9
+        Beta("am", clip=0.0).fit(scores, y).predict(scores),
+        Logistic().fit(logit(scores), y).predict(logit(scores)),
+        rtol=1e-9,
     )
 
 
@@ -152,7 +155,7 @@ def test_beta_minimises_the_log_loss_over_slopes_that_are_not_negative(seed):
         ),
         key=lambda result: result.fun,
     )
-    beta = Beta().fit(scores, y)
+    beta = Beta(clip=0.0).fit(scores, y)
     assert (beta.params[1:] >= 0).all()
     assert loss(beta.params.to_numpy()) <= best.fun + 1e-8
 
@@ -161,8 +164,9 @@ def test_beta_says_what_it_cannot_take():
     with pytest.raises(InvalidDataError, match="2 of 4 are not"):
         Beta().fit([-1, 0.5, 0.6, 2.0], [0, 1, 0, 1])
     with pytest.raises(InvalidDataError, match=r"2 of 4 scores are exactly 0 or 1.*clip"):
-        Beta().fit([0, 0.5, 0.6, 1], [0, 1, 0, 1])
-    assert np.isfinite(Beta(clip=0.01).fit([0, 0.5, 0.6, 1], [0, 1, 0, 1]).log_odds([0, 1])).all()
+        Beta(clip=0.0).fit([0, 0.5, 0.6, 1], [0, 1, 0, 1])
+    for beta in (Beta(), Beta(clip=0.01)):
+        assert np.isfinite(beta.fit([0, 0.5, 0.6, 1], [0, 1, 0, 1]).log_odds([0, 1])).all()
     with pytest.raises(InvalidOptionError, match="'abm', 'am'"):
         Beta("ab")
     with pytest.raises(InvalidOptionError, match=r"clip=0\.5"):
@@ -194,7 +198,10 @@ def test_empirical_log_odds_are_finite_in_bins_without_events():
 
 
 def test_reprs_show_what_differs_from_the_defaults():
-    assert repr(Platt(smoothed=True)) == "Platt(smoothed=True)"
+    assert (
+        repr(Platt(smoothed=False)) == "Platt(smoothed=False)"
+        and repr(Logistic(penalty=2.0)) == "Logistic(penalty=2.0)"
+    )
     assert repr(PiecewiseLogistic("auto", criterion="bic")) == "PiecewiseLogistic(pieces='auto', criterion='bic')"
 
 

@@ -4,7 +4,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from gevglm.calibration import PiecewiseLogistic, Platt
+from gevglm.calibration import Logistic, PiecewiseLogistic
 from gevglm.calibration.calibrators._knots import ramps
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError
 
@@ -94,14 +94,16 @@ def test_criteria_stop_at_different_numbers_of_pieces():
     assert len(PiecewiseLogistic(5, penalty=1.0).fit(s, y).slopes_) == 5
 
 
-def test_one_piece_is_platt():
+def test_one_piece_is_logistic():
     s, y = scored()
-    assert_allclose(PiecewiseLogistic(1, penalty=1.0).fit(s, y).log_odds(s), Platt().fit(s, y).log_odds(s), atol=1e-8)
+    assert_allclose(
+        PiecewiseLogistic(1, penalty=1.0).fit(s, y).log_odds(s), Logistic().fit(s, y).log_odds(s), atol=1e-8
+    )
 
 
-def test_a_huge_penalty_gives_platt():
+def test_a_huge_penalty_gives_logistic():
     s, y = scored()
-    assert_allclose(PiecewiseLogistic(penalty=1e9).fit(s, y).log_odds(s), Platt().fit(s, y).log_odds(s), atol=1e-4)
+    assert_allclose(PiecewiseLogistic(penalty=1e9).fit(s, y).log_odds(s), Logistic().fit(s, y).log_odds(s), atol=1e-4)
 
 
 def test_standard_errors_are_those_of_the_logistic_regression():

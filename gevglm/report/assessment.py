@@ -1,4 +1,4 @@
-"""Calibration and diagnostics: what the reader has to mind."""
+"""How good the predictions are, and warnings: calibration and diagnostics."""
 
 from __future__ import annotations
 
@@ -26,62 +26,61 @@ REFITTED_ROWS = 20_000  # up to which predictions are cross-validated
 SEPARATION_ROWS = 20_000  # up to which separation is looked for, if the fit did not
 LARGE_DISTANCE = 0.5  # Cook's
 FOLDS = 10
-LEVELS = ("problem", "mind", "fine")
+LEVELS = ("problem", "warning", "fine")
 
 
 @dataclass(frozen=True)
-class Judged:
+class Assessed:
     """How good the predictions are.
 
     Attributes
     ----------
-    assessed : Assessment
+    assessment : Assessment
     how : str
         On which predictions, in a few words.
     weighted : bool
         Whether rows were weighted to the population, so that intervals and tests do not hold.
     """
 
-    assessed: Assessment
+    assessment: Assessment
     how: str
     weighted: bool
 
 
-def judge(results: BinaryGLMResults) -> Judged:
+def assess_predictions(results: BinaryGLMResults) -> Assessed:
     """Assess the predictions: cross-validated where that is quick and possible, else on the rows of the fit."""
     model = results.model
     weighted = model.sampling.population_weights(np.array([0.0, 1.0])) is not None or model.sampling.reweights
     plain_rows = results.has_data and model.design.counts is None and not model._has_var_weights
     if plain_rows and not weighted and results.search is None and len(model.endog) <= REFITTED_ROWS:
         try:
-            return Judged(results.calibration(resampling="cv", folds=FOLDS), f"{FOLDS}-fold cross-validation", False)
+            return Assessed(results.calibration(resampling="cv", folds=FOLDS), f"{FOLDS}-fold cross-validation", False)
         except GevglmError:  # a fold without events, say
             pass
     if not results.has_data:
-        return Judged(results.calibration(), "on the rows of the fit", weighted)
-    return Judged(assess(*assessed_rows(results), in_sample=True, rng=0), "on the rows of the fit", weighted)
+        return Assessed(results.calibration(), "on the rows of the fit", weighted)
+    return Assessed(assess(*assessed_rows(results), in_sample=True, rng=0), "on the rows of the fit", weighted)
 
 
-def calibration(results: BinaryGLMResults, judged: Judged) -> Html:
+def calibration(results: BinaryGLMResults, assessed: Assessed) -> Html:
     """Return the table of calibration, and how to read it."""
-    assessed = judged.assessed
-    frame = assessed.summary_frame()
+    frame = assessed.assessment.summary_frame()
     rows = []
     for name in SHOWN:
         if name in frame.index:
             row = frame.loc[name]
-            known = np.isfinite(row["ci_lower"]) and not judged.weighted
+            known = np.isfinite(row["ci_lower"]) and not assessed.weighted
             limits = with_limits(row["estimate"], row["ci_lower"], row["ci_upper"]) if known else plain(row["estimate"])
             rows.append((name, limits, ""))
-    if not judged.weighted:
+    if not assessed.weighted:
         for name in TESTS:
             if name in frame.index:
                 row = frame.loc[name]
                 rows.append((f"{name} (test)", f"{plain(row['statistic'])} on {row['df']:g} df", pvalue(row["pvalue"])))
-    remarks = [f"Predictions: {judged.how}."]
-    if judged.how.startswith("on the rows"):
+    remarks = [f"Predictions: {assessed.how}."]
+    if assessed.how.startswith("on the rows"):
         remarks.append("Every model looks better on the rows it was fitted to than on new ones.")
-    if judged.weighted:
+    if assessed.weighted:
         remarks.append(
             "Rows are weighted to the population, for which intervals and tests of calibration do not hold; they are left out."
         )
@@ -89,10 +88,10 @@ def calibration(results: BinaryGLMResults, judged: Judged) -> Html:
         remarks.append(
             "Intervals here, and the folds of a cross-validation, take rows as independent; they do not know of the clusters."
         )
-    remarks += list(assessed.notes)
+    remarks += list(assessed.assessment.notes)
     return joined(
         [
-            table(("", f"estimate ({100 * assessed.level:g} % interval)", "p"), rows),
+            table(("", f"estimate ({100 * assessed.assessment.level:g} % interval)", "p"), rows),
             tag("p", " ".join(remarks), class_="note"),
         ]
     )
@@ -100,11 +99,11 @@ def calibration(results: BinaryGLMResults, judged: Judged) -> Html:
 
 @dataclass(frozen=True)
 class Remark:
-    """Something to mind, or a check that found nothing.
+    """What a check found: a problem, a warning, or nothing.
 
     Attributes
     ----------
-    level : {"problem", "mind", "fine"}
+    level : {"problem", "warning", "fine"}
     text : str
     """
 
@@ -167,7 +166,7 @@ def _separation(results: BinaryGLMResults) -> list[Remark]:
         if repaired
         else "fit with bias='firth'"
     )
-    return [Remark("mind" if repaired else "problem", f"The outcomes are separated ({found}); {advice}.")]
+    return [Remark("warning" if repaired else "problem", f"The outcomes are separated ({found}); {advice}.")]
 
 
 def _events(results: BinaryGLMResults) -> list[Remark]:
@@ -178,13 +177,13 @@ def _events(results: BinaryGLMResults) -> list[Remark]:
     if results.bias is not None:
         return [
             Remark(
-                "mind",
+                "warning",
                 f"Only {text}; the bias of the estimates is reduced, but intervals are wide and selection of variables is not safe.",
             )
         ]
     return [
         Remark(
-            "mind",
+            "warning",
             f"Only {text} (fewer than {FEW_EVENTS_PER_PARAMETER}): estimates are biased away from zero; consider bias='firth'.",
         )
     ]
@@ -196,7 +195,7 @@ def _support(results: BinaryGLMResults) -> list[Remark]:
         return [Remark("problem", f"{text}: try another xi, or another link.")]
     if results.n_outside_support:
         text = f"{_many(results.n_outside_support, 'row')} outside the support of the link, with a fitted probability of exactly 0 or 1"
-        return [Remark("mind", f"{text}; no outcome contradicts it.")]
+        return [Remark("warning", f"{text}; no outcome contradicts it.")]
     return []
 
 
@@ -207,7 +206,9 @@ def _many(number: float, thing: str) -> str:
 def _shape(results: BinaryGLMResults) -> list[Remark]:
     if results._shape is not None and results._shape.boundary:
         return [
-            Remark("mind", "The likelihood is largest at an end of the grid of shapes: these data do not determine xi.")
+            Remark(
+                "warning", "The likelihood is largest at an end of the grid of shapes: these data do not determine xi."
+            )
         ]
     return []
 
@@ -219,7 +220,7 @@ def _rows(results: BinaryGLMResults) -> list[Remark]:
         share = design.n_missing / design.n_given
         remarks.append(
             Remark(
-                "mind" if share > 0.05 else "fine",
+                "warning" if share > 0.05 else "fine",
                 f"{count(design.n_missing)} of {count(design.n_given)} rows were incomplete and left out ({100 * share:.2g} %).",
             )
         )
@@ -227,7 +228,7 @@ def _rows(results: BinaryGLMResults) -> list[Remark]:
         return [
             *remarks,
             Remark(
-                "mind",
+                "warning",
                 "The rows are not in memory (removed, or read in pieces): influence of single rows is not shown.",
             ),
         ]
@@ -236,7 +237,7 @@ def _rows(results: BinaryGLMResults) -> list[Remark]:
         distance = float(row["cooks_distance"])
         text = f"The most influential row is {row.name} (Cook's distance {plain(distance, 2)}"
         if distance > LARGE_DISTANCE:
-            remarks.append(Remark("mind", f"{text}): see how the results change without it."))
+            remarks.append(Remark("warning", f"{text}): see how the results change without it."))
         else:
             remarks.append(Remark("fine", f"{text}): no single row dominates."))
     return remarks

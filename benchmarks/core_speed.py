@@ -10,10 +10,9 @@ from benchmarks.report import table
 from benchmarks.simulate import rare_events
 from benchmarks.timing import OthersLoad, Timing, compare
 from gevglm.engine import MemoryEngine
-from gevglm.engine.base import Block
+from gevglm.engine.base import ArraySum, Block
 from gevglm.engine.linalg import one_blas_thread, weighted_gram
 from gevglm.estimation.estimate import Estimate, estimate
-from gevglm.estimation.sums import ArraySum
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log, Loss
 

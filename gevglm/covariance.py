@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from gevglm.data.grouping import Grouping
 from gevglm.engine.base import Block, Engine, Reducer
-from gevglm.engine.linalg import one_blas_thread, quadratic_forms
-from gevglm.engine.matrices import added, group_sums
+from gevglm.engine.linalg import add, group_sums, one_blas_thread, quadratic_forms
 from gevglm.estimation.sums import WeightedGram
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
 from gevglm.links.base import Point
@@ -133,7 +132,7 @@ class Cluster(Covariance):
 
     def meat(self, fit: Fitted) -> NDArray:
         total = np.zeros_like(fit.bread)
-        engine = fit.engine.carrying(self.grouping)
+        engine = fit.engine.with_groups(self.grouping)
         for sign, code in self.grouping.ways:
             n_groups = int(code.max()) + 1
             groups = partial(_codes, self.grouping, code)
@@ -270,7 +269,7 @@ class _GroupScores(Reducer):
 
     def combine(self, total: NDArray, part: tuple[NDArray, NDArray]) -> NDArray:
         groups, sums = part
-        total[groups] = added(total[groups], sums)
+        total[groups] = add(total[groups], sums)
         return total
 
 

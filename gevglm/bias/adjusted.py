@@ -12,8 +12,7 @@ from gevglm.bias.base import BiasReduction, need_likelihood, need_positive
 from gevglm.bias.log_f import LogF
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine
-from gevglm.engine.linalg import Cholesky, quadratic_forms
-from gevglm.engine.matrices import row_products
+from gevglm.engine.linalg import Cholesky, quadratic_forms, row_products
 from gevglm.estimation.estimate import Estimate, Problem, objective
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from gevglm.bias.adjusted import MeanReduction
 from gevglm.bias.base import BiasReduction, moved, need_positive
 from gevglm.covariance import Covariance, Fitted
-from gevglm.engine.base import Block, MappedEngine
+from gevglm.engine.base import ArraySum, Block, MappedEngine
 from gevglm.engine.linalg import Cholesky, quadratic_forms
 from gevglm.estimation.estimate import Estimate, Problem
-from gevglm.estimation.sums import ArraySum, LossSums
+from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.losses import Loss
 from gevglm.sampling.schemes import OutcomeSampling, Sampling

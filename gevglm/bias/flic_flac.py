@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from gevglm.bias.adjusted import MeanReduction
 from gevglm.bias.base import BiasReduction, moved, need_constant
 from gevglm.engine.base import Block, MappedEngine
-from gevglm.engine.linalg import quadratic_forms
-from gevglm.engine.matrices import below, beside
+from gevglm.engine.linalg import hstack_column, quadratic_forms, vstack_rows
 from gevglm.estimation.estimate import Estimate, Problem, objective
 from gevglm.estimation.objective import Objective
 from gevglm.exceptions import IncompatibleOptionsError
@@ -101,7 +100,7 @@ class Flac(BiasReduction):
             point = problem.loss.link.at(block.linear_predictor(firth.params))
             variance = problem.loss.expected_curvature_at(point)
             leverage = block.weighted(variance * quadratic_forms(block.X, firth.inverse_information))
-            X = below(beside(block.X, np.zeros(rows)), beside(block.X, np.ones(rows)))
+            X = vstack_rows(hstack_column(block.X, np.zeros(rows)), hstack_column(block.X, np.ones(rows)))
             weight = np.ones(rows) if block.weight is None else block.weight
             offset = None if block.offset is None else np.tile(block.offset, 2)
             y = np.concatenate([block.y, np.full(rows, 0.5)])

@@ -20,11 +20,10 @@ from gevglm.data.reader import Reader, refuse_dependence_on_other_rows
 from gevglm.data.row_masks import judge_rows
 from gevglm.data.selection import ROLES, Selection
 from gevglm.data.sources.base import Number, Source
-from gevglm.engine.base import Block
-from gevglm.engine.matrices import squared_deviations
+from gevglm.engine.base import ArraySum, Block
+from gevglm.engine.linalg import squared_deviations
 from gevglm.engine.memory import physical_memory
 from gevglm.engine.streamed import StreamedEngine
-from gevglm.estimation.sums import ArraySum
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 BYTES_PER_PAIR = 50.0  # of coefficients: second derivatives, their factor and inverse, and the covariance

@@ -57,12 +57,12 @@ class MemoryEngine(Engine):
         self._starts = range(0, self.n_rows, rows)
         self._rows = rows
 
-    def thin(self, every: int) -> MemoryEngine:
-        thinned = object.__new__(MemoryEngine)
-        thinned.__dict__.update({name: value for name, value in self.__dict__.items() if name != "known"})
-        thinned._starts = self._starts[::every]
-        thinned.n_rows = sum(min(self.n_rows - start, self._rows) for start in thinned._starts)
-        return thinned
+    def subsample_blocks(self, every: int) -> MemoryEngine:
+        part = object.__new__(MemoryEngine)
+        part.__dict__.update({name: value for name, value in self.__dict__.items() if name != "cache"})
+        part._starts = self._starts[::every]
+        part.n_rows = sum(min(self.n_rows - start, self._rows) for start in part._starts)
+        return part
 
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
         total = reducer.zero()

@@ -8,8 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any, TypeVar
 
-from gevglm.engine.base import Engine, Partial, Reducer
-from gevglm.estimation.sums import Several
+from gevglm.engine.base import Engine, Partial, Reducer, ReducerGroup
 
 Answer = TypeVar("Answer")
 
@@ -55,16 +54,16 @@ class SharedEngine(Engine):
         self.engine = engine
         self.desk = desk
         self.n_rows, self.n_cols, self.in_memory = engine.n_rows, engine.n_cols, engine.in_memory
-        self.known = engine.known
+        self.cache = engine.cache
 
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
         return self.desk.ask(self.engine, reducer)
 
-    def thin(self, every: int) -> SharedEngine:
+    def subsample_blocks(self, every: int) -> SharedEngine:
         return SharedEngine(self.desk.part(self.engine, every), self.desk)
 
-    def carrying(self, grouping: Any) -> SharedEngine:
-        return SharedEngine(self.engine.carrying(grouping), self.desk)
+    def with_groups(self, grouping: Any) -> SharedEngine:
+        return SharedEngine(self.engine.with_groups(grouping), self.desk)
 
 
 class _Desk:
@@ -108,7 +107,7 @@ class _Desk:
     def part(self, engine: Engine, every: int) -> Engine:
         """Return a part of the rows, the same one for all jobs."""
         with self._changed:
-            return self._parts.setdefault((id(engine), every), engine.thin(every))
+            return self._parts.setdefault((id(engine), every), engine.subsample_blocks(every))
 
     def close(self, error: BaseException) -> None:
         """Let every job end with an error."""
@@ -124,7 +123,7 @@ def _answer(requests: list[tuple[Engine, Reducer, Future]]) -> None:
     try:
         for engine in {id(engine): engine for engine, _, _ in requests}.values():
             asked = [(reducer, answer) for other, reducer, answer in requests if other is engine]
-            sums = engine.reduce(Several([reducer for reducer, _ in asked]))
+            sums = engine.reduce(ReducerGroup([reducer for reducer, _ in asked]))
             for (_, answer), total in zip(asked, sums, strict=True):
                 answer.set_result(total)
     except BaseException as error:

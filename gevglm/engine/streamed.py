@@ -57,13 +57,13 @@ class StreamedEngine(Engine):
         make = partial(_all_blocks, self.reader, self._starts, self._kept)
         return self.source.held(make, self.reader.all_columns, n_bytes)
 
-    def thin(self, every: int) -> StreamedEngine:
-        thinned = self._copy()
-        thinned._every = self._every * every
-        thinned.n_rows = sum(rows for (piece, _), rows in self._kept.items() if piece % thinned._every == 0)
-        return thinned
+    def subsample_blocks(self, every: int) -> StreamedEngine:
+        part = self._copy()
+        part._every = self._every * every
+        part.n_rows = sum(rows for (piece, _), rows in self._kept.items() if piece % part._every == 0)
+        return part
 
-    def carrying(self, grouping: Any) -> StreamedEngine:
+    def with_groups(self, grouping: Any) -> StreamedEngine:
         carrier = self._copy()
         carrier.reader = replace(self.reader, grouping=grouping if grouping.columns else None)
         carrier._blocks = None
@@ -86,7 +86,7 @@ class StreamedEngine(Engine):
 
     def _copy(self) -> StreamedEngine:
         other = copy(self)
-        other.__dict__.pop("known", None)
+        other.__dict__.pop("cache", None)
         return other
 
 
@@ -111,8 +111,8 @@ def _parts(
     number: Number,
 ) -> list[Partial]:
     """Return the partial sums of the blocks of a batch of rows."""
-    return reducer.condensed([reducer.map(block) for block in _blocks_of(reader, starts, kept, table, number)])
+    return reducer.compact([reducer.map(block) for block in _blocks_of(reader, starts, kept, table, number)])
 
 
 def _parts_of_blocks(reducer: Reducer[Partial], blocks: list[Block], number: Number) -> list[Partial]:
-    return reducer.condensed([reducer.map(block) for block in blocks])
+    return reducer.compact([reducer.map(block) for block in blocks])

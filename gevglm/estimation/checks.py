@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine import Block, Engine, Reducer
+from gevglm.engine.base import ArraySum
 from gevglm.estimation.convergence import information_left, uninformed
 from gevglm.estimation.estimate import Estimate
-from gevglm.estimation.sums import ArraySum
 from gevglm.exceptions import (
     ConvergenceWarning,
     FewEventsWarning,

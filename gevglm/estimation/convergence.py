@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.base import Block, Engine
-from gevglm.engine.matrices import column_squares
+from gevglm.engine.base import ArraySum, Block, Engine
+from gevglm.engine.linalg import column_squares
 from gevglm.estimation.newton import SolverResult
 from gevglm.estimation.objective import THINNEST, Task
-from gevglm.estimation.sums import ArraySum
 from gevglm.losses import Loss
 
 GROWING = 1e-3  # relative change of a coefficient, and change of a linear predictor, too large for a last step
@@ -46,7 +45,7 @@ def uninformed(engine: Engine, loss: Loss, information: NDArray, rate: float, sh
 
     A part of the rows tells whether all of them need be looked at.
     """
-    for rows in (engine.thin(THINNEST), engine):
+    for rows in (engine.subsample_blocks(THINNEST), engine):
         part = rows.n_rows / engine.n_rows
         if not (information_left(rows, loss, part * information, rate) < share).any():
             return False

@@ -16,7 +16,8 @@ from gevglm.estimation.adjusted_roots import first_root, rough_start
 from gevglm.estimation.convergence import judged
 from gevglm.estimation.newton import SolverResult
 from gevglm.estimation.objective import Adjustment, Objective, Penalty, Task
-from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns, totals
+from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
+from gevglm.estimation.sums import totals
 from gevglm.exceptions import SupportError
 from gevglm.losses import Canonical, Loss
 

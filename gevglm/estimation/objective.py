@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from gevglm.engine.base import Block, Engine
+from gevglm.engine.base import ArraySum, Block, Engine, ReducerGroup
 from gevglm.engine.linalg import Cholesky
-from gevglm.estimation.many_points import LossSumsAtAll, ShiftsAtAll, worthwhile
 from gevglm.estimation.newton import SolverResult, newton, slope_search, value_search
-from gevglm.estimation.sums import ArraySum, LossSums, NewtonSums, Several
+from gevglm.estimation.sums import LossSums, LossSumsAtAll, NewtonSums, ShiftsAtAll, worthwhile
 from gevglm.links.base import Point
 from gevglm.losses import Loss
 
@@ -168,7 +167,7 @@ class Task:
             if worthwhile(len(points), self.engine.n_cols):
                 found = self.engine.reduce(LossSumsAtAll(self.loss, points, **options)).unstacked()
             else:
-                found = self.engine.reduce(Several([LossSums(self.loss, point, **options) for point in points]))
+                found = self.engine.reduce(ReducerGroup([LossSums(self.loss, point, **options) for point in points]))
             if self.penalty is None:
                 return found
             return [self.penalty.added_to(sums, point) for sums, point in zip(found, points, strict=True)]
@@ -209,7 +208,7 @@ class Task:
             return adjustment.shift(loss, block, loss.link.at(block.linear_predictor(params)), matrix)
 
         sums = [ArraySum(partial(shift, *look)) for look in zip(points, matrices, strict=True)]
-        return self.engine.reduce(Several(sums))
+        return self.engine.reduce(ReducerGroup(sums))
 
     def minimise(
         self, start: NDArray, *, expected: bool = False, falling: bool = False, tol: float | None = None
@@ -235,7 +234,7 @@ class Task:
         """Return the rough solution on every j-th block, if the rarer class has rows enough for that, else the null model's."""
         start = self.null_start
         every = min(THINNEST, int(self.rarer / (EVENTS_PER_COLUMN * len(start))))
-        part = self.engine.thin(every) if every > 1 else self.engine
+        part = self.engine.subsample_blocks(every) if every > 1 else self.engine
         if part.n_rows > self.engine.n_rows // 2:
             return start
         rough = replace(self, engine=part, tol=1.0 / np.sqrt(self.scale), maxiter=20).minimise(start)

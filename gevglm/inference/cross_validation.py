@@ -14,12 +14,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.engine.base import Block, Engine, MappedEngine
+from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.progress import shown
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Penalty
-from gevglm.estimation.sums import ArraySum
 from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 from gevglm.inference.shape import PAPER_GRID, ROUGH, LossOf, ShapePath
 from gevglm.links.base import BinaryLink, Point

@@ -30,13 +30,12 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.covariance import HC, Covariance, Fitted, Nonrobust
-from gevglm.engine.base import Block, Engine, MappedEngine
-from gevglm.engine.linalg import one_blas_thread
-from gevglm.engine.matrices import beside, scaled
+from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine
+from gevglm.engine.linalg import hstack_column, one_blas_thread, scale_rows
 from gevglm.engine.shared import together
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import THINNEST, Penalty
-from gevglm.estimation.sums import ArraySum, LossSums
+from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import GevglmError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
 from gevglm.losses import Canonical, Log, Loss
 
@@ -81,7 +80,7 @@ class ShapePath:
 
     def fit_all(self, grid: Sequence[float], tol: float) -> None:
         """Fit several shapes in the same passes over the rows, from starting values that a part of the rows gives."""
-        part = self.problem.engine.thin(THINNEST)
+        part = self.problem.engine.subsample_blocks(THINNEST)
         starts: list[NDArray | None] = [self.problem.start] * len(grid)
         if part.n_rows <= self.problem.engine.n_rows // 2:
             path = ShapePath(replace(self.problem, engine=part), self.loss_of, self.penalty)
@@ -330,7 +329,7 @@ def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Co
             linear = block.linear_predictor(params)
             point = loss.link.at(linear)
             factor = point.pdf / (point.cdf * point.sf) if loss.is_likelihood else np.ones_like(linear)
-            columns = beside(scaled(block.X, _finite(factor)), _shape_factor(block, point, direction))
+            columns = hstack_column(scale_rows(block.X, _finite(factor)), _shape_factor(block, point, direction))
             return replace(block, X=columns, offset=linear)
 
         stacked = MappedEngine(engine, stack, k + 1)
@@ -359,9 +358,9 @@ def _expected_derivative(engine: Engine, loss: Loss, params: NDArray, direction:
     def derivative(block: Block) -> NDArray:
         point = loss.link.at(block.linear_predictor(params))
         factor = point.pdf / (point.cdf * point.sf) if loss.is_likelihood else np.ones_like(point.v)
-        left = beside(scaled(block.X, _finite(factor)), _shape_factor(block, point, direction))
-        right = beside(scaled(block.X, point.pdf), point.dcdf_dxi)
-        return scaled(left, block.weighted(np.ones_like(point.v))).T @ right
+        left = hstack_column(scale_rows(block.X, _finite(factor)), _shape_factor(block, point, direction))
+        right = hstack_column(scale_rows(block.X, point.pdf), point.dcdf_dxi)
+        return scale_rows(left, block.weighted(np.ones_like(point.v))).T @ right
 
     return engine.reduce(ArraySum(derivative))
 

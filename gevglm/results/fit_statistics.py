@@ -12,9 +12,9 @@ from scipy.special import gammaln
 
 from gevglm.calibration.metrics import auc
 from gevglm.engine import Block, Engine, MappedEngine
+from gevglm.engine.base import ArraySum
 from gevglm.estimation.estimate import estimate
-from gevglm.estimation.refusals import totals
-from gevglm.estimation.sums import ArraySum
+from gevglm.estimation.sums import totals
 from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, unknown_option
 from gevglm.families import saturated_loss
 from gevglm.links.base import BinaryLink

@@ -6,10 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_info
 
 from gevglm.engine import Block, MemoryEngine, Reducer
+from gevglm.engine.base import ArraySum
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.memory import LARGEST_BLOCK, SMALLEST_BLOCK, WINDOW, default_block_rows
 from gevglm.estimation.estimate import estimate
-from gevglm.estimation.sums import ArraySum, LossSums, WeightedGram
+from gevglm.estimation.sums import LossSums, WeightedGram
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log
 
@@ -139,7 +140,7 @@ def test_a_block_without_weights_has_none_and_one_factor_is_not_copied():
 
 
 def test_a_thinned_engine_has_every_other_block(rows):
-    thin = MemoryEngine(*rows, block_rows=3_000).thin(2)
+    thin = MemoryEngine(*rows, block_rows=3_000).subsample_blocks(2)
     assert thin.reduce(Starts()) == [0, 6_000, 12_000, 18_000]
     assert thin.n_rows == 3 * 3_000 + 2_000
     assert thin.n_cols == 4

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import estimate
 from gevglm.estimation.objective import Ridge, null_coefficients, null_loss
-from gevglm.estimation.refusals import totals
+from gevglm.estimation.sums import totals
 from gevglm.exceptions import CollinearityError, InvalidDataError, InvalidOptionError, SupportError
 from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit
 from gevglm.losses import Canonical, Log

@@ -8,9 +8,8 @@ import gevglm
 from gevglm.bias.adjusted import Jeffreys, MeanReduction
 from gevglm.engine.base import Block
 from gevglm.engine.memory import MemoryEngine
-from gevglm.estimation.many_points import ROWS, ColumnPairs, LossSumsAtAll, ShiftsAtAll, worthwhile
 from gevglm.estimation.objective import Task
-from gevglm.estimation.sums import LossSums
+from gevglm.estimation.sums import ROWS, ColumnPairs, LossSums, LossSumsAtAll, ShiftsAtAll, worthwhile
 from gevglm.links import GEV, CLogLog, Logit
 from gevglm.losses import Canonical, Log
 

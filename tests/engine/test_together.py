@@ -5,10 +5,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
+from gevglm.engine.base import ArraySum
 from gevglm.engine.shared import together
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.estimation.estimate import Problem, estimate
-from gevglm.estimation.sums import ArraySum, LossSums
+from gevglm.estimation.sums import LossSums
 from gevglm.inference.shape import ShapePath
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log

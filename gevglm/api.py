@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from gevglm.engine.monitor import watching
+from gevglm.engine.monitor import monitoring
 from gevglm.exceptions import InvalidOptionError
 from gevglm.model import BinaryGLM
 from gevglm.results.core import BinaryGLMResults
@@ -123,13 +123,14 @@ def fit(
     if isinstance(formula_or_endog, str):
         if data_or_exog is None:
             raise InvalidOptionError(f"the formula {formula_or_endog!r} needs data: fit(formula, data).")
-        with watching(progress):
+        with monitoring(progress) as monitor:
             model = BinaryGLM.from_formula(
                 formula_or_endog,
                 data_or_exog,
                 subset=subset,
                 formula_engine=formula_engine,
                 eval_env=1,
+                monitor=monitor,
                 **model_options,
             )
     else:

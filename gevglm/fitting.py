@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, Fitted, covariance_of
 from gevglm.effects.king_zeng import RiskModel
+from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
@@ -58,7 +59,7 @@ class Estimator:
 
     def estimate(self, problem: Problem) -> Estimate:
         """Return the coefficients."""
-        return problem.estimate(penalty=self.penalty) if self.bias is None else self.bias.estimate(problem)
+        return problem.estimate() if self.bias is None else self.bias.estimate(problem)
 
     def covariance_of(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> NDArray:
         """Return the covariance of the coefficients."""
@@ -84,6 +85,7 @@ def fit(
     maxiter: int,
     tol: float,
     disp: bool,
+    monitor: Monitor = NULL_MONITOR,
 ) -> BinaryGLMResultsWrapper:
     """Fit a model; the words are those of :meth:`gevglm.BinaryGLM.fit`."""
     if cov_type is None:
@@ -92,7 +94,9 @@ def fit(
     again |= {"maxiter": maxiter, "tol": tol}
     inference = {"cov_type": cov_type, "cov_kwds": cov_kwds, "use_t": use_t}
     if model.shape is not None or alpha == "cv":
-        found = fit_with_shape(model, search_kwds=search_kwds, bias=bias, disp=disp, **inference, **again)
+        found = fit_with_shape(
+            model, search_kwds=search_kwds, bias=bias, disp=disp, progress=monitor, **inference, **again
+        )
         found._results.procedure = Procedure.of(model.shape, again, search_kwds)
         return found
     if search_kwds is not None:
@@ -104,7 +108,7 @@ def fit(
     covariance = covariance_of(cov_type, cov_kwds, model.design.grouping)
     reduction = resolve_bias(bias, model.loss, model.data.const_idx, penalty)
     estimator = Estimator(penalty, reduction, covariance).adapted_to(model)
-    problem = model.problem(start=start_params, tol=tol, maxiter=maxiter)
+    problem = model.problem(start=start_params, tol=tol, maxiter=maxiter, penalty=penalty, monitor=monitor)
     results = _estimated(model, problem, estimator, alpha, inference, disp)
     results.procedure = Procedure(None, again)
     return BinaryGLMResultsWrapper(results)
@@ -147,7 +151,13 @@ def _at_end(
     """Fit at one end of the range of the prevalence, in the way of the fit in the middle."""
     model = model.at_sampling(sampling)
     estimator = estimator.adapted_to(model)
-    problem = model.problem(start=middle.params, tol=problem.tol, maxiter=problem.maxiter)
+    problem = model.problem(
+        start=middle.params,
+        tol=problem.tol,
+        maxiter=problem.maxiter,
+        penalty=problem.penalty,
+        monitor=problem.monitor,
+    )
     fitted = estimator.estimate(problem)
     if middle.converged and not fitted.converged:
         warn(

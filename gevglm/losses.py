@@ -14,6 +14,7 @@ Outcomes may be proportions: every loss is linear in y.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 
 import numpy as np
@@ -104,6 +105,15 @@ class Loss(ABC):
             raise InvalidDataError(f"outcomes must lie in [0, 1], got values from {y.min():g} to {y.max():g}.")
         with np.errstate(all="ignore"):
             return function(np.atleast_1d(y), np.atleast_1d(v)).reshape(y.shape)[()]
+
+    @property
+    def key(self) -> str:
+        """What tells the loss from all others: its class, those of its links, and their parameters in full precision."""
+        classes, link = [type(self).__name__], self.link
+        while link is not None:
+            classes.append(type(link).__name__)
+            link = getattr(link, "link", None)
+        return json.dumps([classes, {name: float(value) for name, value in self.link.parameters.items()}])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.link!r})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from gevglm.data.design import Design
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
-from gevglm.engine.monitor import watching
+from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
 from gevglm.estimation.checks import check_support, warn_of_support
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Ridge
@@ -143,6 +144,7 @@ class BinaryGLM(GLM):
         class_weight: Any = None,
         formula_engine: str | None = None,
         eval_env: int = 0,
+        monitor: Monitor = NULL_MONITOR,
     ) -> BinaryGLM:
         """Build a model from a formula and a table.
 
@@ -166,6 +168,8 @@ class BinaryGLM(GLM):
             formulaic by default where statsmodels supports it.
         eval_env : int
             How many frames above the caller the names used in the formula are looked up.
+        monitor : Monitor, optional
+            Follows the first look at data in pieces.
 
         Returns
         -------
@@ -178,7 +182,7 @@ class BinaryGLM(GLM):
         if source is None:
             data = as_frame(data)
             source = wide_source(formula, data, formula_engine)
-        design = (designs.from_formula if source is None else streamed.from_source)(
+        design = (designs.from_formula if source is None else partial(streamed.from_source, monitor=monitor))(
             formula,
             data if source is None else source,
             scope=scope,
@@ -291,10 +295,11 @@ class BinaryGLM(GLM):
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         return self.design.engine() if exog is None else self.design.engine(exog)
 
-    def problem(self, engine: Engine | None = None, **options: Any) -> Problem:
+    def problem(self, engine: Engine | None = None, monitor: Monitor = NULL_MONITOR, **options: Any) -> Problem:
         """Return what is to be estimated."""
-        engine = self.engine() if engine is None else engine
-        return Problem(engine, self.loss, constant=self.data.const_idx, names=self.exog_names, **options)
+        engine = (self.engine() if engine is None else engine).with_monitor(monitor)
+        options |= {"constant": self.data.const_idx, "names": self.exog_names, "monitor": monitor}
+        return Problem(engine, self.loss, **options)
 
     def penalty(self, alpha: float, penalize_intercept: bool = False, standardize: bool = False) -> Ridge | None:
         """Return the ridge penalty of the words of :meth:`fit`."""
@@ -369,7 +374,7 @@ class BinaryGLM(GLM):
         -----
         ConvergenceWarning, SeparationWarning, SupportWarning, FewEventsWarning
         """
-        with watching(progress, resume, self.exog_names):
+        with monitoring(progress, resume, self.exog_names) as monitor:
             return fitting.fit(
                 self,
                 start_params,
@@ -384,6 +389,7 @@ class BinaryGLM(GLM):
                 maxiter=maxiter,
                 tol=tol,
                 disp=disp,
+                monitor=monitor,
             )
 
     def fit_constrained(self, constraints, start_params=None, **fit_kwds):

@@ -13,7 +13,7 @@ from gevglm.bias.log_f import LogF
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine
 from gevglm.engine.linalg import Cholesky, quadratic_forms, row_products
-from gevglm.estimation.estimate import Estimate, Problem, objective
+from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
@@ -28,10 +28,10 @@ class Adjusted(BiasReduction):
     by_quadratic_forms = False
 
     def estimate(self, problem: Problem) -> Estimate:
-        found = problem.estimate(adjustment=self)
+        found = replace(problem, adjustment=self).estimate()
         for m in () if found.converged or problem.maxiter == 0 else FALLBACKS:
             start = LogF(m).estimate(problem).params
-            again = replace(problem, start=start).estimate(adjustment=self)
+            again = replace(problem, adjustment=self, start=start).estimate()
             if again.converged:
                 return again
         return found
@@ -40,7 +40,7 @@ class Adjusted(BiasReduction):
         return loss.is_likelihood and self.has_objective(loss)
 
     def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
-        return objective(problem.engine, problem.loss, adjustment=self), params
+        return replace(problem, adjustment=self).objective(), params
 
     def has_objective(self, loss: Loss) -> bool:
         return False

@@ -77,7 +77,7 @@ class BiasReduction(ABC):
         raise NotImplementedError
 
 
-def moved(problem: Problem, found: Estimate, params: NDArray) -> Estimate:
+def at_params(problem: Problem, found: Estimate, params: NDArray) -> Estimate:
     """Return an estimate with other coefficients and the information at them."""
     information = problem.engine.reduce(LossSums(problem.loss, params, expected=True)).hessian
     factor = Cholesky(information)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.bias.adjusted import MeanReduction
-from gevglm.bias.base import BiasReduction, moved, need_positive
+from gevglm.bias.base import BiasReduction, at_params, need_positive
 from gevglm.covariance import Covariance, Fitted
 from gevglm.engine.base import ArraySum, Block, MappedEngine
 from gevglm.engine.linalg import Cholesky, quadratic_forms
@@ -46,10 +46,10 @@ class Correction(BiasReduction):
         def shift(block: Block) -> NDArray:
             return method.shift(loss, block, loss.link.at(block.linear_predictor(params)), matrix)
 
-        corrected = moved(problem, plain, params + inverse @ engine.reduce(ArraySum(shift)))
+        corrected = at_params(problem, plain, params + inverse @ engine.reduce(ArraySum(shift)))
         steps = np.abs(corrected.params - params) / np.sqrt(np.diagonal(matrix))
         if steps.max() > LARGEST_CORRECTION or not corrected.positive_definite:
-            reason = f"the estimated bias is {steps.max():.2g} standard errors, more than a one-step correction can mend; use bias='mean'"
+            reason = f"the estimated bias is {steps.max():.2g} standard errors, more than a one-step correction can fix; use bias='mean'"
             return replace(corrected, converged=False, reason=reason)
         return corrected
 

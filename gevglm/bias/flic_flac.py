@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.bias.adjusted import MeanReduction
-from gevglm.bias.base import BiasReduction, moved, need_constant
+from gevglm.bias.base import BiasReduction, at_params, need_constant
 from gevglm.engine.base import Block, MappedEngine
 from gevglm.engine.linalg import hstack_column, quadratic_forms, vstack_rows
-from gevglm.estimation.estimate import Estimate, Problem, objective
+from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.losses import Loss
@@ -43,7 +43,7 @@ class Flic(BiasReduction):
 
         alone = replace(problem, engine=MappedEngine(problem.engine, constant_only, 1), constant=0, start=None)
         slopes[problem.constant] = alone.estimate().params[0]
-        return moved(problem, firth, slopes)
+        return at_params(problem, firth, slopes)
 
     def maximises_likelihood(self, loss: Loss) -> bool:
         return MeanReduction().maximises_likelihood(loss)
@@ -90,7 +90,7 @@ class Flac(BiasReduction):
 
     def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
         augmented = self._augmented(problem, MeanReduction().estimate(problem))
-        return objective(augmented.engine, augmented.loss), augmented.estimate().params
+        return augmented.objective(), augmented.estimate().params
 
     def _augmented(self, problem: Problem, firth: Estimate) -> Problem:
         """Each row a second time, with outcome 1/2 and its leverage for a weight, marked by a column."""

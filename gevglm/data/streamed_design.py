@@ -23,6 +23,7 @@ from gevglm.data.sources.base import Number, Source
 from gevglm.engine.base import ArraySum, Block
 from gevglm.engine.linalg import squared_deviations
 from gevglm.engine.memory import physical_memory
+from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
@@ -274,6 +275,7 @@ def from_source(
     subset: Any = None,
     missing: str = "drop",
     engine: str | None = None,
+    monitor: Monitor = NULL_MONITOR,
     **roles: Any,
 ) -> StreamedDesign:
     """Build a design from a formula and a table in pieces, by one look at the table.
@@ -286,6 +288,8 @@ def from_source(
         Objects of the user's scope that the formula names.
     event, subset, missing, engine
         See :meth:`gevglm.BinaryGLM.from_formula`.
+    monitor : Monitor
+        Follows the look.
     **roles
         Offset, exposure and weights, as names of columns.
     """
@@ -297,7 +301,7 @@ def from_source(
     selection = Selection(formula, scope, **roles, subset=subset, missing=missing)
     columns = _columns(selection, source)
     source.check(columns)
-    found, memory = scan(source, selection, columns)
+    found, memory = scan(source, selection, columns, monitor)
     if not found.n_given:
         raise InvalidDataError("the data have no rows.")
     judge_rows(found.n_given, found.n_selected, found.n_missing, missing)

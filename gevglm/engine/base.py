@@ -12,13 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import zip_longest
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from gevglm.engine.linalg import add
+
+if TYPE_CHECKING:
+    from gevglm.engine.monitor import Monitor
 
 Partial = TypeVar("Partial")
 
@@ -174,12 +177,26 @@ class Engine(ABC):
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
         """Return the sum of `reducer` over all blocks, combined in block order."""
 
-    @abstractmethod
     def subsample_blocks(self, every: int) -> Engine:
-        """Return an engine over every `every`-th block, for starting values from part of the data."""
+        """Return an engine over every `every`-th block, for starting values from part of the data; the same one each time."""
+        if every not in self._parts:
+            self._parts[every] = self._subsampled(every)
+        return self._parts[every]
+
+    @cached_property
+    def _parts(self) -> dict[int, Engine]:
+        return {}
+
+    @abstractmethod
+    def _subsampled(self, every: int) -> Engine:
+        """Return an engine over every `every`-th block."""
 
     def with_groups(self, grouping: Any) -> Engine:
         """Return an engine whose blocks know the clusters of their rows, if they cannot be told from positions."""
+        return self
+
+    def with_monitor(self, monitor: Monitor) -> Engine:
+        """Return an engine that reports its passes, where they take long enough to be followed."""
         return self
 
 
@@ -205,11 +222,14 @@ class MappedEngine(Engine):
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
         return self.engine.reduce(_MappedReducer(reducer, self.transform))
 
-    def subsample_blocks(self, every: int) -> MappedEngine:
+    def _subsampled(self, every: int) -> MappedEngine:
         return MappedEngine(self.engine.subsample_blocks(every), self.transform, self.n_cols)
 
     def with_groups(self, grouping: Any) -> MappedEngine:
         return MappedEngine(self.engine.with_groups(grouping), self.transform, self.n_cols)
+
+    def with_monitor(self, monitor: Monitor) -> MappedEngine:
+        return MappedEngine(self.engine.with_monitor(monitor), self.transform, self.n_cols)
 
 
 class _MappedReducer(Reducer):

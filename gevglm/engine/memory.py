@@ -57,9 +57,9 @@ class MemoryEngine(Engine):
         self._starts = range(0, self.n_rows, rows)
         self._rows = rows
 
-    def subsample_blocks(self, every: int) -> MemoryEngine:
+    def _subsampled(self, every: int) -> MemoryEngine:
         part = object.__new__(MemoryEngine)
-        part.__dict__.update({name: value for name, value in self.__dict__.items() if name != "cache"})
+        part.__dict__.update({name: value for name, value in self.__dict__.items() if name not in ("cache", "_parts")})
         part._starts = self._starts[::every]
         part.n_rows = sum(min(self.n_rows - start, self._rows) for start in part._starts)
         return part

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from gevglm.engine import Block, Engine, Reducer
 from gevglm.engine.base import ArraySum
-from gevglm.estimation.convergence import information_left, uninformed
+from gevglm.estimation.convergence import information_left, is_uninformed
 from gevglm.estimation.estimate import Estimate
+from gevglm.estimation.lockstep import make_pass, run
 from gevglm.exceptions import (
     ConvergenceWarning,
     FewEventsWarning,
@@ -21,10 +22,10 @@ from gevglm.exceptions import (
     listed,
     warn,
 )
-from gevglm.inference.separation import Separation
 from gevglm.links.base import BinaryLink
 
 if TYPE_CHECKING:
+    from gevglm.inference.separation import Separation
     from gevglm.model import BinaryGLM
 
 FEW_EVENTS_PER_PARAMETER = 5
@@ -122,8 +123,9 @@ def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> 
     if not model.design.has_rows:
         return None
     rate = fitted.events / fitted.weight
-    suspect = not fitted.converged or uninformed(engine, model.loss, fitted.information, rate, VANISHED)
-    return model.separation() if suspect else None
+    if fitted.converged and not run(is_uninformed(engine, model.loss, fitted.information, rate, VANISHED), make_pass):
+        return None
+    return model.separation()
 
 
 def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
@@ -131,9 +133,9 @@ def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
     if model.design.has_rows:
         return []
     engine, rate = model.engine(), fitted.events / fitted.weight
-    if not uninformed(engine, model.loss, fitted.information, rate, VANISHED):
+    if not run(is_uninformed(engine, model.loss, fitted.information, rate, VANISHED), make_pass):
         return []
-    left = information_left(engine, model.loss, fitted.information, rate)
+    left = run(information_left(engine, model.loss, fitted.information, rate), make_pass)
     return [model.exog_names[j] for j in np.flatnonzero(left < VANISHED)]
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Reducer
 from gevglm.engine.linalg import add, dense, weighted_gram
+from gevglm.estimation.lockstep import Pass, Passes, make_pass, run
 from gevglm.exceptions import InvalidDataError
 from gevglm.links.base import Point
 from gevglm.losses import Loss
@@ -120,19 +121,34 @@ class WeightedGram(ArraySum):
 
 
 def totals(engine: Engine) -> tuple[float, float]:
-    """Return the sum of the weights and of the weighted outcomes, or say what is wrong with them; an engine is asked once."""
-    if "totals" in engine.cache:
-        return engine.cache["totals"]
+    """Return the sum of the weights and of the weighted outcomes, or say what is wrong with them."""
+    return run(ask_totals(engine), make_pass)
 
-    def count(block: Block) -> NDArray:
-        weight, y = block.weight, block.y
-        if weight is None:
-            return np.array([len(y), y.sum(), 0.0, _outside_unit_interval(y)])
-        used = weight > 0
-        events = np.where(used, weight * y, 0.0).sum()
-        return np.array([weight.sum(), events, (~(weight >= 0)).sum(), _outside_unit_interval(y[used])])
 
-    weight, events, bad_weights, bad_outcomes = engine.reduce(ArraySum(count)) if engine.n_rows else np.zeros(4)
+def ask_totals(engine: Engine) -> Passes[tuple[float, float]]:
+    """Do what :func:`totals` does; an engine is asked once."""
+    if "totals" not in engine.cache:
+        counts = (yield Pass(engine, ArraySum(_counts))) if engine.n_rows else np.zeros(4)
+        _refuse_bad_totals(engine.n_rows, *counts)
+        engine.cache["totals"] = float(counts[0]), float(counts[1])
+    return engine.cache["totals"]
+
+
+def _counts(block: Block) -> NDArray:
+    """Sum up weights, weighted outcomes, bad weights and bad outcomes."""
+    weight, y = block.weight, block.y
+    if weight is None:
+        return np.array([len(y), y.sum(), 0.0, _outside_unit_interval(y)])
+    used = weight > 0
+    events = np.where(used, weight * y, 0.0).sum()
+    return np.array([weight.sum(), events, (~(weight >= 0)).sum(), _outside_unit_interval(y[used])])
+
+
+def _outside_unit_interval(y: NDArray) -> int:
+    return int((~((y >= 0.0) & (y <= 1.0))).sum())
+
+
+def _refuse_bad_totals(n_rows: int, weight: float, events: float, bad_weights: float, bad_outcomes: float) -> None:
     if bad_outcomes:
         raise InvalidDataError(
             f"the outcome is missing or outside [0, 1] in {bad_outcomes:.0f} rows; drop those rows or recode them."
@@ -140,18 +156,12 @@ def totals(engine: Engine) -> tuple[float, float]:
     if bad_weights or not np.isfinite(weight):
         raise InvalidDataError(f"weights must be finite and not negative; {bad_weights:.0f} rows have other weights.")
     if weight <= 0:
-        raise InvalidDataError(f"there is nothing to fit: the weights of the {engine.n_rows} rows sum to zero.")
+        raise InvalidDataError(f"there is nothing to fit: the weights of the {n_rows} rows sum to zero.")
     if not 0 < events < weight:
         outcome = 0 if events <= 0 else 1
         raise InvalidDataError(
             f"the outcome is {outcome} in every row with weight; a binary regression needs both outcomes."
         )
-    engine.cache["totals"] = float(weight), float(events)
-    return engine.cache["totals"]
-
-
-def _outside_unit_interval(y: NDArray) -> int:
-    return int((~((y >= 0.0) & (y <= 1.0))).sum())
 
 
 # -- at many points at once -------------------------------------------------------------------

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine
 from gevglm.engine.linalg import one_blas_thread
-from gevglm.engine.progress import shown
+from gevglm.engine.monitor import progress_bar
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Penalty
 from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, InvalidOptionError, unknown_option
@@ -42,7 +42,7 @@ class Search:
     Attributes
     ----------
     table : DataFrame
-        One row a candidate: ``xi``, ``alpha``, ``score`` (mean over the held-out rows; smaller is better) and ``se``, its standard
+        One row per candidate: ``xi``, ``alpha``, ``score`` (mean over the held-out rows; smaller is better) and ``se``, its standard
         error over the folds (missing with a single one).
     criterion : str
         "log_loss" or "brier".
@@ -115,9 +115,9 @@ def search(
     weights = [_weight(held) for _, held in parts]
     with one_blas_thread():
         paths_to_follow = [(f, alpha) for f in range(len(folds)) for alpha in alphas]
-        for f, alpha in shown(paths_to_follow, len(paths_to_follow), progress):
-            train = replace(problem, engine=parts[f][0], start=None)
-            path = paths[alpha, f] = ShapePath(train, loss_of, penalty_of(alpha))
+        for f, alpha in progress_bar(paths_to_follow, len(paths_to_follow), progress):
+            train = replace(problem, engine=parts[f][0], start=None, penalty=penalty_of(alpha))
+            path = paths[alpha, f] = ShapePath(train, loss_of)
             try:
                 values = [_score(parts[f][1], path, grid[i], criterion) for i in order]
             except CollinearityError as error:  # without a penalty; a rare column may be constant in the rows of a fold

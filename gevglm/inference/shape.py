@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -32,16 +32,16 @@ from scipy.stats import chi2, norm
 from gevglm.covariance import HC, Covariance, Fitted, Nonrobust
 from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine
 from gevglm.engine.linalg import hstack_column, one_blas_thread, scale_rows
-from gevglm.engine.shared import together
+from gevglm.estimation.convergence import THINNEST
 from gevglm.estimation.estimate import Estimate, Problem
-from gevglm.estimation.objective import THINNEST, Penalty
+from gevglm.estimation.lockstep import Pass, Passes, make_pass, make_passes, run, run_in_lockstep
 from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import GevglmError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
 from gevglm.losses import Canonical, Log, Loss
 
 PAPER_GRID = (*(round(-1.0 + 0.1 * j, 1) for j in range(26)), -0.2567)  # of Agarwal et al. (2014)
 ROUGH = 1e-3  # tolerance of the fits on the grid
-REACH, APART = 0.35, 0.08  # how far away the fits may be that foretell the next one, and how close to each other
+REACH, APART = 0.35, 0.08  # how far away the fits may be that predict the next one, and how close to each other
 STEP = 1e-5  # of the differences of analytic scores
 
 LossOf = Callable[[float], Loss]
@@ -53,50 +53,46 @@ class ShapePath:
     Parameters
     ----------
     problem : Problem
-        Rows and options; its loss is replaced.
+        Rows, penalty and options; its loss is replaced.
     loss_of : callable
         From a shape to a loss.
-    penalty : Penalty, optional
     """
 
-    def __init__(self, problem: Problem, loss_of: LossOf, penalty: Penalty | None = None):
+    def __init__(self, problem: Problem, loss_of: LossOf):
         self.problem = problem
         self.loss_of = loss_of
-        self.penalty = penalty
         self.passes = self.steps = 0
         self._fits: dict[float, tuple[float, Estimate]] = {}
 
     def fit(self, xi: float, tol: float | None = None) -> Estimate:
         """Return the fit at a shape, at least as accurate as `tol`."""
         tol = self.problem.tol if tol is None else tol
-        known = self._fits.get(xi)
-        if known is None or known[0] > tol:
-            problem = replace(self.problem, loss=self.loss_of(xi), start=self._predicted(xi), tol=tol)
-            found = problem.estimate(penalty=self.penalty)
+        cached = self._fits.get(xi)
+        if cached is None or cached[0] > tol:
+            found = self._problem_at(xi, self._predicted(xi), tol).estimate()
             self.passes += found.n_passes
             self.steps += found.n_iter
-            self._fits[xi] = known = (tol, found)
-        return known[1]
+            self._fits[xi] = cached = (tol, found)
+        return cached[1]
 
     def fit_all(self, grid: Sequence[float], tol: float) -> None:
         """Fit several shapes in the same passes over the rows, from starting values that a part of the rows gives."""
+        order = outwards(grid)
         part = self.problem.engine.subsample_blocks(THINNEST)
-        starts: list[NDArray | None] = [self.problem.start] * len(grid)
+        starts: list[NDArray | None] = [self.problem.start] * len(order)
         if part.n_rows <= self.problem.engine.n_rows // 2:
-            path = ShapePath(replace(self.problem, engine=part), self.loss_of, self.penalty)
-            found = [path.fit(xi, tol) for xi in outwards(grid)]
-            starts = [estimate.params if estimate.converged else None for estimate in found]
-        jobs = [
-            partial(self._fit_on, replace(self.problem, loss=self.loss_of(xi), start=start, tol=tol))
-            for xi, start in zip(outwards(grid), starts, strict=True)
-        ]
-        for xi, found in zip(outwards(grid), together(self.problem.engine, jobs), strict=True):
-            self._fits[xi] = (tol, found)
-            self.steps += found.n_iter
+            path = ShapePath(replace(self.problem, engine=part), self.loss_of)
+            rough = [path.fit(xi, tol) for xi in order]
+            starts = [found.params if found.converged else None for found in rough]
+        fits = [self._problem_at(xi, start, tol).estimation() for xi, start in zip(order, starts, strict=True)]
+        with one_blas_thread():
+            for xi, found in zip(order, run_in_lockstep(fits, make_passes), strict=True):
+                self._fits[xi] = (tol, found)
+                self.steps += found.n_iter
         self.passes += max(found.n_passes for _, found in self._fits.values())
 
-    def _fit_on(self, problem: Problem, engine: Engine) -> Estimate:
-        return replace(problem, engine=engine).estimate(penalty=self.penalty)
+    def _problem_at(self, xi: float, start: NDArray | None, tol: float) -> Problem:
+        return replace(self.problem, loss=self.loss_of(xi), start=start, tol=tol)
 
     def log_likelihoods(self, grid: Sequence[float], tol: float) -> NDArray:
         """Return the log-likelihoods of the fits at several shapes; see :meth:`log_likelihood`."""
@@ -104,9 +100,12 @@ class ShapePath:
             values = {xi: self.log_likelihood(xi, tol) for xi in outwards(grid)}
             return np.array([values[xi] for xi in grid])
         self.fit_all(grid, tol)
-        jobs = [partial(log_loss_sum, log=Log(self.loss_of(xi).link), params=self._fits[xi][1].params) for xi in grid]
         self.passes += 1
-        return -np.array(together(self.problem.engine, jobs))
+        logs = [Log(self.loss_of(xi).link) for xi in grid]
+        sums = [
+            log_loss_sum(self.problem.engine, log, self._fits[xi][1].params) for xi, log in zip(grid, logs, strict=True)
+        ]
+        return -np.array(run_in_lockstep(sums, make_passes))
 
     def log_likelihood(self, xi: float, tol: float | None = None) -> float:
         """Return the Bernoulli log-likelihood of the fit at a shape; minus infinity where the fit fails or rules out a row."""
@@ -115,7 +114,7 @@ class ShapePath:
             return -np.inf
         self.passes += 1
         log = Log(self.loss_of(xi).link)
-        return -log_loss_sum(self.problem.engine, log, found.params)
+        return -run(log_loss_sum(self.problem.engine, log, found.params), make_pass)
 
     def _predicted(self, xi: float) -> NDArray | None:
         """Extrapolate the coefficients from two near shapes that are not too close to each other."""
@@ -266,14 +265,14 @@ def _warn(estimate: ShapeEstimate, grid: NDArray, values: NDArray) -> None:
 # -- scores and covariances ------------------------------------------------------------------
 
 
-def log_loss_sum(engine: Engine, log: Log, params: NDArray) -> float:
-    """Return the summed log loss."""
+def log_loss_sum(engine: Engine, log: Log, params: NDArray) -> Passes[float]:
+    """Sum up the log loss; infinite where the fit rules out a row."""
 
     def total(block: Block) -> NDArray:
         value = log.value_at(block.y, log.link.at(block.linear_predictor(params)))
         return block.weighted(value).sum()
 
-    value = float(engine.reduce(ArraySum(total)))
+    value = float((yield Pass(engine, ArraySum(total))))
     return value if np.isfinite(value) else np.inf
 
 

@@ -21,7 +21,7 @@ from gevglm.effects.standardised import (
     contrast_table,
     risk_table,
 )
-from gevglm.engine.progress import shown
+from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import (
     GevglmError,
     GevglmWarning,
@@ -241,7 +241,7 @@ class RiskEffects:
             )
         refit, resample = procedure(self), self._resampler()
         risks, failures = [], []
-        for generator in shown(np.random.default_rng(rng).spawn(int(draws)), int(draws), progress):
+        for generator in progress_bar(np.random.default_rng(rng).spawn(int(draws)), int(draws), progress):
             chosen = resample(generator)
             try:
                 again = refit(chosen)

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from gevglm.calibration.metrics import auc
 from gevglm.engine import Block, Engine, MappedEngine
 from gevglm.engine.base import ArraySum
-from gevglm.estimation.estimate import estimate
+from gevglm.estimation.estimate import Problem
 from gevglm.estimation.sums import totals
 from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, unknown_option
 from gevglm.families import saturated_loss
@@ -163,7 +163,7 @@ class FitStatistics:
         if self.model.design.offset is None:
             weight, events = totals(engine)
             return float(self.link(events / weight))
-        return float(estimate(engine, self.loss, constant=0).params[0])
+        return float(Problem(engine, self.loss, constant=0).estimate().params[0])
 
     def _null_engine(self) -> Engine:
         return MappedEngine(self.model.engine(), _ones, 1)

@@ -132,7 +132,7 @@ def fit_with_shape(
 def _maximum_likelihood(
     model: BinaryGLM, words: dict[str, Any], bias: Any, options: dict[str, Any]
 ) -> BinaryGLMResults:
-    problem = model.problem(**{key: options[key] for key in ("tol", "maxiter")})
+    problem = model.problem(monitor=options["progress"], **{key: options[key] for key in ("tol", "maxiter")})
     found = estimate_shape(problem, loss_at(model.loss), **words)
     fitted_model = model.at_shape(found.xi)
     wrapped = fitted_model.fit(found.fitted.params if bias is None else None, bias=bias, **options)
@@ -163,7 +163,7 @@ def _cross_validated(
     loss_of = loss_at(model.loss) if model.shape == "cv" else lambda xi: model.loss
     penalised = {key: options[key] for key in ("penalize_intercept", "standardize")}
     found = search(
-        model.problem(**{key: options[key] for key in ("tol", "maxiter")}),
+        model.problem(monitor=options["progress"], **{key: options[key] for key in ("tol", "maxiter")}),
         loss_of,
         folds,
         grid=grid,
@@ -189,7 +189,7 @@ def refit(results: BinaryGLMResults, engine: Any):
     problem = replace(results.model.problem(engine), start=None)
     if results.bias is not None:
         return results.bias.estimate(problem)
-    return problem.estimate(penalty=results.penalty)
+    return replace(problem, penalty=results.penalty).estimate()
 
 
 def _checked(words: dict[str, Any] | None, how: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import estimate
+from gevglm.estimation.estimate import Problem
 from gevglm.links import GEV, GEVc
 from gevglm.losses import Canonical, Log
 
@@ -22,7 +22,7 @@ def design(table):
 
 def fit(table, loss):
     X, y = design(table)
-    found = estimate(MemoryEngine(X, y), loss, constant=0)
+    found = Problem(MemoryEngine(X, y), loss, constant=0).estimate()
     assert found.converged
     assert found.positive_definite
     return found

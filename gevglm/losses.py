@@ -91,6 +91,18 @@ class Loss(ABC):
         """Return the expectation of the curvature over y, the weight of Fisher scoring."""
 
     @abstractmethod
+    def residual_factor_at(self, point: Point) -> NDArray:
+        """Return a, with which the score is a (y - F)."""
+
+    @abstractmethod
+    def score_variance_at(self, point: Point) -> NDArray:
+        """Return the variance of the slope, for a Bernoulli outcome."""
+
+    @abstractmethod
+    def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
+        """Return what mean bias reduction adds to the score of an observation; `quadratic` is x'Cx, with C the covariance."""
+
+    @abstractmethod
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         """Return whether the loss is finite at every row."""
 
@@ -158,6 +170,15 @@ class Log(Loss):
     def expected_curvature_at(self, point: Point) -> NDArray:
         return point.reverse_hazard * point.hazard
 
+    def residual_factor_at(self, point: Point) -> NDArray:
+        return point.pdf / (point.cdf * point.sf)
+
+    def score_variance_at(self, point: Point) -> NDArray:
+        return self.expected_curvature_at(point)
+
+    def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
+        return 0.5 * self.expected_curvature_at(point) * point.dlogpdf * quadratic
+
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         lower, upper = self.link.support
         if np.isinf(lower) and np.isinf(upper):
@@ -193,6 +214,15 @@ class Canonical(Loss):
 
     def expected_curvature_at(self, point: Point) -> NDArray:
         return point.pdf
+
+    def residual_factor_at(self, point: Point) -> NDArray:
+        return np.ones_like(point.v)
+
+    def score_variance_at(self, point: Point) -> NDArray:
+        return point.cdf * point.sf
+
+    def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
+        return 0.5 * point.dpdf * quadratic
 
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         return True

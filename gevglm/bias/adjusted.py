@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.bias.base import BiasReduction, need_likelihood, need_positive
+from gevglm.bias.base import BiasReduction, need_positive
 from gevglm.bias.log_f import LogF
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine
@@ -86,12 +86,10 @@ class MeanReduction(AdjustedRows):
         return loss.link.canonical_is_log
 
     def matrix(self, engine: Engine, loss: Loss, params: NDArray, inverse: NDArray) -> NDArray:
-        if loss.is_likelihood:
-            return inverse
         return Nonrobust().matrix(Fitted(engine, loss, params, inverse, 0.0))
 
     def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
-        return mean_shift(loss, block, point, quadratic)
+        return block.weighted(loss.mean_adjustment_at(point, quadratic))
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         sums.gradient -= total
@@ -110,9 +108,7 @@ class MedianReduction(Adjusted):
 
     word = "median"
     title = "median bias reduction"
-
-    def refuse(self, loss: Loss, constant: int | None) -> None:
-        need_likelihood(self, loss)
+    needs_likelihood = True
 
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
         projected = block.X @ matrix
@@ -120,7 +116,7 @@ class MedianReduction(Adjusted):
         # F' times the derivative of ln(mu (1 - mu)) is the reverse hazard minus the hazard
         skewness = (point.reverse_hazard - point.hazard) / 6.0 - 0.5 * point.dlogpdf
         cubic = block.weighted(loss.expected_curvature_at(point) * skewness)
-        mean = mean_shift(loss, block, point, quadratic) @ block.X
+        mean = block.weighted(loss.mean_adjustment_at(point, quadratic)) @ block.X
         return np.stack([mean, np.dot(cubic, projected**3)])
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
@@ -145,12 +141,10 @@ class Jeffreys(AdjustedRows):
     power: float = 0.5
     word = "jeffreys"
     title = "Jeffreys penalised likelihood"
+    needs_likelihood = True
 
     def __post_init__(self) -> None:
         need_positive("power", self.power)
-
-    def refuse(self, loss: Loss, constant: int | None) -> None:
-        need_likelihood(self, loss)
 
     def has_objective(self, loss: Loss) -> bool:
         return True
@@ -162,10 +156,3 @@ class Jeffreys(AdjustedRows):
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         sums.gradient -= self.power * total
         sums.value -= self.power * factor.log_determinant
-
-
-def mean_shift(loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
-    """What mean bias reduction adds to the score factor of each row."""
-    if loss.is_likelihood:
-        return block.weighted(0.5 * loss.expected_curvature_at(point) * point.dlogpdf * quadratic)
-    return block.weighted(0.5 * point.dpdf * quadratic)

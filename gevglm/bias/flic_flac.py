@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.bias.adjusted import MeanReduction
-from gevglm.bias.base import BiasReduction, at_params, need_constant
+from gevglm.bias.base import BiasReduction, at_params
 from gevglm.engine.base import Block, MappedEngine
 from gevglm.engine.linalg import hstack_column, quadratic_forms, vstack_rows
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
-from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.losses import Loss
 
 
@@ -25,11 +24,8 @@ class Flic(BiasReduction):
     """
 
     word = "flic"
-    own_constant = True
+    own_constant = needs_constant = True
     title = "Firth with intercept correction (FLIC)"
-
-    def refuse(self, loss: Loss, constant: int | None) -> None:
-        need_constant(self, constant)
 
     def estimate(self, problem: Problem) -> Estimate:
         firth = MeanReduction().estimate(problem)
@@ -59,13 +55,8 @@ class Flac(BiasReduction):
 
     word = "flac"
     title = "Firth with added covariate (FLAC)"
-
-    def refuse(self, loss: Loss, constant: int | None) -> None:
-        need_constant(self, constant)
-        if not loss.link.canonical_is_log:
-            raise IncompatibleOptionsError(
-                f"bias='flac' is defined for the logit only, not for {loss!r}; use bias='flic' or bias='mean'."
-            )
+    needs_constant = needs_logit = True
+    instead = "use bias='flic' or bias='mean'"
 
     def estimate(self, problem: Problem) -> Estimate:
         firth = MeanReduction().estimate(problem)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,9 @@ from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
 from gevglm.losses import Loss
-from gevglm.sampling.schemes import Sampling
+
+if TYPE_CHECKING:
+    from gevglm.sampling.schemes import Sampling
 
 
 @dataclass(frozen=True)

@@ -215,14 +215,26 @@ class Cholesky:
 def dependent_columns(gram: NDArray) -> list[int]:
     """Return the columns that are linear combinations of earlier ones, from the matrix of their cross-products."""
     diagonal = np.diagonal(gram)
-    scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 1.0)
-    residual = gram * scale[:, None] * scale
-    dependent = []
-    for j in range(len(residual)):
-        pivot = residual[j, j]
-        if pivot <= COLLINEAR:
-            dependent.append(j)
-            continue
-        column = residual[j + 1 :, j] / pivot
-        residual[j + 1 :, j + 1 :] -= column[:, None] * residual[j, j + 1 :]
-    return dependent
+    scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
+    scaled = gram * scale[:, None] * scale
+    if not np.isfinite(scaled).all():
+        return []
+    values, vectors = np.linalg.eigh(scaled)
+    columns = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    independent = independent_columns(columns * (scale > 0))
+    return np.setdiff1d(np.arange(len(gram)), independent).tolist()
+
+
+def independent_columns(columns: NDArray) -> list[int]:
+    """Return the columns that are not linear combinations of earlier ones, by Gram-Schmidt."""
+    rows, k = columns.shape
+    kept, spanned = [], np.zeros((rows, min(rows, k)), order="F")
+    for j, column in enumerate(columns.T):
+        span = spanned[:, : len(kept)]
+        rest = column - span @ (span.T @ column)
+        rest -= span @ (span.T @ rest)  # once more, against rounding
+        length = np.linalg.norm(rest)
+        if length**2 > COLLINEAR * (column @ column) and len(kept) < rows:
+            spanned[:, len(kept)] = rest / length
+            kept.append(j)
+    return kept

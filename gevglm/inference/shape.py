@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
-from gevglm.covariance import HC, Covariance, Fitted, Nonrobust
+from gevglm.covariance import Covariance, Fitted
 from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine
 from gevglm.engine.linalg import hstack_column, one_blas_thread, scale_rows
 from gevglm.estimation.convergence import THINNEST
@@ -278,7 +278,7 @@ def log_loss_sum(engine: Engine, log: Log, params: NDArray) -> Passes[float]:
 
 def path_direction(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
     """Return how the coefficients of the canonical fit move with the shape; zero for the log loss."""
-    if loss.is_likelihood:
+    if loss.is_likelihood:  # at its maximum, moving the coefficients does not change it
         return np.zeros_like(params)
 
     def shift(block: Block) -> NDArray:
@@ -313,12 +313,12 @@ def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Co
         Nonrobust, HC0, HC1, cluster or HAC.
     nobs : float
     """
-    if isinstance(covariance, HC) and covariance.number > 1:
+    if not covariance.defined_for_shape:
         raise InvalidOptionError(
             f"{covariance.name} is not defined when xi is estimated (which leverage?); use HC0, HC1 or cluster."
         )
     with one_blas_thread():
-        if loss.is_likelihood and isinstance(covariance, Nonrobust):
+        if loss.is_likelihood and covariance.assumes_model:
             return np.linalg.inv(observed_information(engine, loss, params))
         direction = path_direction(engine, loss, params)
         bread = np.linalg.inv(_expected_derivative(engine, loss, params, direction))
@@ -327,8 +327,8 @@ def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Co
         def stack(block: Block) -> Block:
             linear = block.linear_predictor(params)
             point = loss.link.at(linear)
-            factor = point.pdf / (point.cdf * point.sf) if loss.is_likelihood else np.ones_like(linear)
-            columns = hstack_column(scale_rows(block.X, _finite(factor)), _shape_factor(block, point, direction))
+            factor = _finite(loss.residual_factor_at(point))
+            columns = hstack_column(scale_rows(block.X, factor), _shape_factor(block, point, direction))
             return replace(block, X=columns, offset=linear)
 
         stacked = MappedEngine(engine, stack, k + 1)
@@ -356,8 +356,8 @@ def _expected_derivative(engine: Engine, loss: Loss, params: NDArray, direction:
 
     def derivative(block: Block) -> NDArray:
         point = loss.link.at(block.linear_predictor(params))
-        factor = point.pdf / (point.cdf * point.sf) if loss.is_likelihood else np.ones_like(point.v)
-        left = hstack_column(scale_rows(block.X, _finite(factor)), _shape_factor(block, point, direction))
+        factor = _finite(loss.residual_factor_at(point))
+        left = hstack_column(scale_rows(block.X, factor), _shape_factor(block, point, direction))
         right = hstack_column(scale_rows(block.X, point.pdf), point.dcdf_dxi)
         return scale_rows(left, block.weighted(np.ones_like(point.v))).T @ right
 

@@ -121,7 +121,8 @@ class Loss(ABC):
     @property
     def key(self) -> str:
         """What tells the loss from all others: its class, those of its links, and their parameters in full precision."""
-        classes, link = [type(self).__name__], self.link
+        classes = [type(self).__name__]
+        link: BinaryLink | None = self.link
         while link is not None:
             classes.append(type(link).__name__)
             link = getattr(link, "link", None)

@@ -52,6 +52,10 @@ class Adjusted(BiasReduction):
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
         """Return what one block adds to the score (or several such sums)."""
 
+    def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
+        """Return what is added to the score factor of each row, if the method looks at rows by their quadratic forms only."""
+        raise NotImplementedError
+
     @abstractmethod
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         """Change gradient and value of the loss in place."""

@@ -116,7 +116,7 @@ class ArraySum(Reducer[NDArray]):
 
     def map(self, block: Block) -> NDArray:
         with np.errstate(all="ignore"):
-            value = self.function(block)
+            value: Any = self.function(block)
         return value.tocsr() if issparse(value) else np.asarray(value, dtype=float)
 
     def combine(self, total: NDArray, part: NDArray) -> NDArray:

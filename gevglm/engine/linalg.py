@@ -120,7 +120,7 @@ def vstack_rows(X: Matrix, rows: Matrix) -> Matrix:
 
 def row_products(X: Matrix, other: NDArray) -> NDArray:
     """Return the products of the rows of two matrices, the second of them dense."""
-    return X.multiply(other).sum(axis=1) if issparse(X) else np.einsum("ij,ij->i", other, X)
+    return sparse.row_products(X, other) if issparse(X) else np.einsum("ij,ij->i", other, X)
 
 
 def column_squares(X: Matrix, weight: NDArray | None) -> NDArray:
@@ -140,7 +140,7 @@ def squared_deviations(X: Matrix, mean: NDArray) -> NDArray:
 def nonfinite_counts(X: Matrix) -> NDArray:
     """Return how many elements of each column are infinite or not numbers."""
     if issparse(X):
-        return np.bincount(X.indices, weights=~np.isfinite(X.data), minlength=X.shape[1])
+        return sparse.nonfinite_counts(X)
     return (~np.isfinite(X)).sum(axis=0)
 
 
@@ -228,7 +228,8 @@ def dependent_columns(gram: NDArray) -> list[int]:
 def independent_columns(columns: NDArray) -> list[int]:
     """Return the columns that are not linear combinations of earlier ones, by Gram-Schmidt."""
     rows, k = columns.shape
-    kept, spanned = [], np.zeros((rows, min(rows, k)), order="F")
+    kept: list[int] = []
+    spanned: NDArray = np.zeros((rows, min(rows, k)), order="F")
     for j, column in enumerate(columns.T):
         span = spanned[:, : len(kept)]
         rest = column - span @ (span.T @ column)

@@ -52,7 +52,7 @@ class MemoryEngine(Engine):
     ):
         self.n_rows, self.n_cols = X.shape
         self.threads = threads or available_cores()
-        self._columns = (X, y, freq, var, trials, offset)
+        self._X, self._y, self._vectors = X, y, (freq, var, trials, offset)
         rows = block_rows or default_block_rows(self.n_cols)
         self._starts = range(0, self.n_rows, rows)
         self._rows = rows
@@ -102,8 +102,8 @@ class MemoryEngine(Engine):
 
     def _block(self, start: int) -> Block:
         rows = slice(start, start + self._rows)
-        X, *vectors = (None if column is None else column[rows] for column in self._columns)
-        return Block(start, X.astype(np.float64, copy=False), *vectors)
+        vectors = [None if vector is None else vector[rows] for vector in self._vectors]
+        return Block(start, self._X[rows].astype(np.float64, copy=False), self._y[rows], *vectors)
 
 
 def default_block_rows(n_cols: int, sparse: bool = False) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
@@ -17,6 +17,13 @@ from gevglm.exceptions import InvalidOptionError
 
 Item = TypeVar("Item")
 DELAY = 2.0  # seconds after which a bar that was not asked for appears
+
+
+class HasKey(Protocol):
+    """What is minimised, and what tells it from others."""
+
+    @property
+    def key(self) -> str: ...
 
 
 class PassBar:
@@ -87,9 +94,9 @@ class Monitor:
         """Whether passes have to be reported."""
         return self.bar is not None
 
-    def on_fit(self, fit: str) -> Monitor:
-        """Return the monitor of a fit that begins."""
-        return self if self.checkpoint is None else replace(self, fit=fit)
+    def on_fit(self, loss: HasKey) -> Monitor:
+        """Return the monitor of a fit that begins, with the loss that it minimises."""
+        return self if self.checkpoint is None else replace(self, fit=loss.key)
 
     def resumed(self, start: NDArray | None, n_params: int) -> NDArray | None:
         """Return where the fit was left, or else the starting values that were planned."""

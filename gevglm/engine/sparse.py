@@ -129,6 +129,16 @@ def add(total: NDArray | csr_array, part: csr_array) -> NDArray | csr_array:
     return total
 
 
+def row_products(X: csr_array, other: NDArray) -> NDArray:
+    """Return the products of the rows of two matrices, the second of them dense."""
+    return X.multiply(other).sum(axis=1)
+
+
+def nonfinite_counts(X: csr_array) -> NDArray:
+    """Return how many elements of each column are infinite or not numbers."""
+    return np.bincount(X.indices, weights=~np.isfinite(X.data), minlength=X.shape[1])
+
+
 def group_sums(X: csr_array, factor: NDArray, codes: NDArray) -> tuple[NDArray, csr_array]:
     """Return the groups, and the sums of rows times their factors over each."""
     groups, places = np.unique(codes, return_inverse=True)

@@ -109,13 +109,9 @@ def check_support(engine: Engine, link: BinaryLink, params: NDArray) -> Support:
         return below | above, below & (block.y > 0), above & (block.y < 1)
 
     outside, events, nonevents = engine.reduce(ArraySum(lambda block: np.array([rows.sum() for rows in sides(block)])))
-    return Support(
-        int(outside),
-        int(events),
-        int(nonevents),
-        tuple(engine.reduce(FirstRows(lambda block: sides(block)[1]))) if events else (),
-        tuple(engine.reduce(FirstRows(lambda block: sides(block)[2]))) if nonevents else (),
-    )
+    event_rows = engine.reduce(FirstRows(lambda block: sides(block)[1])) if events else []
+    nonevent_rows = engine.reduce(FirstRows(lambda block: sides(block)[2])) if nonevents else []
+    return Support(int(outside), int(events), int(nonevents), tuple(event_rows), tuple(nonevent_rows))
 
 
 def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> Separation | None:
@@ -151,14 +147,15 @@ def warn_of_problems(
     support : Support
         Where the rows lie at the estimate.
     maxiter : int
-        As asked for; an iteration that was not to be is no reason to warn.
+        As asked for; an iteration that was not asked for does not call for a warning.
     separation : Separation or None
         What was found, if it was looked for.
     plain : bool
         Whether nothing was done against bias.
     """
-    separated = separation is not None and separation.separated
-    if separated:
+    if separation is not None and not separation.separated:
+        separation = None
+    if separation is not None:
         kind = "completely" if separation.complete else "quasi-completely"
         warn(
             f"the outcomes are {kind} separated ({separation.rows} of {separation.n_rows} rows are predicted perfectly): the estimates of "
@@ -186,7 +183,7 @@ def warn_of_problems(
         )
     warn_of_support(model, support)
     rarer = min(model.n_events, model.n_total - model.n_events)
-    if plain and not separated and rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
+    if plain and separation is None and rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
         warn(
             f"{rarer:g} observations of the rarer outcome for {len(fitted.params)} coefficients are few; "
             "estimates are biased away from zero and intervals unreliable. Consider bias='firth'.",

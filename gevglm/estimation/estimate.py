@@ -137,7 +137,7 @@ class Problem:
     def estimation(self) -> Passes[Estimate]:
         """Do what :meth:`estimate` does as a computation that asks for its passes, so that others can share them."""
         weight, events = yield from ask_totals(self.engine)
-        monitor = self.monitor.on_fit(self.loss.key)
+        monitor = self.monitor.on_fit(self.loss)
         problem = replace(self, weight=weight, events=events, passes=0, monitor=monitor)
         start = monitor.resumed(None if self.start is None else np.asarray(self.start, dtype=float), self.engine.n_cols)
         if self.adjustment is None:
@@ -205,6 +205,8 @@ class Problem:
         self, points: list[NDArray], *, expected: bool = False, value: bool = False
     ) -> Passes[list[NewtonSums]]:
         """Sum loss plus penalty at several points, in one pass."""
+        if len(points) == 1:
+            return [(yield from self.sums_at(points[0], expected=expected, value=value))]
         self.passes += 1
         options = {"expected": expected, "value": value}
         if worthwhile(len(points), self.engine.n_cols):

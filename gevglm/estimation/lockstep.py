@@ -110,6 +110,7 @@ def make_passes(asked: list[Pass]) -> list[Any]:
     sums: list = [None] * len(asked)
     for engine in {id(one.engine): one.engine for one in asked}.values():
         places = [i for i, one in enumerate(asked) if one.engine is engine]
-        for i, total in zip(places, engine.reduce(ReducerGroup([asked[i].reducer for i in places])), strict=True):
+        totals = engine.reduce(ReducerGroup([asked[i].reducer for i in places]))
+        for i, total in zip(places, totals, strict=True):
             sums[i] = total
     return sums

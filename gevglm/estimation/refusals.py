@@ -16,7 +16,8 @@ from gevglm.exceptions import CollinearityError, InvalidDataError, listed
 def refuse_nonfinite_columns(engine: Engine, names: Sequence[str] | None) -> None:
     """Raise if columns hold values that are not numbers, and name them."""
     counts = engine.reduce(ArraySum(lambda block: nonfinite_counts(block.X)))
-    bad = [f"{names[j] if names is not None else f'column {j}'} ({counts[j]:.0f} rows)" for j in np.flatnonzero(counts)]
+    labels = [f"column {j}" for j in range(len(counts))] if names is None else names
+    bad = [f"{label} ({count:.0f} rows)" for label, count in zip(labels, counts, strict=False) if count]
     if bad:
         raise InvalidDataError(f"these columns are infinite or not numbers: {listed(bad)}; fix or drop those rows.")
 

@@ -315,9 +315,9 @@ def _parts(block: Block) -> Iterator[Block]:
     """Yield parts of a block, whose vectors are columns: they go with a column for each point."""
     for start in range(0, len(block.y), ROWS):
         rows = slice(start, start + ROWS)
-        vectors = (block.y, block.freq, block.var, block.trials, block.offset)
+        vectors = (block.freq, block.var, block.trials, block.offset)
         columns = (None if vector is None else vector[rows, None] for vector in vectors)
-        yield Block(block.start + start, dense(block.X[rows]), *columns)
+        yield Block(block.start + start, dense(block.X[rows]), block.y[rows, None], *columns)
 
 
 @cache

@@ -105,12 +105,12 @@ def search(
     """
     if criterion not in CRITERIA:
         raise unknown_option("criterion", criterion, CRITERIA)
-    grid = np.unique(np.asarray(grid, dtype=float))
+    shapes = np.unique(np.asarray(grid, dtype=float))
     scores: dict[tuple[float, float], list[float]] = {}
     paths: dict[tuple[float, int], ShapePath] = {}
     refused: list[CollinearityError] = []
-    middle = int(np.argmin(np.abs(grid)))
-    order = [*range(middle, len(grid)), *range(middle - 1, -1, -1)]
+    middle = int(np.argmin(np.abs(shapes)))
+    order = [*range(middle, len(shapes)), *range(middle - 1, -1, -1)]
     parts = [(rows_where(problem.engine, train), rows_where(problem.engine, test)) for train, test in folds]
     weights = [_weight(held) for _, held in parts]
     with one_blas_thread():
@@ -119,15 +119,15 @@ def search(
             train = replace(problem, engine=parts[f][0], start=None, penalty=penalty_of(alpha))
             path = paths[alpha, f] = ShapePath(train, loss_of)
             try:
-                values = [_score(parts[f][1], path, grid[i], criterion) for i in order]
+                values = [_score(parts[f][1], path, shapes[i], criterion) for i in order]
             except CollinearityError as error:  # without a penalty; a rare column may be constant in the rows of a fold
                 refused.append(error)
                 values = [np.inf] * len(order)
             for i, score in zip(order, values, strict=True):
-                scores.setdefault((grid[i], alpha), []).append(score)
+                scores.setdefault((shapes[i], alpha), []).append(score)
         best = min(scores, key=lambda candidate: np.average(scores[candidate], weights=weights))
-        if refine and len(grid) > 1:
-            for xi in _between(grid, best[0]):
+        if refine and len(shapes) > 1:
+            for xi in _between(shapes, best[0]):
                 scores[xi, best[1]] = [
                     _score(held, paths[best[1], f], xi, criterion) for f, (_, held) in enumerate(parts)
                 ]

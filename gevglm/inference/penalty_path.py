@@ -59,12 +59,12 @@ def penalty_path(
     """
     if model.shape is not None:
         raise InvalidOptionError("a path needs a fixed shape: give xi as a number.")
-    alphas = np.unique(np.asarray(alphas, dtype=float))
-    if not len(alphas):
+    penalties = np.unique(np.asarray(alphas, dtype=float))
+    if not len(penalties):
         raise InvalidOptionError("there is no penalty to fit with: alphas is empty.")
     problem = model.problem(tol=tol, maxiter=maxiter)
     params = {}
-    for alpha in alphas[::-1]:
+    for alpha in penalties[::-1]:
         problem = replace(problem, penalty=model.penalty(float(alpha), penalize_intercept, standardize))
         found = problem.estimate()
         params[alpha] = found.params if found.converged else np.full(len(found.params), np.nan)

@@ -69,12 +69,13 @@ class PenalisedLikelihood:
         with one_blas_thread():
             found = run_in_lockstep((steps.limits(j, quantile) for j in columns), self.evaluate.at_all)
             return [
-                tuple(
-                    _crossing(ProfileCurve(self, [j]), sign, quantile) if limit is None else limit
-                    for sign, limit in zip((-1.0, 1.0), limits, strict=True)
-                )
-                for j, limits in zip(columns, found, strict=True)
+                (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
+                for j, (lower, upper) in zip(columns, found, strict=True)
             ]
+
+    def _limit(self, column: int, target: float, found: float | None) -> float:
+        """Return a limit; where joint steps have not found it, by following the constrained minimum."""
+        return _crossing(ProfileCurve(self, [column]), target) if found is None else found
 
     def ratio(self, columns: list[int]) -> float:
         """Return the likelihood-ratio statistic of the hypothesis that coefficients are zero."""
@@ -143,7 +144,7 @@ class ProfileCurve:
         moved = point.copy()
         moved[self.columns] = values
         if len(self.free):
-            change = sums.hessian[np.ix_(self.free, self.columns)] @ (values - point[self.columns])
+            change = sums.hessian[self.free[:, None], self.columns] @ (values - point[self.columns])
             moved[self.free] -= Cholesky(sums.hessian[np.ix_(self.free, self.free)]).solve(change)
         return moved
 
@@ -220,11 +221,11 @@ def ratio_tests(likelihood: PenalisedLikelihood, names: list[str]) -> pd.DataFra
     return pd.DataFrame({"statistic": statistics, "pvalue": chi2.sf(statistics, 1)}, index=names)
 
 
-def _crossing(curve: ProfileCurve, sign: float, target: float, tol: float = 1e-9) -> float:
-    """Return where z crosses the quantile, by secant steps from minimum to minimum."""
+def _crossing(curve: ProfileCurve, target: float, tol: float = 1e-9) -> float:
+    """Return where z crosses a quantile, by secant steps from minimum to minimum."""
+    sign = np.sign(target)
     curve.restart()
     center, scale = float(curve.center[0]), float(np.sqrt(np.diagonal(curve.likelihood.covariance)[curve.columns[0]]))
-    target *= sign
     inner, z_inner = center, 0.0
     outer, z_outer = np.nan, np.nan
     value = center + target * scale

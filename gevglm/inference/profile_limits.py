@@ -69,7 +69,7 @@ class JointSteps:
                 bend = lower.point - self.params - below * tangent
                 start, contraction = self.params + above * tangent + (above / below) ** 2 * bend, lower.contraction
         upper = yield from self._limit(column, quantile, start, contraction)
-        return tuple(None if limit is None else limit.value for limit in (lower, upper))
+        return None if lower is None else lower.value, None if upper is None else upper.value
 
     def ratio(self, columns: list[int], start: NDArray) -> Steps[float | None]:
         """Find the likelihood-ratio statistic with some coefficients held at `start`; None if the steps do not find it."""
@@ -111,9 +111,10 @@ class JointSteps:
         free = np.delete(np.arange(len(sums.gradient)), columns)
         if not (sums.feasible and np.isfinite(sums.value)):
             return None
-        towards, along = _projections(sums, columns, free)
-        if towards is None:
+        projected = _projections(sums, columns, free)
+        if projected is None:
             return None
+        towards, along = projected
         decrement = float(sums.gradient[free] @ towards)
         slope = float(sums.gradient[columns[0]] - sums.hessian[columns[0], free] @ towards)
         return _Look(free, 2.0 * (sums.value - self.value) - decrement, slope, towards, along, decrement)
@@ -151,12 +152,12 @@ class _Look(NamedTuple):
     decrement: float
 
 
-def _projections(sums: NewtonSums, columns: list[int], free: NDArray) -> tuple[NDArray | None, NDArray | None]:
+def _projections(sums: NewtonSums, columns: list[int], free: NDArray) -> tuple[NDArray, NDArray] | None:
     sides = np.column_stack([sums.gradient[free], sums.hessian[free, columns[0]]])
     if not len(free):
         return sides[:, 0], sides[:, 1]
     factor = Cholesky(sums.hessian[np.ix_(free, free)])
     if not factor.positive:
-        return None, None
+        return None
     solved = factor.solve(sides)
     return solved[:, 0], solved[:, 1]

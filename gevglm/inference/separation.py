@@ -201,10 +201,10 @@ def _orthonormal(X: NDArray) -> tuple[NDArray, NDArray]:
     scale = np.abs(X).max(axis=0).astype(float)
     scale[scale == 0] = 1.0
     X = X / scale
-    triangle = np.linalg.qr(X, mode="r")
+    triangle = np.asarray(np.linalg.qr(X, mode="r"))
     kept = independent_columns(triangle)
     basis = np.zeros((X.shape[1], len(kept)))
-    basis[kept] = np.linalg.inv(np.linalg.qr(triangle[:, kept], mode="r"))
+    basis[kept] = np.linalg.inv(np.asarray(np.linalg.qr(triangle[:, kept], mode="r")))
     rows = X @ basis
     length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     rows /= np.where(length > 0, length, 1.0)[:, None]

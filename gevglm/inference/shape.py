@@ -75,7 +75,7 @@ class ShapePath:
             self._fits[xi] = cached = (tol, found)
         return cached[1]
 
-    def fit_all(self, grid: Sequence[float], tol: float) -> None:
+    def fit_all(self, grid: Sequence[float] | NDArray, tol: float) -> None:
         """Fit several shapes in the same passes over the rows, from starting values that a part of the rows gives."""
         order = outwards(grid)
         part = self.problem.engine.subsample_blocks(THINNEST)
@@ -94,7 +94,7 @@ class ShapePath:
     def _problem_at(self, xi: float, start: NDArray | None, tol: float) -> Problem:
         return replace(self.problem, loss=self.loss_of(xi), start=start, tol=tol)
 
-    def log_likelihoods(self, grid: Sequence[float], tol: float) -> NDArray:
+    def log_likelihoods(self, grid: Sequence[float] | NDArray, tol: float) -> NDArray:
         """Return the log-likelihoods of the fits at several shapes; see :meth:`log_likelihood`."""
         if self.problem.engine.in_memory:
             values = {xi: self.log_likelihood(xi, tol) for xi in outwards(grid)}
@@ -169,7 +169,8 @@ class ShapeEstimate:
         """Return the profile interval, cut off at the ends of the grid."""
         quantile = float(chi2.ppf(1.0 - alpha, 1))
         grid = self.profile["xi"].to_numpy()
-        return tuple(self._crossing(np.sort(side), quantile) for side in (grid[grid < self.xi], grid[grid > self.xi]))
+        below, above = np.sort(grid[grid < self.xi]), np.sort(grid[grid > self.xi])
+        return self._crossing(below, quantile), self._crossing(above, quantile)
 
     def _crossing(self, side: NDArray, quantile: float) -> float:
         if not len(side):
@@ -203,26 +204,26 @@ def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] = PA
     WeakShapeWarning
         If the likelihood is largest at an end of the grid, or hardly distinguishes the shapes on it.
     """
-    grid = np.unique(np.asarray(grid, dtype=float))
+    shapes = np.unique(np.asarray(grid, dtype=float))
     path = ShapePath(problem, loss_of)
     with one_blas_thread():
-        values = path.log_likelihoods(grid, ROUGH)
+        values = path.log_likelihoods(shapes, ROUGH)
         if not np.isfinite(values).any():
             raise GevglmError(
                 "no shape on the grid has a finite likelihood (separation, or rows that every shape rules out); give xi yourself."
             )
-        xi, boundary = _best(path, grid, values)
+        xi, boundary = _best(path, shapes, values)
         found = path.fit(xi)
         llf = path.log_likelihood(xi)
-    profile = pd.DataFrame({"xi": np.append(grid, xi), "llf": np.append(values, llf)}).drop_duplicates("xi")
+    profile = pd.DataFrame({"xi": np.append(shapes, xi), "llf": np.append(values, llf)}).drop_duplicates("xi")
     estimate = ShapeEstimate(
         float(xi), found, loss_of(xi), profile.sort_values("xi", ignore_index=True), boundary, path
     )
-    _warn(estimate, grid, values)
+    _warn(estimate, shapes, values)
     return estimate
 
 
-def outwards(grid: Sequence[float]) -> list[float]:
+def outwards(grid: Sequence[float] | NDArray) -> list[float]:
     """Return the shapes of a sorted grid from the one nearest to zero outwards, so that each has a neighbour before it."""
     middle = int(np.argmin(np.abs(grid)))
     return [*grid[middle:], *grid[:middle][::-1]]

@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from gevglm.data.formula import caller_names
-from gevglm.engine.monitor import watching
+from gevglm.engine.monitor import monitoring
 from gevglm.exceptions import InvalidOptionError
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions
@@ -114,8 +114,9 @@ def fit(
     if isinstance(formula_or_endog, str):
         if data_or_exog is None:
             raise InvalidOptionError(f"the formula {formula_or_endog!r} needs data: fit(formula, data).")
-        with watching(progress):
-            model = BinaryGLM.of_table(formula_or_endog, data_or_exog, options, caller_names(formula_or_endog, 1))
+        scope = caller_names(formula_or_endog, 1)
+        with monitoring(progress) as monitor:
+            model = BinaryGLM.of_table(formula_or_endog, data_or_exog, options, scope, monitor)
     else:
         if data_or_exog is None:
             raise InvalidOptionError("an outcome needs a design matrix: fit(y, X).")

@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 from gevglm.calibration.metrics import brier_score
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import estimate
+from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError
 from gevglm.inference.folds import Folds, make_folds
 from gevglm.links import Logit
@@ -247,9 +247,8 @@ def _held_out(res: BinaryGLMResults, folds: Folds) -> tuple[NDArray, NDArray]:
 def _slope(y: NDArray, p: NDArray, weights: NDArray) -> float:
     """Return the slope of a logistic regression on the logit of the predictions; 1 if they are calibrated."""
     score = logit(np.clip(p, CLOSEST, 1.0 - CLOSEST))
-    found = estimate(
-        MemoryEngine(np.column_stack([np.ones_like(score), score]), y, freq=weights), Log(Logit()), constant=0
-    )
+    engine = MemoryEngine(np.column_stack([np.ones_like(score), score]), y, freq=weights)
+    found = Problem(engine, Log(Logit()), constant=0).estimate()
     return float(found.params[1]) if found.converged else np.nan
 
 

@@ -14,19 +14,20 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.data.grouping import Grouping
 from gevglm.engine.base import Block, Engine, Reducer
-from gevglm.engine.linalg import one_blas_thread, quadratic_forms
-from gevglm.engine.matrices import added, group_sums
+from gevglm.engine.linalg import add, group_sums, one_blas_thread, quadratic_forms
 from gevglm.estimation.sums import WeightedGram
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
 from gevglm.links.base import Point
 from gevglm.losses import Loss
+
+if TYPE_CHECKING:
+    from gevglm.data.grouping import Grouping
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,21 @@ class Fitted:
 
 
 class Covariance(ABC):
-    """A covariance of the coefficients."""
+    """A covariance of the coefficients.
+
+    Attributes
+    ----------
+    name, description : str
+    assumes_model : bool
+        Whether it is the inverse of the information where the loss is a likelihood.
+    defined_for_shape : bool
+        Whether it is defined for coefficients that are estimated together with a shape.
+    """
 
     name: str
     description: str
+    assumes_model: bool = False
+    defined_for_shape: bool = True
 
     def matrix(self, fit: Fitted) -> NDArray:
         """Return the covariance matrix of a fit."""
@@ -74,6 +86,7 @@ class Nonrobust(Covariance):
     """The covariance if the model is right: inverse expected information, or its sandwich for the canonical loss."""
 
     name = "nonrobust"
+    assumes_model = True
     description = "Standard errors assume that the model is correctly specified."
 
     def matrix(self, fit: Fitted) -> NDArray:
@@ -82,7 +95,11 @@ class Nonrobust(Covariance):
         return super().matrix(fit)
 
     def meat(self, fit: Fitted) -> NDArray:
-        return fit.engine.reduce(WeightedGram(fit.loss, fit.params, _model_variance(fit.loss)))
+        def weigh(block: Block, point: Point) -> NDArray:
+            variance = _times(fit.loss.score_variance_at(point), block.weight)
+            return variance if fit.loss.is_likelihood else _times(variance, block.var)
+
+        return fit.engine.reduce(WeightedGram(fit.loss, fit.params, weigh))
 
 
 class HC(Covariance):
@@ -91,6 +108,7 @@ class HC(Covariance):
     def __init__(self, number: int):
         self.number = number
         self.name = f"HC{number}"
+        self.defined_for_shape = number <= 1  # leverages are those of coefficients
         self.description = f"Standard errors are heteroscedasticity robust ({self.name})."
 
     def meat(self, fit: Fitted) -> NDArray:
@@ -133,7 +151,7 @@ class Cluster(Covariance):
 
     def meat(self, fit: Fitted) -> NDArray:
         total = np.zeros_like(fit.bread)
-        engine = fit.engine.carrying(self.grouping)
+        engine = fit.engine.with_groups(self.grouping)
         for sign, code in self.grouping.ways:
             n_groups = int(code.max()) + 1
             groups = partial(_codes, self.grouping, code)
@@ -252,7 +270,7 @@ def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Call
 
 
 class _GroupScores(Reducer):
-    """The scores, summed by group: a matrix of one row a group."""
+    """The scores, summed by group: a matrix of one row per group."""
 
     def __init__(self, loss: Loss, params: NDArray, codes: Callable[[Block], NDArray], n_groups: int):
         self.loss = loss
@@ -272,18 +290,12 @@ class _GroupScores(Reducer):
 
     def combine(self, total: NDArray, part: tuple[NDArray, NDArray]) -> NDArray:
         groups, sums = part
-        total[groups] = added(total[groups], sums)
+        total[groups] = add(total[groups], sums)
         return total
 
 
 def _groups_with_weight(engine: Engine, codes: Callable[[Block], NDArray], n_groups: int) -> int:
     return int((engine.reduce(_GroupsSeen(codes, n_groups))).sum())
-
-
-def _model_variance(loss: Loss) -> Callable[[Block, Point], NDArray]:
-    if loss.is_likelihood:
-        return lambda block, point: _times(loss.expected_curvature_at(point), block.weight)
-    return lambda block, point: _times(point.cdf * point.sf, block.weight, block.var)
 
 
 def _leverage(fit: Fitted, block: Block, point: Point) -> NDArray:

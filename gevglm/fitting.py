@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, Fitted
 from gevglm.effects.king_zeng import RiskModel
+from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
@@ -38,20 +39,20 @@ SEARCH_WORDS = {
 }
 
 
-def fit(model: BinaryGLM, options: FitOptions) -> BinaryGLMResultsWrapper:
+def fit(model: BinaryGLM, options: FitOptions, monitor: Monitor = NULL_MONITOR) -> BinaryGLMResultsWrapper:
     """Fit a model; the options are described in :meth:`gevglm.BinaryGLM.fit`."""
     given = options
     if options.cov_type is None:
         options = replace(options, cov_type=model.sampling.default_covariance)
     options.check(len(model.design.names))
     if model.shape_choice == "cv" or options.alpha == "cv":
-        results = _cross_validated(model, options)
+        results = _cross_validated(model, options, monitor)
     elif model.shape_choice == "ml":
-        results = _maximum_likelihood(model, options)
+        results = _maximum_likelihood(model, options, monitor)
     elif options.search_kwds is not None:
         raise InvalidOptionError("search_kwds goes with xi='ml', xi='cv' or alpha='cv'.")
     else:
-        results = _estimated(model, options)
+        results = _estimated(model, options, monitor)
     results.options = given
     return BinaryGLMResultsWrapper(results)
 
@@ -96,7 +97,7 @@ class Estimator:
 
     def estimate(self, problem: Problem) -> Estimate:
         """Return the coefficients."""
-        return problem.estimate(penalty=self.penalty) if self.bias is None else self.bias.estimate(problem)
+        return problem.estimate() if self.bias is None else self.bias.estimate(problem)
 
     def covariance_of(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> NDArray:
         """Return the covariance of the coefficients."""
@@ -107,10 +108,11 @@ class Estimator:
         return self.bias.covariance(self.covariance, rows, fitted)
 
 
-def _estimated(model: BinaryGLM, options: FitOptions) -> BinaryGLMResults:
+def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> BinaryGLMResults:
     """Estimate, look at what was found, warn, and return the results."""
     estimator = Estimator.of(model, options)
-    problem = model.problem(start=options.start_params, tol=options.tol, maxiter=options.maxiter)
+    iteration = {"start": options.start_params, "tol": options.tol, "maxiter": options.maxiter}
+    problem = model.problem(penalty=estimator.penalty, monitor=monitor, **iteration)
     engine, k = problem.engine, problem.engine.n_cols
     if k > engine.n_rows and estimator.penalty is None:
         raise InvalidDataError(f"there are more columns ({k}) than rows ({engine.n_rows}); drop columns or give alpha.")
@@ -144,7 +146,13 @@ def _at_end(
     """Fit at one end of the range of the prevalence, in the way of the fit in the middle."""
     model = model.at_sampling(sampling)
     estimator = estimator.adapted_to(model)
-    problem = model.problem(start=middle.params, tol=problem.tol, maxiter=problem.maxiter)
+    problem = model.problem(
+        start=middle.params,
+        tol=problem.tol,
+        maxiter=problem.maxiter,
+        penalty=problem.penalty,
+        monitor=problem.monitor,
+    )
     fitted = estimator.estimate(problem)
     if middle.converged and not fitted.converged:
         warn(
@@ -158,14 +166,14 @@ def _at_end(
 # -- a shape or a penalty to be chosen -------------------------------------------------------
 
 
-def _maximum_likelihood(model: BinaryGLM, options: FitOptions) -> BinaryGLMResults:
+def _maximum_likelihood(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> BinaryGLMResults:
     """Maximise the likelihood over the shape, then fit."""
     if options.alpha:
         raise IncompatibleOptionsError("xi='ml' and alpha cannot be combined; use xi='cv'.")
-    problem = model.problem(tol=options.tol, maxiter=options.maxiter)
+    problem = model.problem(tol=options.tol, maxiter=options.maxiter, monitor=monitor)
     found = estimate_shape(problem, model.loss.with_shape, **_search_words(model, options, "ml"))
     start = found.fitted.params if options.bias is None else None
-    results = _estimated(model.at_shape(found.xi), replace(options, start_params=start))
+    results = _estimated(model.at_shape(found.xi), replace(options, start_params=start), monitor)
     covariance = options.covariance(model.design.grouping)
     joint = joint_covariance(problem.engine, found.loss, results._params, covariance, model.wnobs)
     results._shape, results._joint = found, joint
@@ -174,7 +182,7 @@ def _maximum_likelihood(model: BinaryGLM, options: FitOptions) -> BinaryGLMResul
     return results
 
 
-def _cross_validated(model: BinaryGLM, options: FitOptions) -> BinaryGLMResults:
+def _cross_validated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> BinaryGLMResults:
     """Choose the shape, the penalty or both on held-out rows, then fit."""
     words = _search_words(model, options, "cv")
     alpha, choose_shape = options.alpha, model.shape_choice == "cv"
@@ -191,7 +199,7 @@ def _cross_validated(model: BinaryGLM, options: FitOptions) -> BinaryGLMResults:
     grid = words.pop("grid", link.default_grid) if choose_shape else (link.shape or 0.0,)
     alphas = words.pop("alphas", ALPHAS) if alpha == "cv" else (float(alpha),)
     found = search(
-        model.problem(tol=options.tol, maxiter=options.maxiter),
+        model.problem(tol=options.tol, maxiter=options.maxiter, monitor=monitor),
         model.loss.with_shape if choose_shape else lambda shape: model.loss,
         make_folds(model.endog, words.pop("folds", 5), words.pop("rng", 0)),
         grid=grid,
@@ -202,7 +210,7 @@ def _cross_validated(model: BinaryGLM, options: FitOptions) -> BinaryGLMResults:
     )
     chosen = found.best if rule == "best" else found.one_standard_error
     fitted_model = model.at_shape(float(chosen["xi"])) if choose_shape else model
-    results = _estimated(fitted_model, replace(options, start_params=None, alpha=float(chosen["alpha"])))
+    results = _estimated(fitted_model, replace(options, start_params=None, alpha=float(chosen["alpha"])), monitor)
     results.search = found
     return results
 

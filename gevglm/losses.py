@@ -14,6 +14,7 @@ Outcomes may be proportions: every loss is linear in y.
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from typing import Self
 
@@ -97,6 +98,18 @@ class Loss(ABC):
         """Return the expectation of the curvature over y, the weight of Fisher scoring."""
 
     @abstractmethod
+    def residual_factor_at(self, point: Point) -> NDArray:
+        """Return a, with which the score is a (y - F)."""
+
+    @abstractmethod
+    def score_variance_at(self, point: Point) -> NDArray:
+        """Return the variance of the slope, for a Bernoulli outcome."""
+
+    @abstractmethod
+    def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
+        """Return what mean bias reduction adds to the score of an observation; `quadratic` is x'Cx, with C the covariance."""
+
+    @abstractmethod
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         """Return whether the loss is finite at every row."""
 
@@ -111,6 +124,16 @@ class Loss(ABC):
             raise InvalidDataError(f"outcomes must lie in [0, 1], got values from {y.min():g} to {y.max():g}.")
         with np.errstate(all="ignore"):
             return function(np.atleast_1d(y), np.atleast_1d(v)).reshape(y.shape)[()]
+
+    @property
+    def key(self) -> str:
+        """What tells the loss from all others: its class, those of its links, and their parameters in full precision."""
+        classes = [type(self).__name__]
+        link: BinaryLink | None = self.link
+        while link is not None:
+            classes.append(type(link).__name__)
+            link = getattr(link, "link", None)
+        return json.dumps([classes, {name: float(value) for name, value in self.link.parameters.items()}])
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.link!r})"
@@ -155,6 +178,15 @@ class Log(Loss):
     def expected_curvature_at(self, point: Point) -> NDArray:
         return point.reverse_hazard * point.hazard
 
+    def residual_factor_at(self, point: Point) -> NDArray:
+        return point.pdf / (point.cdf * point.sf)
+
+    def score_variance_at(self, point: Point) -> NDArray:
+        return self.expected_curvature_at(point)
+
+    def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
+        return 0.5 * self.expected_curvature_at(point) * point.dlogpdf * quadratic
+
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         lower, upper = self.link.support
         if np.isinf(lower) and np.isinf(upper):
@@ -190,6 +222,15 @@ class Canonical(Loss):
 
     def expected_curvature_at(self, point: Point) -> NDArray:
         return point.pdf
+
+    def residual_factor_at(self, point: Point) -> NDArray:
+        return np.ones_like(point.v)
+
+    def score_variance_at(self, point: Point) -> NDArray:
+        return point.cdf * point.sf
+
+    def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
+        return 0.5 * point.dpdf * quadratic
 
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         return True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from gevglm.data.design import Design
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
-from gevglm.engine.monitor import watching
+from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
 from gevglm.estimation.checks import check_support, warn_of_support
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Ridge
@@ -147,13 +148,20 @@ class BinaryGLM(GLM):
         return cls.of_table(formula, data, ModelOptions.of(locals()), formulas.caller_names(formula, eval_env + 1))
 
     @classmethod
-    def of_table(cls, formula: str, data: Any, options: ModelOptions, scope: dict[str, Any]) -> BinaryGLM:
+    def of_table(
+        cls,
+        formula: str,
+        data: Any,
+        options: ModelOptions,
+        scope: dict[str, Any],
+        monitor: Monitor = NULL_MONITOR,
+    ) -> BinaryGLM:
         """Build a model from a formula, a table, options, and the objects of the user's scope that the formula names."""
         source = as_source(data)
         if source is None:
             data = as_frame(data)
             source = wide_source(formula, data, options.formula_engine)
-        design = (designs.from_formula if source is None else streamed.from_source)(
+        design = (designs.from_formula if source is None else partial(streamed.from_source, monitor=monitor))(
             formula,
             data if source is None else source,
             scope=scope,
@@ -279,10 +287,11 @@ class BinaryGLM(GLM):
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         return self.design.engine() if exog is None else self.design.engine(exog)
 
-    def problem(self, engine: Engine | None = None, **options: Any) -> Problem:
+    def problem(self, engine: Engine | None = None, monitor: Monitor = NULL_MONITOR, **options: Any) -> Problem:
         """Return what is to be estimated."""
-        engine = self.engine() if engine is None else engine
-        return Problem(engine, self.loss, constant=self.data.const_idx, names=self.exog_names, **options)
+        engine = (self.engine() if engine is None else engine).with_monitor(monitor)
+        options |= {"constant": self.data.const_idx, "names": self.exog_names, "monitor": monitor}
+        return Problem(engine, self.loss, **options)
 
     def penalty(self, alpha: Any, penalize_intercept: bool = False, standardize: bool = False) -> Ridge | None:
         """Return the ridge penalty of the words of :meth:`fit`."""
@@ -357,8 +366,8 @@ class BinaryGLM(GLM):
 
     def fit_by(self, options: FitOptions) -> BinaryGLMResultsWrapper:
         """Estimate the coefficients by options in one object; see :meth:`fit`."""
-        with watching(options.progress, options.resume, self.exog_names):
-            return fitting.fit(self, options)
+        with monitoring(options.progress, options.resume, self.exog_names) as monitor:
+            return fitting.fit(self, options, monitor)
 
     def fit_constrained(self, constraints, start_params=None, **fit_kwds):
         """Estimate under linear constraints; see statsmodels."""

@@ -8,7 +8,7 @@ import statsmodels.formula.api as smf
 from numpy.testing import assert_allclose
 
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import estimate
+from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import InvalidOptionError
 from gevglm.families import Canonical, GEVBinomial, GEVCanonical, saturated_loss
 from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit
@@ -55,7 +55,7 @@ def test_it_converges_and_summarises(results):
 
 def test_the_coefficients_are_those_of_our_solver(results):
     engine = MemoryEngine(results.model.exog, results.model.endog)
-    ours = estimate(engine, loss_of(results.family), constant=0)
+    ours = Problem(engine, loss_of(results.family), constant=0).estimate()
     assert_allclose(ours.params, results.params, atol=1e-8)
 
 

@@ -12,7 +12,7 @@ from scipy.special import expit, logit
 
 from benchmarks.report import table
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import estimate
+from gevglm.estimation.estimate import Problem
 from gevglm.links import GEV, BinaryLink, GEVc
 from gevglm.losses import Canonical
 
@@ -40,7 +40,7 @@ def run() -> str:
     for X, y in islice(problems(), PROBLEMS):
         engine = MemoryEngine(X, y)
         for i, link in enumerate(links):
-            fit = estimate(engine, Canonical(link), constant=0)
+            fit = Problem(engine, Canonical(link), constant=0).estimate()
             passes[i].append(fit.n_passes)
             ends = (fit.params, unit_step_irls(link, X, y, 0.25 + 0.5 * y), unit_step_irls(link, X, y, y.mean()))
             unsolved[i] += [not is_solution(link, X, y, params) for params in ends]

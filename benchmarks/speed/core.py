@@ -10,10 +10,9 @@ from benchmarks.speed.peers import peers
 from benchmarks.speed.simulate import rare_events
 from benchmarks.speed.timing import OthersLoad, Timing, compare
 from gevglm.engine import MemoryEngine
-from gevglm.engine.base import Block
+from gevglm.engine.base import ArraySum, Block
 from gevglm.engine.linalg import one_blas_thread, weighted_gram
-from gevglm.estimation.estimate import Estimate, estimate
-from gevglm.estimation.sums import ArraySum
+from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log, Loss
 
@@ -67,7 +66,7 @@ def _measure(n: int, k: int) -> dict[str, Timing]:
     weights = np.full(n, 0.03)
 
     def fit(loss: Loss) -> Estimate:
-        return estimate(MemoryEngine(X, y), loss, constant=0)
+        return Problem(MemoryEngine(X, y), loss, constant=0).estimate()
 
     def gram(block: Block) -> NDArray:
         return weighted_gram(block.X, weights[block.start : block.start + len(block.y)])

@@ -176,8 +176,7 @@ PEERS: dict[str, Callable] = {
 def losses(path: str, *candidates: list[float]) -> list[float]:
     """Return the summed log loss of coefficients, by one pass."""
     import gevglm
-    from gevglm.engine.base import Block
-    from gevglm.estimation.sums import ArraySum
+    from gevglm.engine.base import ArraySum, Block
     from gevglm.links import Logit
     from gevglm.losses import Log
 

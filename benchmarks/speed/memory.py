@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.report import table
 from benchmarks.speed.simulate import rare_events
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import estimate
+from gevglm.estimation.estimate import Problem
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log
 
@@ -44,10 +44,10 @@ def extra_share(name: str, order: str, dtype: str) -> float:
     """Return the peak extra memory of a fit in this process, as a share of the bytes of X."""
     small = rare_events(2_000, SIZE[1], order=order, dtype=dtype)
     for loss in LOSSES.values():
-        estimate(MemoryEngine(*small), loss, constant=0)
+        Problem(MemoryEngine(*small), loss, constant=0).estimate()
     X, y = rare_events(*SIZE, order=order, dtype=dtype)
     before = resident("VmRSS")
-    kept = X.copy(order="K") if name == CONTROL else estimate(MemoryEngine(X, y), LOSSES[name], constant=0)
+    kept = X.copy(order="K") if name == CONTROL else Problem(MemoryEngine(X, y), LOSSES[name], constant=0).estimate()
     share = (resident("VmHWM") - before) / X.nbytes
     if name != CONTROL and not (kept.converged and np.isfinite(kept.inverse_information).all()):
         raise RuntimeError(f"{name} did not converge: {kept.reason}")

@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.bias.base import BiasReduction, need_likelihood, need_positive
+from gevglm.bias.base import BiasReduction, need_positive
 from gevglm.bias.log_f import LogF
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine
-from gevglm.engine.linalg import Cholesky, quadratic_forms
-from gevglm.engine.matrices import row_products
-from gevglm.estimation.estimate import Estimate, Problem, objective
+from gevglm.engine.linalg import Cholesky, quadratic_forms, row_products
+from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
@@ -29,10 +28,10 @@ class Adjusted(BiasReduction):
     by_quadratic_forms = False
 
     def estimate(self, problem: Problem) -> Estimate:
-        found = problem.estimate(adjustment=self)
+        found = replace(problem, adjustment=self).estimate()
         for m in () if found.converged or problem.maxiter == 0 else FALLBACKS:
             start = LogF(m).estimate(problem).params
-            again = replace(problem, start=start).estimate(adjustment=self)
+            again = replace(problem, adjustment=self, start=start).estimate()
             if again.converged:
                 return again
         return found
@@ -41,7 +40,7 @@ class Adjusted(BiasReduction):
         return loss.is_likelihood and self.has_objective(loss)
 
     def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
-        return objective(problem.engine, problem.loss, adjustment=self), params
+        return replace(problem, adjustment=self).objective(), params
 
     def has_objective(self, loss: Loss) -> bool:
         return False
@@ -52,6 +51,10 @@ class Adjusted(BiasReduction):
     @abstractmethod
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
         """Return what one block adds to the score (or several such sums)."""
+
+    def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
+        """Return what is added to the score factor of each row, if the method looks at rows by their quadratic forms only."""
+        raise NotImplementedError
 
     @abstractmethod
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
@@ -87,12 +90,10 @@ class MeanReduction(AdjustedRows):
         return loss.link.canonical_is_log
 
     def matrix(self, engine: Engine, loss: Loss, params: NDArray, inverse: NDArray) -> NDArray:
-        if loss.is_likelihood:
-            return inverse
         return Nonrobust().matrix(Fitted(engine, loss, params, inverse, 0.0))
 
     def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
-        return mean_shift(loss, block, point, quadratic)
+        return block.weighted(loss.mean_adjustment_at(point, quadratic))
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         sums.gradient -= total
@@ -111,9 +112,7 @@ class MedianReduction(Adjusted):
 
     word = "median"
     title = "median bias reduction"
-
-    def refuse(self, loss: Loss, constant: int | None) -> None:
-        need_likelihood(self, loss)
+    needs_likelihood = True
 
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
         projected = block.X @ matrix
@@ -121,7 +120,7 @@ class MedianReduction(Adjusted):
         # F' times the derivative of ln(mu (1 - mu)) is the reverse hazard minus the hazard
         skewness = (point.reverse_hazard - point.hazard) / 6.0 - 0.5 * point.dlogpdf
         cubic = block.weighted(loss.expected_curvature_at(point) * skewness)
-        mean = mean_shift(loss, block, point, quadratic) @ block.X
+        mean = block.weighted(loss.mean_adjustment_at(point, quadratic)) @ block.X
         return np.stack([mean, np.dot(cubic, projected**3)])
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
@@ -146,12 +145,10 @@ class Jeffreys(AdjustedRows):
     power: float = 0.5
     word = "jeffreys"
     title = "Jeffreys penalised likelihood"
+    needs_likelihood = True
 
     def __post_init__(self) -> None:
         need_positive("power", self.power)
-
-    def refuse(self, loss: Loss, constant: int | None) -> None:
-        need_likelihood(self, loss)
 
     def has_objective(self, loss: Loss) -> bool:
         return True
@@ -163,10 +160,3 @@ class Jeffreys(AdjustedRows):
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
         sums.gradient -= self.power * total
         sums.value -= self.power * factor.log_determinant
-
-
-def mean_shift(loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
-    """What mean bias reduction adds to the score factor of each row."""
-    if loss.is_likelihood:
-        return block.weighted(0.5 * loss.expected_curvature_at(point) * point.dlogpdf * quadratic)
-    return block.weighted(0.5 * point.dpdf * quadratic)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 from gevglm.losses import Loss
-from gevglm.sampling.schemes import Sampling
+
+if TYPE_CHECKING:
+    from gevglm.sampling.schemes import Sampling
 
 
 class BiasReduction(ABC):
@@ -33,20 +35,47 @@ class BiasReduction(ABC):
         Whether the constant is estimated apart, so that inference from the likelihood is about the slopes only.
     rests_on_plain_fit : bool
         Whether it starts from the uncorrected estimate, so that it fails where that is infinite.
+    needs_likelihood, needs_logit, needs_constant : bool
+        Whether it is defined for likelihoods, for the logit, for designs with a constant only.
+    instead : str
+        What to do where it is not defined for the link.
     """
 
     word: str
     title: str
     own_constant: bool = False
     rests_on_plain_fit: bool = False
+    needs_likelihood: bool = False
+    needs_logit: bool = False
+    needs_constant: bool = False
+    instead: str = ""
 
     @abstractmethod
     def estimate(self, problem: Problem) -> Estimate:
         """Return the estimates."""
 
+    @classmethod
+    def defined_for(cls, loss: Loss) -> bool:
+        """Whether the method is defined for a loss."""
+        return (loss.is_likelihood or not cls.needs_likelihood) and (loss.link.canonical_is_log or not cls.needs_logit)
+
     def refuse(self, loss: Loss, constant: int | None) -> None:
         """Raise if the method is not defined for a loss or design."""
-        return
+        if self.needs_constant and constant is None:
+            raise IncompatibleOptionsError(
+                f"bias={self.word!r} estimates the constant anew, but the design has none; add a column of ones or use bias='mean'."
+            )
+        if self.needs_likelihood and not loss.is_likelihood:
+            from gevglm.bias import METHODS
+
+            allowed = ", ".join(repr(word) for word, method in METHODS.items() if method.defined_for(loss))
+            raise IncompatibleOptionsError(
+                f"bias={self.word!r} needs a likelihood, which the canonical loss is not; use one of {allowed}, or loss='log'."
+            )
+        if self.needs_logit and not loss.link.canonical_is_log:
+            raise IncompatibleOptionsError(
+                f"bias={self.word!r} is defined for the logit only, not for {loss!r}; {self.instead}."
+            )
 
     def adapted_to(self, sampling: Sampling, weighted: bool) -> BiasReduction:
         """Return the method for rows that were sampled or weighted by their outcome; `weighted` if they have variance weights."""
@@ -77,7 +106,7 @@ class BiasReduction(ABC):
         raise NotImplementedError
 
 
-def moved(problem: Problem, found: Estimate, params: NDArray) -> Estimate:
+def at_params(problem: Problem, found: Estimate, params: NDArray) -> Estimate:
     """Return an estimate with other coefficients and the information at them."""
     information = problem.engine.reduce(LossSums(problem.loss, params, expected=True)).hessian
     factor = Cholesky(information)
@@ -93,22 +122,5 @@ def moved(problem: Problem, found: Estimate, params: NDArray) -> Estimate:
 
 def need_positive(name: str, value: Any) -> None:
     """Refuse a parameter that is not a positive number."""
-    if isinstance(value, bool) or not (isinstance(value, Real) and np.isfinite(value) and value > 0):
+    if isinstance(value, bool) or not (isinstance(value, Real) and 0.0 < float(value) < np.inf):
         raise InvalidOptionError(f"{name}={value!r} must be a positive number.")
-
-
-def need_likelihood(method: BiasReduction, loss: Loss) -> None:
-    """Refuse a loss that is no likelihood."""
-    if not loss.is_likelihood:
-        allowed = ", ".join(repr(word) for word in ("mean", "correction", "flic", "logf"))
-        raise IncompatibleOptionsError(
-            f"bias={method.word!r} needs a likelihood, which the canonical loss is not; use one of {allowed}, or loss='log'."
-        )
-
-
-def need_constant(method: BiasReduction, constant: int | None) -> None:
-    """Refuse a design without a constant."""
-    if constant is None:
-        raise IncompatibleOptionsError(
-            f"bias={method.word!r} estimates the constant anew, but the design has none; add a column of ones or use bias='mean'."
-        )

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.bias.adjusted import MeanReduction
-from gevglm.bias.base import BiasReduction, moved, need_positive
+from gevglm.bias.base import BiasReduction, at_params, need_positive
 from gevglm.covariance import Covariance, Fitted
-from gevglm.engine.base import Block, MappedEngine
+from gevglm.engine.base import ArraySum, Block, MappedEngine
 from gevglm.engine.linalg import Cholesky, quadratic_forms
 from gevglm.estimation.estimate import Estimate, Problem
-from gevglm.estimation.sums import ArraySum, LossSums
+from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import IncompatibleOptionsError
-from gevglm.losses import Loss
-from gevglm.sampling.schemes import OutcomeSampling, Sampling
+
+if TYPE_CHECKING:
+    from gevglm.sampling.schemes import Sampling
 
 LARGEST_CORRECTION = 1.0  # in standard errors
 
@@ -46,10 +48,10 @@ class Correction(BiasReduction):
         def shift(block: Block) -> NDArray:
             return method.shift(loss, block, loss.link.at(block.linear_predictor(params)), matrix)
 
-        corrected = moved(problem, plain, params + inverse @ engine.reduce(ArraySum(shift)))
+        corrected = at_params(problem, plain, params + inverse @ engine.reduce(ArraySum(shift)))
         steps = np.abs(corrected.params - params) / np.sqrt(np.diagonal(matrix))
         if steps.max() > LARGEST_CORRECTION or not corrected.positive_definite:
-            reason = f"the estimated bias is {steps.max():.2g} standard errors, more than a one-step correction can mend; use bias='mean'"
+            reason = f"the estimated bias is {steps.max():.2g} standard errors, more than a one-step correction can fix; use bias='mean'"
             return replace(corrected, converged=False, reason=reason)
         return corrected
 
@@ -115,20 +117,17 @@ class KingZeng(BiasReduction):
     word = "king-zeng"
     rests_on_plain_fit = True
     title = "King-Zeng bias correction"
+    needs_logit = True
+    instead = "bias='correction' is its generalisation to every link"
 
     def __post_init__(self) -> None:
         need_positive("event_weight", self.event_weight)
         need_positive("other_weight", self.other_weight)
 
-    def refuse(self, loss: Loss, constant: int | None) -> None:
-        if not loss.link.canonical_is_log:
-            raise IncompatibleOptionsError(
-                f"bias='king-zeng' is defined for the logit only, not for {loss!r}; bias='correction' is its generalisation to every link."
-            )
-
     def adapted_to(self, sampling: Sampling, weighted: bool) -> KingZeng:
-        if isinstance(sampling, OutcomeSampling):
-            return replace(self, event_weight=sampling.event_weight, other_weight=sampling.other_weight)
+        if sampling.outcome_weights is not None:
+            event_weight, other_weight = sampling.outcome_weights
+            return replace(self, event_weight=event_weight, other_weight=other_weight)
         if weighted:
             raise IncompatibleOptionsError(
                 "bias='king-zeng' is defined for weights that come from a prevalence; give prevalence= with sampling='weight' instead of "

@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.bias.adjusted import MeanReduction
-from gevglm.bias.base import BiasReduction, moved, need_constant
+from gevglm.bias.base import BiasReduction, at_params
 from gevglm.engine.base import Block, MappedEngine
-from gevglm.engine.linalg import quadratic_forms
-from gevglm.engine.matrices import below, beside
-from gevglm.estimation.estimate import Estimate, Problem, objective
+from gevglm.engine.linalg import hstack_column, quadratic_forms, vstack_rows
+from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
-from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.losses import Loss
 
 
@@ -26,11 +24,8 @@ class Flic(BiasReduction):
     """
 
     word = "flic"
-    own_constant = True
+    own_constant = needs_constant = True
     title = "Firth with intercept correction (FLIC)"
-
-    def refuse(self, loss: Loss, constant: int | None) -> None:
-        need_constant(self, constant)
 
     def estimate(self, problem: Problem) -> Estimate:
         firth = MeanReduction().estimate(problem)
@@ -44,7 +39,7 @@ class Flic(BiasReduction):
 
         alone = replace(problem, engine=MappedEngine(problem.engine, constant_only, 1), constant=0, start=None)
         slopes[problem.constant] = alone.estimate().params[0]
-        return moved(problem, firth, slopes)
+        return at_params(problem, firth, slopes)
 
     def maximises_likelihood(self, loss: Loss) -> bool:
         return MeanReduction().maximises_likelihood(loss)
@@ -60,13 +55,8 @@ class Flac(BiasReduction):
 
     word = "flac"
     title = "Firth with added covariate (FLAC)"
-
-    def refuse(self, loss: Loss, constant: int | None) -> None:
-        need_constant(self, constant)
-        if not loss.link.canonical_is_log:
-            raise IncompatibleOptionsError(
-                f"bias='flac' is defined for the logit only, not for {loss!r}; use bias='flic' or bias='mean'."
-            )
+    needs_constant = needs_logit = True
+    instead = "use bias='flic' or bias='mean'"
 
     def estimate(self, problem: Problem) -> Estimate:
         firth = MeanReduction().estimate(problem)
@@ -91,7 +81,7 @@ class Flac(BiasReduction):
 
     def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
         augmented = self._augmented(problem, MeanReduction().estimate(problem))
-        return objective(augmented.engine, augmented.loss), augmented.estimate().params
+        return augmented.objective(), augmented.estimate().params
 
     def _augmented(self, problem: Problem, firth: Estimate) -> Problem:
         """Each row a second time, with outcome 1/2 and its leverage for a weight, marked by a column."""
@@ -101,7 +91,7 @@ class Flac(BiasReduction):
             point = problem.loss.link.at(block.linear_predictor(firth.params))
             variance = problem.loss.expected_curvature_at(point)
             leverage = block.weighted(variance * quadratic_forms(block.X, firth.inverse_information))
-            X = below(beside(block.X, np.zeros(rows)), beside(block.X, np.ones(rows)))
+            X = vstack_rows(hstack_column(block.X, np.zeros(rows)), hstack_column(block.X, np.ones(rows)))
             weight = np.ones(rows) if block.weight is None else block.weight
             offset = None if block.offset is None else np.tile(block.offset, 2)
             y = np.concatenate([block.y, np.full(rows, 0.5)])

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
 from gevglm.bias.base import BiasReduction, need_positive
-from gevglm.estimation.estimate import Estimate, Problem, objective
-from gevglm.estimation.objective import Objective, Penalty
+from gevglm.estimation.estimate import Estimate, Problem
+from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
 from gevglm.losses import Loss
-from gevglm.sampling.schemes import Sampling
+
+if TYPE_CHECKING:
+    from gevglm.sampling.schemes import Sampling
 
 
 @dataclass(frozen=True)
@@ -42,19 +45,19 @@ class LogF(BiasReduction):
         return self  # a prior, not a correction
 
     def estimate(self, problem: Problem) -> Estimate:
-        return problem.estimate(penalty=self._penalty(problem))
+        return self._penalised(problem).estimate()
 
     def maximises_likelihood(self, loss: Loss) -> bool:
         return loss.is_likelihood
 
     def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
-        return objective(problem.engine, problem.loss, penalty=self._penalty(problem)), params
+        return self._penalised(problem).objective(), params
 
-    def _penalty(self, problem: Problem) -> Penalty:
+    def _penalised(self, problem: Problem) -> Problem:
         columns = np.ones(problem.engine.n_cols)
         if problem.constant is not None:
             columns[problem.constant] = 0.0
-        return LogFPenalty(self.m * columns)
+        return replace(problem, penalty=LogFPenalty(self.m * columns))
 
 
 @dataclass(frozen=True)

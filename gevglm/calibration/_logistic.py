@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from gevglm.engine.memory import MemoryEngine
-from gevglm.estimation.estimate import estimate
+from gevglm.estimation.estimate import Problem
 from gevglm.estimation.sums import NewtonSums
 from gevglm.exceptions import InvalidDataError
 from gevglm.links import Logit
@@ -99,7 +99,7 @@ def fit_logistic(
     """
     ones = None if (weight == 1.0).all() else weight
     engine = MemoryEngine(columns, y, freq=ones, offset=offset)
-    found = estimate(engine, Log(Logit()), constant=0, penalty=penalty, start=start)
+    found = Problem(engine, Log(Logit()), constant=0, penalty=penalty, start=start).estimate()
     if not found.converged:
         raise InvalidDataError(f"{what} has no finite estimate: {found.reason}.{' ' + advice if advice else ''}")
     linear = columns @ found.params + (0.0 if offset is None else offset)

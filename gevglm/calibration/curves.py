@@ -16,7 +16,7 @@ from gevglm.calibration.estimates import wilson_limits
 from gevglm.calibration.metrics import area_under_precision, area_under_roc, counts_by_score
 from gevglm.calibration.sample import predictions, scores
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import estimate
+from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import InvalidOptionError
 from gevglm.links import Logit
 from gevglm.links.base import BinaryLink
@@ -264,7 +264,7 @@ def link_curve(
     middle, scale = sample.mean(sample.p), sample.p.std()
     standard = (sample.p - middle) / scale
     X = np.column_stack([np.ones_like(standard), standard])
-    logistic = estimate(MemoryEngine(X, sample.y, freq=sample.weight), Log(Logit()), constant=0).params
+    logistic = Problem(MemoryEngine(X, sample.y, freq=sample.weight), Log(Logit()), constant=0).estimate().params
     low, high = weighted_quantile(sample.p, sample.weight, np.array([TAIL, 1.0 - TAIL]))
     v = np.linspace(low, high, points)
     cells = binned(sample, BINS, "mass")

@@ -21,7 +21,7 @@ from gevglm.calibration.metrics import all_indices
 from gevglm.calibration.sample import predictions, vector
 from gevglm.calibration.sample import scores as checked_outcomes
 from gevglm.calibration.smooth import curve_grid, integrated_calibration
-from gevglm.engine.progress import shown
+from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn, whole_number
 from gevglm.inference.folds import make_folds
 
@@ -168,7 +168,7 @@ def bootstrap_optimism(
 
     apparent, curve = assessed(y, p)
     seeds = np.random.default_rng(rng).spawn(resamples)
-    answers = list(shown(_mapped(resample, seeds, workers), resamples, progress))
+    answers = list(progress_bar(_mapped(resample, seeds, workers), resamples, progress))
     good = [answer for answer in answers if not isinstance(answer, GevglmError)]
     errors = [answer for answer in answers if isinstance(answer, GevglmError)]
     if not good:
@@ -246,7 +246,7 @@ def cross_validated(
         return _predicted(fit(_taken(data, inside), y[inside]), _taken(data, outside))
 
     predicted = np.empty(len(y))
-    for (_, held), values in zip(pairs, shown(_mapped(held_out, pairs, workers), folds, progress), strict=True):
+    for (_, held), values in zip(pairs, progress_bar(_mapped(held_out, pairs, workers), folds, progress), strict=True):
         predicted[held] = values
     return predicted
 

@@ -27,7 +27,7 @@ from scipy.sparse import issparse
 
 from gevglm.data.tables import suggestion
 from gevglm.data.transforms import WORDS, in_patsy
-from gevglm.engine.matrices import Matrix
+from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:

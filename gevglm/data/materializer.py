@@ -30,7 +30,7 @@ from patsy.contrasts import _get_level, _name_levels, code_contrast_matrix
 from patsy.redundancy import pick_contrasts_for_term
 from patsy.util import SortAnythingKey
 
-from gevglm.engine.matrices import Matrix
+from gevglm.engine.linalg import Matrix
 from gevglm.engine.sparse import SPARSE, SparseColumn, indicators, matrix_of, row_numbers
 
 MANY_LEVELS = 20  # of a factor whose columns are kept sparse while the matrix is built

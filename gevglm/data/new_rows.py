@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gevglm.data import formula as formulas
 from gevglm.data.design import Design, combined_offset, numeric_matrix
 from gevglm.data.tables import as_frame, vector
-from gevglm.engine.matrices import Matrix, dense, with_missing_rows
+from gevglm.engine.linalg import Matrix, dense, with_missing_rows
 from gevglm.exceptions import InvalidDataError
 
 

@@ -16,7 +16,7 @@ from gevglm.data.grouping import Grouping
 from gevglm.data.outcome import Coding
 from gevglm.data.selection import Selection
 from gevglm.engine.base import Block
-from gevglm.engine.matrices import dense
+from gevglm.engine.linalg import dense
 from gevglm.engine.memory import default_block_rows
 from gevglm.exceptions import InvalidDataError
 

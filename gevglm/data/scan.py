@@ -24,7 +24,7 @@ from gevglm.data.materializer import Memory, evaluated, is_categorical, ordered_
 from gevglm.data.selection import Selected, Selection
 from gevglm.data.sources.base import Number, Source
 from gevglm.data.transforms import WORDS, AllRowsNeeded
-from gevglm.engine import monitor as watch
+from gevglm.engine.monitor import Monitor
 from gevglm.exceptions import InvalidDataError
 
 EXAMPLE_ROWS = 200
@@ -140,7 +140,7 @@ class Found:
             self.problems[problem] = self.problems.get(problem, 0) + count
 
 
-def scan(source: Source, selection: Selection, columns: Sequence[str]) -> tuple[Found, Memory]:
+def scan(source: Source, selection: Selection, columns: Sequence[str], monitor: Monitor) -> tuple[Found, Memory]:
     """Look at all rows, and return what was found and what the formula is to remember."""
     factors = [factor.expr for term in terms(formulas.read(selection.right)) for factor in term.factors]
     factors = [expr for expr in dict.fromkeys(factors) if expr != "1"]
@@ -148,7 +148,8 @@ def scan(source: Source, selection: Selection, columns: Sequence[str]) -> tuple[
     states: dict[str, dict[str, Any]] = {}
     while True:
         try:
-            found = _look_at_all(source, columns, partial(_look, selection, factors, dict(states)), kinds)
+            look = partial(_look, selection, factors, dict(states))
+            found = _look_at_all(source, columns, look, kinds, monitor)
         except InvalidDataError as error:
             unknown = formulas.unknown_names(selection.right, source.columns, selection.scope)
             raise unknown or error from None
@@ -167,14 +168,18 @@ def scan(source: Source, selection: Selection, columns: Sequence[str]) -> tuple[
 
 
 def _look_at_all(
-    source: Source, columns: Sequence[str], look: Callable[[pd.DataFrame, Number], Found], kinds: dict[str, Any]
+    source: Source,
+    columns: Sequence[str],
+    look: Callable[[pd.DataFrame, Number], Found],
+    kinds: dict[str, Any],
+    monitor: Monitor,
 ) -> Found:
     found = Found()
-    watch.current().begin_pass(getattr(source, "n_rows", None))
+    monitor.on_pass(getattr(source, "n_rows", None))
     with closing(source.map(look, columns)) as answers:
         for _, part in answers:
             found.add(part, kinds)
-            watch.current().rows(part.n_given)
+            monitor.on_rows(part.n_given)
     return found
 
 

@@ -21,11 +21,11 @@ from gevglm.data.reader import Reader, refuse_dependence_on_other_rows
 from gevglm.data.row_masks import judge_rows
 from gevglm.data.selection import ROLES, Selection
 from gevglm.data.sources.base import Number, Source
-from gevglm.engine.base import Block
-from gevglm.engine.matrices import squared_deviations
+from gevglm.engine.base import ArraySum, Block
+from gevglm.engine.linalg import squared_deviations
 from gevglm.engine.memory import physical_memory
+from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.engine.streamed import StreamedEngine
-from gevglm.estimation.sums import ArraySum
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 BYTES_PER_PAIR = 50.0  # of coefficients: second derivatives, their factor and inverse, and the covariance
@@ -278,6 +278,7 @@ def from_source(
     subset: Any = None,
     missing: str = "drop",
     engine: str | None = None,
+    monitor: Monitor = NULL_MONITOR,
     **roles: Any,
 ) -> StreamedDesign:
     """Build a design from a formula and a table in pieces, by one look at the table.
@@ -290,6 +291,8 @@ def from_source(
         Objects of the user's scope that the formula names.
     event, subset, missing, engine
         See :meth:`gevglm.BinaryGLM.from_formula`.
+    monitor : Monitor
+        Follows the look.
     **roles
         Offset, exposure and weights, as names of columns.
     """
@@ -301,7 +304,7 @@ def from_source(
     selection = Selection(formula, scope, **roles, subset=subset, missing=missing)
     columns = _columns(selection, source)
     source.check(columns)
-    found, memory = scan(source, selection, columns)
+    found, memory = scan(source, selection, columns, monitor)
     if not found.n_given:
         raise InvalidDataError("the data have no rows.")
     judge_rows(found.n_given, found.n_selected, found.n_missing, missing)

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from gevglm.data.row_weights import RowWeights
 from gevglm.effects.standardised import Averages
-from gevglm.engine.matrices import group_sums
-from gevglm.engine.progress import shown
+from gevglm.engine.linalg import group_sums
+from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidOptionError, warn
 
 
@@ -67,7 +67,7 @@ def bootstrap_risks(
         Resamples, their seed, and whether to show a bar.
     """
     risks, failures = [], []
-    for generator in shown(np.random.default_rng(rng).spawn(int(draws)), int(draws), progress):
+    for generator in progress_bar(np.random.default_rng(rng).spawn(int(draws)), int(draws), progress):
         rows = weights.draw(generator)
         try:
             risks.append(risks_of(rows))

@@ -10,13 +10,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Generic, TypeVar
+from functools import cached_property, reduce
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+
+from gevglm.engine.linalg import add
+
+if TYPE_CHECKING:
+    from gevglm.engine.monitor import Monitor
 
 Partial = TypeVar("Partial")
+
+LARGE = 64**2  # numbers of a partial sum that are too many to be kept for every block
 
 
 @dataclass(slots=True)
@@ -85,9 +94,63 @@ class Reducer(ABC, Generic[Partial]):
     def combine(self, total: Partial, part: Partial) -> Partial:
         """Return the sum of two partial sums; `total` may be reused."""
 
-    def condensed(self, parts: list) -> list:
+    def compact(self, parts: list) -> list:
         """Return fewer partial sums with the same total, where they are as large as the rows they come from."""
         return parts
+
+
+class ArraySum(Reducer[NDArray]):
+    """The sum of an array computed from each block.
+
+    Parameters
+    ----------
+    function : callable
+        From a :class:`Block` to an array, of the same shape for every block.
+    """
+
+    def __init__(self, function: Callable[[Block], NDArray]):
+        self.function = function
+
+    def zero(self) -> NDArray:
+        return np.zeros(())
+
+    def map(self, block: Block) -> NDArray:
+        with np.errstate(all="ignore"):
+            value: Any = self.function(block)
+        return value.tocsr() if issparse(value) else np.asarray(value, dtype=float)
+
+    def combine(self, total: NDArray, part: NDArray) -> NDArray:
+        return add(total, part)
+
+    def compact(self, parts: list[NDArray]) -> list[NDArray]:
+        return [reduce(self.combine, parts)] if parts and parts[0].size > LARGE else parts
+
+
+class ReducerGroup(Reducer[list]):
+    """Several sums in one pass over the rows.
+
+    Parameters
+    ----------
+    reducers : list of Reducer
+    """
+
+    def __init__(self, reducers: list[Reducer]):
+        self.reducers = reducers
+
+    def zero(self) -> list:
+        return [reducer.zero() for reducer in self.reducers]
+
+    def map(self, block: Block) -> list:
+        return [reducer.map(block) for reducer in self.reducers]
+
+    def combine(self, total: list, part: list) -> list:
+        sums = zip(self.reducers, total, part, strict=True)
+        return [whole if some is None else reducer.combine(whole, some) for reducer, whole, some in sums]
+
+    def compact(self, parts: list[list]) -> list[list]:
+        """Compact each sum in its own way; None stands for what is in the parts before."""
+        columns = zip(self.reducers, zip(*parts, strict=True), strict=True) if parts else ()
+        return [list(part) for part in zip_longest(*(r.compact(list(column)) for r, column in columns))]
 
 
 class Engine(ABC):
@@ -106,7 +169,7 @@ class Engine(ABC):
     in_memory: bool = True
 
     @cached_property
-    def known(self) -> dict[str, Any]:
+    def cache(self) -> dict[str, Any]:
         """What was found out about the rows and need not be asked for again."""
         return {}
 
@@ -114,12 +177,26 @@ class Engine(ABC):
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
         """Return the sum of `reducer` over all blocks, combined in block order."""
 
-    @abstractmethod
-    def thin(self, every: int) -> Engine:
-        """Return an engine over every `every`-th block, for starting values from part of the data."""
+    def subsample_blocks(self, every: int) -> Engine:
+        """Return an engine over every `every`-th block, for starting values from part of the data; the same one each time."""
+        if every not in self._parts:
+            self._parts[every] = self._subsampled(every)
+        return self._parts[every]
 
-    def carrying(self, grouping: Any) -> Engine:
+    @cached_property
+    def _parts(self) -> dict[int, Engine]:
+        return {}
+
+    @abstractmethod
+    def _subsampled(self, every: int) -> Engine:
+        """Return an engine over every `every`-th block."""
+
+    def with_groups(self, grouping: Any) -> Engine:
         """Return an engine whose blocks know the clusters of their rows, if they cannot be told from positions."""
+        return self
+
+    def with_monitor(self, monitor: Monitor) -> Engine:
+        """Return an engine that reports its passes, where they take long enough to be followed."""
         return self
 
 
@@ -145,11 +222,14 @@ class MappedEngine(Engine):
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
         return self.engine.reduce(_MappedReducer(reducer, self.transform))
 
-    def thin(self, every: int) -> MappedEngine:
-        return MappedEngine(self.engine.thin(every), self.transform, self.n_cols)
+    def _subsampled(self, every: int) -> MappedEngine:
+        return MappedEngine(self.engine.subsample_blocks(every), self.transform, self.n_cols)
 
-    def carrying(self, grouping: Any) -> MappedEngine:
-        return MappedEngine(self.engine.carrying(grouping), self.transform, self.n_cols)
+    def with_groups(self, grouping: Any) -> MappedEngine:
+        return MappedEngine(self.engine.with_groups(grouping), self.transform, self.n_cols)
+
+    def with_monitor(self, monitor: Monitor) -> MappedEngine:
+        return MappedEngine(self.engine.with_monitor(monitor), self.transform, self.n_cols)
 
 
 class _MappedReducer(Reducer):
@@ -168,5 +248,5 @@ class _MappedReducer(Reducer):
     def combine(self, total, part):
         return self.reducer.combine(total, part)
 
-    def condensed(self, parts):
-        return self.reducer.condensed(parts)
+    def compact(self, parts):
+        return self.reducer.compact(parts)

@@ -16,7 +16,7 @@ SECONDS = 1.0  # at least, between two writings
 
 
 class Checkpoint:
-    """The last coefficients of each loss that a fit minimises (one for every shape that is tried), in a file.
+    """The last coefficients of each fit that an estimate consists of (one for every shape that is tried), in a file.
 
     Parameters
     ----------
@@ -32,17 +32,18 @@ class Checkpoint:
         self._left: dict[str, list[float]] = self._read() if self.path.exists() else {}
         self._iterates = dict(self._left)
         self._written = time.monotonic()
+        self._ended = False
 
-    def start(self, loss: str) -> NDArray | None:
-        """Return where the iteration of a loss was left by the fit that wrote the file, once."""
-        left = self._left.pop(loss, None)
+    def start(self, fit: str) -> NDArray | None:
+        """Return where a fit was left when the file was written, once."""
+        left = self._left.pop(fit, None)
         return None if left is None else np.array(left)
 
-    def keep(self, loss: str, params: NDArray) -> None:
-        """Keep an iterate, if it is one of these coefficients."""
-        if len(params) != len(self.names):
+    def keep(self, fit: str, params: NDArray) -> None:
+        """Keep an iterate, if it is one of these coefficients and the estimate has not ended."""
+        if self._ended or len(params) != len(self.names):
             return
-        self._iterates[loss] = [float(value) for value in params]
+        self._iterates[fit] = [float(value) for value in params]
         if time.monotonic() - self._written > SECONDS:
             self.write()
 
@@ -55,7 +56,8 @@ class Checkpoint:
         self._written = time.monotonic()
 
     def remove(self) -> None:
-        """Remove the file, after the fit has ended."""
+        """Remove the file for good, after the estimate has ended."""
+        self._ended = True
         self.path.unlink(missing_ok=True)
 
     def _read(self) -> dict[str, list[float]]:

@@ -1,20 +1,23 @@
-"""Small dense linear algebra: weighted cross-products of blocks, and Cholesky factors that know their rank."""
+"""Linear algebra: what is done with the rows of a block, dense or sparse, and Cholesky factors that know their rank."""
 
 from __future__ import annotations
 
 import threading
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
-from scipy.sparse import issparse
+from scipy.sparse import csr_array, hstack, issparse, vstack
 from threadpoolctl import ThreadpoolController
 
 from gevglm.engine import sparse
 
 COLLINEAR = 1e-13  # share of a column's length, squared, that its predecessors leave unexplained (R's qr uses 1e-14)
+
+Matrix: TypeAlias = NDArray | csr_array
 
 _scratch = threading.local()
 
@@ -44,7 +47,7 @@ _one_blas_thread = _OneBlasThread()
 
 
 def one_blas_thread() -> AbstractContextManager:
-    """Keep BLAS to one thread a call: our own threads work on different blocks, and k x k algebra is too small to share."""
+    """Keep BLAS to one thread per call: our own threads work on different blocks, and k x k algebra is too small to share."""
     return _one_blas_thread
 
 
@@ -83,6 +86,80 @@ def _scratch_like(X: NDArray) -> NDArray:
     if buffer is None or buffer.size < X.size:
         buffer = _scratch.buffer = np.empty(X.size)
     return buffer[: X.size].reshape(X.shape, order="C" if X.flags.c_contiguous else "F")
+
+
+def dense(X: Any) -> NDArray:
+    """Return a matrix as an array, which has to fit in memory."""
+    return X.toarray() if issparse(X) else np.asarray(X)
+
+
+def add(total: Matrix, part: Matrix) -> Matrix:
+    """Return total + part; `total` may be reused."""
+    if issparse(part):
+        return sparse.add(total, part)
+    if total.shape != part.shape:
+        return total + part
+    total += part
+    return total
+
+
+def scale_rows(X: Matrix, factor: NDArray) -> Matrix:
+    """Return every row times its factor."""
+    return sparse.scale_rows(X, factor) if issparse(X) else factor[:, None] * X
+
+
+def hstack_column(X: Matrix, column: NDArray) -> Matrix:
+    """Return a matrix with a column more."""
+    return hstack([X, csr_array(column[:, None])], format="csr") if issparse(X) else np.column_stack([X, column])
+
+
+def vstack_rows(X: Matrix, rows: Matrix) -> Matrix:
+    """Return a matrix with more rows."""
+    return vstack([X, rows], format="csr") if issparse(X) else np.concatenate([X, rows])
+
+
+def row_products(X: Matrix, other: NDArray) -> NDArray:
+    """Return the products of the rows of two matrices, the second of them dense."""
+    return sparse.row_products(X, other) if issparse(X) else np.einsum("ij,ij->i", other, X)
+
+
+def column_squares(X: Matrix, weight: NDArray | None) -> NDArray:
+    """Return the weighted sum of squares of each column."""
+    if weight is None and not issparse(X):
+        return np.einsum("ij,ij->j", X, X)
+    return (np.ones(X.shape[0]) if weight is None else weight) @ X**2
+
+
+def squared_deviations(X: Matrix, mean: NDArray) -> NDArray:
+    """Return the sum of squared distances of each column from a number."""
+    if issparse(X):
+        return (X**2).sum(axis=0) - 2.0 * mean * X.sum(axis=0) + X.shape[0] * mean**2
+    return ((X - mean) ** 2).sum(axis=0)
+
+
+def nonfinite_counts(X: Matrix) -> NDArray:
+    """Return how many elements of each column are infinite or not numbers."""
+    if issparse(X):
+        return sparse.nonfinite_counts(X)
+    return (~np.isfinite(X)).sum(axis=0)
+
+
+def group_sums(X: Matrix, factor: NDArray, codes: NDArray) -> tuple[NDArray, Matrix]:
+    """Return the groups of a block, and the sums of rows times their factors over each."""
+    if issparse(X):
+        return sparse.group_sums(X, factor, codes)
+    order = np.argsort(codes, kind="stable")
+    groups, starts = np.unique(codes[order], return_index=True)
+    return groups, np.add.reduceat(factor[order, None] * X[order], starts, axis=0)
+
+
+def with_missing_rows(X: Matrix, complete: NDArray) -> Matrix:
+    """Return a matrix with rows that are not numbers where they are not complete; X has the others."""
+    if issparse(X):
+        return sparse.with_missing_rows(X, complete)
+    rows = np.full((len(complete), X.shape[1]), np.nan)
+    rows[complete] = X
+    return rows
 
 
 class Cholesky:
@@ -138,14 +215,27 @@ class Cholesky:
 def dependent_columns(gram: NDArray) -> list[int]:
     """Return the columns that are linear combinations of earlier ones, from the matrix of their cross-products."""
     diagonal = np.diagonal(gram)
-    scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 1.0)
-    residual = gram * scale[:, None] * scale
-    dependent = []
-    for j in range(len(residual)):
-        pivot = residual[j, j]
-        if pivot <= COLLINEAR:
-            dependent.append(j)
-            continue
-        column = residual[j + 1 :, j] / pivot
-        residual[j + 1 :, j + 1 :] -= column[:, None] * residual[j, j + 1 :]
-    return dependent
+    scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
+    scaled = gram * scale[:, None] * scale
+    if not np.isfinite(scaled).all():
+        return []
+    values, vectors = np.linalg.eigh(scaled)
+    columns = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    independent = independent_columns(columns * (scale > 0))
+    return np.setdiff1d(np.arange(len(gram)), independent).tolist()
+
+
+def independent_columns(columns: NDArray) -> list[int]:
+    """Return the columns that are not linear combinations of earlier ones, by Gram-Schmidt."""
+    rows, k = columns.shape
+    kept: list[int] = []
+    spanned: NDArray = np.zeros((rows, min(rows, k)), order="F")
+    for j, column in enumerate(columns.T):
+        span = spanned[:, : len(kept)]
+        rest = column - span @ (span.T @ column)
+        rest -= span @ (span.T @ rest)  # once more, against rounding
+        length = np.linalg.norm(rest)
+        if length**2 > COLLINEAR * (column @ column) and len(kept) < rows:
+            spanned[:, len(kept)] = rest / length
+            kept.append(j)
+    return kept

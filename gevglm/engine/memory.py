@@ -52,17 +52,17 @@ class MemoryEngine(Engine):
     ):
         self.n_rows, self.n_cols = X.shape
         self.threads = threads or available_cores()
-        self._columns = (X, y, freq, var, trials, offset)
+        self._X, self._y, self._vectors = X, y, (freq, var, trials, offset)
         rows = block_rows or default_block_rows(self.n_cols)
         self._starts = range(0, self.n_rows, rows)
         self._rows = rows
 
-    def thin(self, every: int) -> MemoryEngine:
-        thinned = object.__new__(MemoryEngine)
-        thinned.__dict__.update({name: value for name, value in self.__dict__.items() if name != "known"})
-        thinned._starts = self._starts[::every]
-        thinned.n_rows = sum(min(self.n_rows - start, self._rows) for start in thinned._starts)
-        return thinned
+    def _subsampled(self, every: int) -> MemoryEngine:
+        part = object.__new__(MemoryEngine)
+        part.__dict__.update({name: value for name, value in self.__dict__.items() if name not in ("cache", "_parts")})
+        part._starts = self._starts[::every]
+        part.n_rows = sum(min(self.n_rows - start, self._rows) for start in part._starts)
+        return part
 
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
         total = reducer.zero()
@@ -102,8 +102,8 @@ class MemoryEngine(Engine):
 
     def _block(self, start: int) -> Block:
         rows = slice(start, start + self._rows)
-        X, *vectors = (None if column is None else column[rows] for column in self._columns)
-        return Block(start, X.astype(np.float64, copy=False), *vectors)
+        vectors = [None if vector is None else vector[rows] for vector in self._vectors]
+        return Block(start, self._X[rows].astype(np.float64, copy=False), self._y[rows], *vectors)
 
 
 def default_block_rows(n_cols: int, sparse: bool = False) -> int:

@@ -1,90 +1,154 @@
-"""Who follows a fit: a progress bar and a checkpoint, told of passes and steps wherever they are made."""
+"""Who follows a fit: progress bars, and a checkpoint; handed over to whatever makes passes and steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import sys
+import time
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 from numpy.typing import NDArray
 
 from gevglm.engine.checkpoint import Checkpoint
-from gevglm.engine.progress import PassBar, pass_bar
+from gevglm.exceptions import InvalidOptionError
+
+Item = TypeVar("Item")
+DELAY = 2.0  # seconds after which a bar that was not asked for appears
 
 
-class Watch:
-    """What is told of passes over the rows and of Newton steps.
+class HasKey(Protocol):
+    """What is minimised, and what tells it from others."""
+
+    @property
+    def key(self) -> str: ...
+
+
+class PassBar:
+    """A bar for passes over rows: their number, how far the last one is, rows per second, and the Newton decrement.
 
     Parameters
     ----------
-    bar : PassBar or None
-    checkpoint : Checkpoint or None
+    delay : float
+        Seconds before it appears.
     """
 
-    def __init__(self, bar: PassBar | None = None, checkpoint: Checkpoint | None = None):
-        self.bar = bar
-        self.checkpoint = checkpoint
+    def __init__(self, delay: float = 0.0):
+        self.passes = 0
+        self.decrement: float | None = None
+        self._appears = time.monotonic() + delay
+        self._total: int | None = None
+        self._rows = 0
+        self._bar: Any = None
 
-    def fit(self, loss: object, start: NDArray | None, n_params: int) -> NDArray | None:
-        """Take notice that a loss is minimised; return where to start: where it was left, or else as planned."""
-        _loss.set(repr(loss))
+    def start(self, n_rows: int | None) -> None:
+        """Begin a pass over so many rows."""
+        self.passes += 1
+        self._total, self._rows = n_rows, 0
+        if self._bar is not None:
+            self._bar.reset(n_rows)
+            self._describe()
+
+    def advance(self, n_rows: int) -> None:
+        """Count rows that were looked at."""
+        self._rows += n_rows
+        if self._bar is not None:
+            self._bar.update(n_rows)
+        elif time.monotonic() >= self._appears:
+            from tqdm import tqdm
+
+            self._bar = tqdm(total=self._total, initial=self._rows, unit=" rows", unit_scale=True, leave=False)
+            self._describe()
+
+    def _describe(self) -> None:
+        decrement = "" if self.decrement is None else f", decrement {self.decrement:.1e}"
+        self._bar.set_description(f"pass {self.passes}{decrement}")
+
+    def close(self) -> None:
+        """Remove the bar for good."""
+        if self._bar is not None:
+            self._bar.close()
+        self._bar, self._appears = None, float("inf")
+
+
+@dataclass(frozen=True)
+class Monitor:
+    """Is told of passes over the rows and of Newton steps; without a bar and a checkpoint, nothing comes of it.
+
+    Attributes
+    ----------
+    bar : PassBar or None
+    checkpoint : Checkpoint or None
+    fit : str
+        What tells the fit that is being made from others, in the checkpoint.
+    """
+
+    bar: PassBar | None = None
+    checkpoint: Checkpoint | None = None
+    fit: str = ""
+
+    @property
+    def follows_passes(self) -> bool:
+        """Whether passes have to be reported."""
+        return self.bar is not None
+
+    def on_fit(self, loss: HasKey) -> Monitor:
+        """Return the monitor of a fit that begins, with the loss that it minimises."""
+        return self if self.checkpoint is None else replace(self, fit=loss.key)
+
+    def resumed(self, start: NDArray | None, n_params: int) -> NDArray | None:
+        """Return where the fit was left, or else the starting values that were planned."""
         if self.checkpoint is None or n_params != len(self.checkpoint.names):
             return start
-        left = self.checkpoint.start(repr(loss))
+        left = self.checkpoint.start(self.fit)
         return start if left is None else left
 
-    def step(self, params: NDArray, decrement: float) -> None:
+    def on_step(self, params: NDArray, decrement: float) -> None:
         """Take notice of an iterate and its Newton decrement."""
         if self.bar is not None:
             self.bar.decrement = decrement
         if self.checkpoint is not None:
-            self.checkpoint.keep(_loss.get(), params)
+            self.checkpoint.keep(self.fit, params)
 
-    def begin_pass(self, n_rows: int | None) -> None:
-        """Take notice of a pass over so many rows; None if nobody knows."""
+    def on_pass(self, n_rows: int | None) -> None:
+        """Take notice of a pass over so many rows; None if their number is not known."""
         if self.bar is not None:
             self.bar.start(n_rows)
 
-    def rows(self, count: int) -> None:
+    def on_rows(self, count: int) -> None:
         """Take notice of rows that were looked at."""
         if self.bar is not None:
             self.bar.advance(count)
 
 
-_NOBODY = Watch()
-_loss: ContextVar[str] = ContextVar("gevglm_loss", default="")  # that the fit of this thread minimises
-_current: ContextVar[Watch] = ContextVar("gevglm_watch", default=_NOBODY)
-
-
-def current() -> Watch:
-    """Return who follows the fit that is being made."""
-    return _current.get()
+NULL_MONITOR = Monitor()
 
 
 @contextmanager
-def watching(
-    progress: bool | None = None, resume: str | Path | None = None, names: list[str] | None = None
-) -> Iterator[None]:
-    """Follow a fit; fits within it are followed as parts of it.
+def monitoring(
+    progress: bool | Monitor | None = None, resume: str | Path | None = None, names: list[str] | None = None
+) -> Iterator[Monitor]:
+    """Follow a fit.
 
     Parameters
     ----------
-    progress : bool or None
-        Whether passes over data in pieces are shown; see :func:`gevglm.engine.progress.pass_bar`.
+    progress : bool, Monitor or None
+        Whether passes over data in pieces are shown; None shows them, after a while, where there is a terminal or a notebook and tqdm is
+        installed. The monitor of a larger fit follows its parts too.
     resume : path, optional
         File of the checkpoint: read if it exists, written from time to time and when the fit is interrupted, removed at its end.
     names : list of str, optional
         Of the coefficients, for the checkpoint.
     """
-    if current() is not _NOBODY:
-        yield
+    if isinstance(progress, Monitor):
+        yield progress
         return
     checkpoint = None if resume is None else Checkpoint(resume, names or [])
-    bar = pass_bar(progress)
-    token = _current.set(Watch(bar, checkpoint))
+    bar = _pass_bar(progress)
     try:
-        yield
+        yield Monitor(bar, checkpoint)
     except BaseException:
         if checkpoint is not None:
             checkpoint.write()
@@ -93,6 +157,34 @@ def watching(
         if checkpoint is not None:
             checkpoint.remove()
     finally:
-        _current.reset(token)
         if bar is not None:
             bar.close()
+
+
+def progress_bar(items: Iterable[Item], total: int, progress: bool) -> Iterable[Item]:
+    """Return the items, with a bar that follows them if that is asked for and tqdm is installed."""
+    if not progress:
+        return items
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        return items
+    return tqdm(items, total=total)
+
+
+def _pass_bar(progress: bool | None) -> PassBar | None:
+    if progress not in (None, True, False):
+        raise InvalidOptionError(f"progress={progress!r} must be True, False or None.")
+    if progress is False or (progress is None and not _is_interactive()):
+        return None
+    try:
+        import tqdm  # noqa: F401
+    except ImportError:
+        if progress:
+            raise InvalidOptionError("progress=True needs tqdm: pip install 'gevglm[progress]'.") from None
+        return None
+    return PassBar(0.0 if progress else DELAY)
+
+
+def _is_interactive() -> bool:
+    return "ipykernel" in sys.modules or bool(getattr(sys.stderr, "isatty", bool)())

@@ -86,7 +86,7 @@ def matrix_of(columns: Sequence[SparseColumn | NDArray], n_rows: int) -> csr_arr
     return csc_array((values, rows, starts), shape=(n_rows, len(columns))).tocsr()
 
 
-def scaled(X: csr_array, factor: NDArray) -> csr_array:
+def scale_rows(X: csr_array, factor: NDArray) -> csr_array:
     """Return every row times its factor."""
     return csr_array((X.data * np.repeat(factor, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
 
@@ -94,9 +94,9 @@ def scaled(X: csr_array, factor: NDArray) -> csr_array:
 def weighted_gram(X: csr_array, weights: NDArray) -> csr_array:
     """Return X' diag(weights) X, itself sparse."""
     if weights.min(initial=0.0) >= 0.0:
-        half = scaled(X, np.sqrt(weights))
+        half = scale_rows(X, np.sqrt(weights))
         return (half.T @ half).tocsr()
-    return (X.T @ scaled(X, weights)).tocsr()
+    return (X.T @ scale_rows(X, weights)).tocsr()
 
 
 def quadratic_forms(X: csr_array, matrix: NDArray) -> NDArray:
@@ -118,7 +118,7 @@ def _padded(X: csr_array) -> tuple[NDArray, NDArray]:
     return columns, values
 
 
-def added(total: NDArray | csr_array, part: csr_array) -> NDArray | csr_array:
+def add(total: NDArray | csr_array, part: csr_array) -> NDArray | csr_array:
     """Return total + part; a dense total is reused."""
     if isinstance(total, csr_array):
         return total + part
@@ -127,6 +127,16 @@ def added(total: NDArray | csr_array, part: csr_array) -> NDArray | csr_array:
     rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
     total[rows, part.indices] += part.data
     return total
+
+
+def row_products(X: csr_array, other: NDArray) -> NDArray:
+    """Return the products of the rows of two matrices, the second of them dense."""
+    return X.multiply(other).sum(axis=1)
+
+
+def nonfinite_counts(X: csr_array) -> NDArray:
+    """Return how many elements of each column are infinite or not numbers."""
+    return np.bincount(X.indices, weights=~np.isfinite(X.data), minlength=X.shape[1])
 
 
 def group_sums(X: csr_array, factor: NDArray, codes: NDArray) -> tuple[NDArray, csr_array]:

@@ -10,13 +10,13 @@ from functools import cached_property, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from gevglm.engine import monitor as watch
 from gevglm.engine.base import Block, Engine, Partial, Reducer
 from gevglm.engine.linalg import one_blas_thread
+from gevglm.engine.monitor import NULL_MONITOR, Monitor
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from gevglm.data.reader import Reader
     from gevglm.data.sources.base import Number, Source
 
@@ -49,6 +49,7 @@ class StreamedEngine(Engine):
         self._kept = kept
         self._starts = dict(zip(kept, accumulate(kept.values(), initial=0), strict=False))
         self._every = 1
+        self._monitor = NULL_MONITOR
 
     @cached_property
     def _blocks(self) -> Source | None:
@@ -57,17 +58,25 @@ class StreamedEngine(Engine):
         make = partial(_all_blocks, self.reader, self._starts, self._kept)
         return self.source.held(make, self.reader.all_columns, n_bytes)
 
-    def thin(self, every: int) -> StreamedEngine:
-        thinned = self._copy()
-        thinned._every = self._every * every
-        thinned.n_rows = sum(rows for (piece, _), rows in self._kept.items() if piece % thinned._every == 0)
-        return thinned
+    def _subsampled(self, every: int) -> StreamedEngine:
+        part = self._copy()
+        part._every = self._every * every
+        part.n_rows = sum(rows for (piece, _), rows in self._kept.items() if piece % part._every == 0)
+        return part
 
-    def carrying(self, grouping: Any) -> StreamedEngine:
+    def with_groups(self, grouping: Any) -> StreamedEngine:
         carrier = self._copy()
         carrier.reader = replace(self.reader, grouping=grouping if grouping.columns else None)
         carrier._blocks = None
         return carrier
+
+    def with_monitor(self, monitor: Monitor) -> StreamedEngine:
+        if not monitor.follows_passes:
+            return self
+        blocks, cache = self._blocks, self.cache
+        followed = self._copy()
+        followed._blocks, followed.cache, followed._monitor = blocks, cache, monitor
+        return followed
 
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
         total = reducer.zero()
@@ -76,17 +85,18 @@ class StreamedEngine(Engine):
         else:
             task = partial(_parts, self.reader, reducer, self._starts, self._kept)
             parts_of_batches = self.source.map(task, self.reader.all_columns, self._every)
-        watch.current().begin_pass(self.n_rows)
+        self._monitor.on_pass(self.n_rows)
         with one_blas_thread(), closing(parts_of_batches):
             for number, parts in parts_of_batches:
                 for part in parts:
                     total = reducer.combine(total, part)
-                watch.current().rows(self._kept.get(number, 0))
+                self._monitor.on_rows(self._kept.get(number, 0))
         return total
 
     def _copy(self) -> StreamedEngine:
         other = copy(self)
-        other.__dict__.pop("known", None)
+        other.__dict__.pop("cache", None)
+        other.__dict__.pop("_parts", None)
         return other
 
 
@@ -111,8 +121,8 @@ def _parts(
     number: Number,
 ) -> list[Partial]:
     """Return the partial sums of the blocks of a batch of rows."""
-    return reducer.condensed([reducer.map(block) for block in _blocks_of(reader, starts, kept, table, number)])
+    return reducer.compact([reducer.map(block) for block in _blocks_of(reader, starts, kept, table, number)])
 
 
 def _parts_of_blocks(reducer: Reducer[Partial], blocks: list[Block], number: Number) -> list[Partial]:
-    return reducer.condensed([reducer.map(block) for block in blocks])
+    return reducer.compact([reducer.map(block) for block in blocks])

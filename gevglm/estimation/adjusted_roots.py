@@ -2,68 +2,86 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from gevglm.estimation.newton import Evaluate, SolverResult, bounded_search, newton, residual_search, value_search
-from gevglm.estimation.objective import Adjustment, Task
+from gevglm.estimation.lockstep import Passes, relay
+from gevglm.estimation.newton import Search, SolverResult, bounded_search, newton, residual_search, value_search
+from gevglm.estimation.objective import Adjustment
+from gevglm.estimation.sums import NewtonSums
 
-EVENTS_FOR_ROUGH_START = 5  # events a column from which the plain fit is a start for the adjusted one
+if TYPE_CHECKING:
+    from gevglm.estimation.estimate import Problem
+
+EVENTS_FOR_ROUGH_START = 5  # events per column from which the plain fit is a start for the adjusted one
 ROUGH_STEPS = 6
-ROUGH = 0.7  # standard errors a coefficient, on average: the step after one this long ends close enough
+ROUGH = 0.7  # standard errors per coefficient, on average: the step after one this long ends close enough
 MANY_ROWS = 5_000
 
 
-def rough_start(task: Task) -> NDArray:
-    """Return a few steps of the plain fit where there are events enough, else the null model's coefficients."""
-    if task.loss.convex and task.rarer >= EVENTS_FOR_ROUGH_START * task.engine.n_cols:
-        tol = ROUGH * np.sqrt(task.engine.n_cols / task.scale)
-        rough = task.aside(task.start_from_part(), tol=tol, maxiter=ROUGH_STEPS)
+def rough_start(problem: Problem) -> Passes[NDArray]:
+    """Take a few steps of the plain fit where there are events enough, else the null model's coefficients."""
+    k = problem.engine.n_cols
+    if problem.loss.convex and problem.rarer >= EVENTS_FOR_ROUGH_START * k:
+        tol = ROUGH * np.sqrt(k / problem.scale)
+        start = yield from problem.start_from_part()
+        rough = yield from problem.minimise(start, tol=tol, maxiter=ROUGH_STEPS)
         if rough.converged:
             return rough.params
-    return task.null_start
+    return problem.null_start
 
 
-def first_root(task: Task, adjustment: Adjustment, start: NDArray) -> SolverResult:
-    """Return the first root that Fisher scoring finds, from `start` or, helped by Powell's method, from elsewhere.
+def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Passes[SolverResult]:
+    """Find the first root that Fisher scoring reaches, from `start` or, helped by Powell's method, from elsewhere.
 
-    The size of an adjusted score has minima that are no roots; the root often lies further out in the same direction.
+    The size of an adjusted score has minima that are not roots; the root often lies further out in the same direction.
     """
-    falling = adjustment.has_objective(task.loss)
-    searches = [value_search] if falling else [bounded_search, residual_search]
+    falling = adjustment.has_objective(problem.loss)
+    searches: list[Search] = [value_search] if falling else [bounded_search, residual_search]
     attempts = [(search, factor) for factor in (None, 1.0, 2.0) for search in searches]
-    large = task.engine.n_rows > MANY_ROWS
+    large = problem.engine.n_rows > MANY_ROWS
     if large and falling:  # values cost more than they are worth where the start is good
         attempts.insert(0, (bounded_search, None))
-    # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
-    options = {
-        "tol": (1.0 if large else 0.1) * task.tol,
-        "scale": task.scale,
-        "maxiter": task.maxiter,
-        "extrapolate": True,
-        "foretell": large,
-    }
-    best = None
+    best: SolverResult | None = None
     for search, factor in attempts:
-        evaluate = task.adjusted(adjustment, value=search is value_search)
-        point = start if factor is None else _root_by_secants(evaluate, best, factor)
-        found = newton(evaluate, point, search=search, **options)
+        value, point = search is value_search, start
+        if factor is not None and best is not None:  # Powell's method asks for passes of its own
+            point = _root_by_secants(problem.objective(value=value), best, factor)
+        steps = newton(
+            point,
+            search=search,
+            # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
+            tol=(1.0 if large else 0.1) * problem.tol,
+            scale=problem.scale,
+            maxiter=problem.maxiter,
+            extrapolate=True,
+            predict_convergence=large,
+            on_step=problem.monitor.on_step,
+        )
+        found = yield from relay(steps, partial(_adjusted_sums_at, problem, adjustment, value))
         if found.converged:
             return found
         if best is None or found.decrement < best.decrement:
             best = found
-        if not np.isfinite(best.decrement) or task.maxiter == 0:
+        if not np.isfinite(best.decrement) or problem.maxiter == 0:
             return best
-        if best.decrement <= task.tol**2 * task.scale:
+        if best.decrement <= problem.tol**2 * problem.scale:
             return replace(best, converged=True)
     reason = "no root of the adjusted score was found, and there may be none; bias='logf' is always finite"
-    return replace(best, reason=reason)
+    return replace(best or found, reason=reason)
 
 
-def _root_by_secants(evaluate: Evaluate, found: SolverResult, factor: float) -> NDArray:
+def _adjusted_sums_at(problem: Problem, adjustment: Adjustment, value: bool, point: NDArray) -> Passes[NewtonSums]:
+    return (yield from problem.adjusted_sums_at_all(adjustment, [point], value=value))[0]
+
+
+def _root_by_secants(evaluate: Callable[[NDArray], NewtonSums], found: SolverResult, factor: float) -> NDArray:
     """Return where Powell's hybrid method ends, from a multiple of the point where Fisher scoring got stuck."""
     origin = factor * found.params
     unit = 1.0 / np.sqrt(np.diagonal(found.sums.hessian))
@@ -72,6 +90,5 @@ def _root_by_secants(evaluate: Evaluate, found: SolverResult, factor: float) -> 
         sums = evaluate(origin + unit * z)
         return unit * sums.gradient if sums.feasible else np.full_like(z, 1e3)
 
-    with np.errstate(all="ignore"):
-        root = origin + unit * optimize.root(residual, np.zeros_like(unit), method="hybr", options={"xtol": 1e-12}).x
+    root = origin + unit * optimize.root(residual, np.zeros_like(unit), method="hybr", options={"xtol": 1e-12}).x
     return root if np.isfinite(root).all() and evaluate(root).feasible else found.params

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine import Block, Engine, Reducer
-from gevglm.estimation.convergence import information_left, uninformed
+from gevglm.engine.base import ArraySum
+from gevglm.estimation.convergence import information_left, is_uninformed
 from gevglm.estimation.estimate import Estimate
-from gevglm.estimation.sums import ArraySum
+from gevglm.estimation.lockstep import make_pass, run
 from gevglm.exceptions import (
     ConvergenceWarning,
     FewEventsWarning,
@@ -21,10 +22,10 @@ from gevglm.exceptions import (
     listed,
     warn,
 )
-from gevglm.inference.separation import Separation
 from gevglm.links.base import BinaryLink
 
 if TYPE_CHECKING:
+    from gevglm.inference.separation import Separation
     from gevglm.model import BinaryGLM
 
 FEW_EVENTS_PER_PARAMETER = 5
@@ -108,13 +109,9 @@ def check_support(engine: Engine, link: BinaryLink, params: NDArray) -> Support:
         return below | above, below & (block.y > 0), above & (block.y < 1)
 
     outside, events, nonevents = engine.reduce(ArraySum(lambda block: np.array([rows.sum() for rows in sides(block)])))
-    return Support(
-        int(outside),
-        int(events),
-        int(nonevents),
-        tuple(engine.reduce(FirstRows(lambda block: sides(block)[1]))) if events else (),
-        tuple(engine.reduce(FirstRows(lambda block: sides(block)[2]))) if nonevents else (),
-    )
+    event_rows = engine.reduce(FirstRows(lambda block: sides(block)[1])) if events else []
+    nonevent_rows = engine.reduce(FirstRows(lambda block: sides(block)[2])) if nonevents else []
+    return Support(int(outside), int(events), int(nonevents), tuple(event_rows), tuple(nonevent_rows))
 
 
 def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> Separation | None:
@@ -122,8 +119,9 @@ def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> 
     if not model.design.has_rows:
         return None
     rate = fitted.events / fitted.weight
-    suspect = not fitted.converged or uninformed(engine, model.loss, fitted.information, rate, VANISHED)
-    return model.separation() if suspect else None
+    if fitted.converged and not run(is_uninformed(engine, model.loss, fitted.information, rate, VANISHED), make_pass):
+        return None
+    return model.separation()
 
 
 def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
@@ -131,9 +129,9 @@ def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
     if model.design.has_rows:
         return []
     engine, rate = model.engine(), fitted.events / fitted.weight
-    if not uninformed(engine, model.loss, fitted.information, rate, VANISHED):
+    if not run(is_uninformed(engine, model.loss, fitted.information, rate, VANISHED), make_pass):
         return []
-    left = information_left(engine, model.loss, fitted.information, rate)
+    left = run(information_left(engine, model.loss, fitted.information, rate), make_pass)
     return [model.exog_names[j] for j in np.flatnonzero(left < VANISHED)]
 
 
@@ -149,14 +147,15 @@ def warn_of_problems(
     support : Support
         Where the rows lie at the estimate.
     maxiter : int
-        As asked for; an iteration that was not to be is no reason to warn.
+        As asked for; an iteration that was not asked for does not call for a warning.
     separation : Separation or None
         What was found, if it was looked for.
     plain : bool
         Whether nothing was done against bias.
     """
-    separated = separation is not None and separation.separated
-    if separated:
+    if separation is not None and not separation.separated:
+        separation = None
+    if separation is not None:
         kind = "completely" if separation.complete else "quasi-completely"
         warn(
             f"the outcomes are {kind} separated ({separation.rows} of {separation.n_rows} rows are predicted perfectly): the estimates of "
@@ -184,7 +183,7 @@ def warn_of_problems(
         )
     warn_of_support(model, support)
     rarer = min(model.n_events, model.n_total - model.n_events)
-    if plain and not separated and rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
+    if plain and separation is None and rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
         warn(
             f"{rarer:g} observations of the rarer outcome for {len(fitted.params)} coefficients are few; "
             "estimates are biased away from zero and intervals unreliable. Consider bias='firth'.",

@@ -1,26 +1,30 @@
-"""From rows and a loss to coefficients: starting values, and the strategy for each kind of loss."""
+"""From rows and a loss to coefficients: the problem, starting values, and the strategy for each kind of loss."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
-from gevglm.engine import monitor as watch
-from gevglm.engine.base import Engine
+from gevglm.engine.base import ArraySum, Block, Engine, Reducer, ReducerGroup
 from gevglm.engine.linalg import COLLINEAR, Cholesky, one_blas_thread
+from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import first_root, rough_start
-from gevglm.estimation.convergence import judged
-from gevglm.estimation.newton import SolverResult
-from gevglm.estimation.objective import Adjustment, Objective, Penalty, Task
-from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns, totals
+from gevglm.estimation.convergence import THINNEST, check_convergence
+from gevglm.estimation.lockstep import Pass, Passes, make_pass, relay, run
+from gevglm.estimation.newton import SolverResult, newton, slope_search, value_search
+from gevglm.estimation.objective import Adjustment, Objective, Penalty
+from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
+from gevglm.estimation.sums import LossSums, LossSumsAtAll, NewtonSums, ShiftsAtAll, ask_totals, worthwhile
 from gevglm.exceptions import SupportError
 from gevglm.losses import Canonical, Loss
 
 SHIFTS = 60
+EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
 
 
 @dataclass(frozen=True)
@@ -61,109 +65,32 @@ class Estimate:
     reason: str
 
 
-def estimate(
-    engine: Engine,
-    loss: Loss,
-    *,
-    constant: int | None = None,
-    penalty: Penalty | None = None,
-    adjustment: Adjustment | None = None,
-    start: NDArray | None = None,
-    tol: float = 1e-8,
-    maxiter: int = 100,
-    names: Sequence[str] | None = None,
-) -> Estimate:
-    """Minimise a loss over the rows of an engine, or find the root of its adjusted gradient.
-
-    Parameters
-    ----------
-    engine : Engine
-    loss : Loss
-    constant : int, optional
-        The column of ones, if there is one.
-    penalty : Penalty, optional
-    adjustment : Adjustment, optional
-        Bias reduction.
-    start : ndarray of shape (k,), optional
-        Starting values; by default those of the model with the constant only.
-    tol : float
-        Distance to the solution, in standard errors and relative to the square root of the null model's loss.
-    maxiter : int
-    names : sequence of str, optional
-        Names of the columns, for messages.
-
-    Returns
-    -------
-    Estimate
-        Honest about convergence; warnings are left to the caller.
-
-    Raises
-    ------
-    CollinearityError
-        If columns are linear combinations of others and nothing penalises them.
-    SupportError
-        If no starting point keeps every row inside the support of the link (log loss only).
-
-    Notes
-    -----
-    Convex losses take Newton steps with a search on slopes. The log loss of other links starts from the canonical fit where that is
-    feasible, takes Fisher-scoring steps that keep the loss finite and falling, and ends with Newton steps. Where there are
-    events enough, a part of the rows gives the starting values.
-
-    Adjusted gradients take Fisher-scoring steps, with a search on the penalised loss where there is one and on the size of the
-    adjusted gradient elsewhere.
-    """
-    with one_blas_thread():
-        weight, events = totals(engine)
-        task = Task(engine, loss, penalty, constant, names, tol, maxiter, weight, events)
-        start = None if start is None else np.asarray(start, dtype=float)
-        start = watch.current().fit(loss, start, engine.n_cols)
-        if adjustment is None:
-            result, steps = _minimum(task, start)
-        else:
-            result, steps = _root(task, adjustment, start), 0
-        if not np.isfinite(result.decrement):
-            refuse_nonfinite_columns(engine, names)
-        converged, reason = result.converged, result.reason
-        if adjustment is None:
-            result, converged, reason = judged(task, result)
-        observed = result.sums.hessian
-        factor = Cholesky(observed)
-        if factor.smallest_pivot < COLLINEAR:
-            refuse_collinear_columns(engine, penalty, names)
-        information = observed
-        if adjustment is None and not loss.curvature_is_expected:
-            information = task.evaluator(expected=True)(result.params).hessian
-        return Estimate(
-            params=result.params,
-            information=information,
-            inverse_information=Cholesky(information).inverse(),
-            observed=observed,
-            weight=weight,
-            events=events,
-            n_iter=steps + result.n_iter,
-            n_passes=task.passes,
-            decrement=result.decrement,
-            converged=converged,
-            positive_definite=factor.positive,
-            reason=reason,
-        )
-
-
-@dataclass(frozen=True)
+@dataclass
 class Problem:
-    """What is to be estimated: rows, loss and how far to go.
+    """What is to be estimated: a loss on the rows of an engine, what is added to it, and how far to go.
 
     Attributes
     ----------
     engine : Engine
     loss : Loss
     constant : int or None
-        The column of ones.
-    start : ndarray or None
+        The column of ones, if there is one.
+    start : ndarray of shape (k,) or None
+        Starting values; by default those of the model with the constant only, improved on part of the rows.
     tol : float
+        Distance to the solution, in standard errors and relative to the square root of the null model's loss.
     maxiter : int
     names : sequence of str or None
+        Of the columns, for messages.
+    penalty : Penalty or None
+    adjustment : Adjustment or None
+        Bias reduction.
+    monitor : Monitor
+        Follows the iteration.
+    weight, events : float
+        Sum of the weights, of the weighted outcomes; found when the estimation begins.
+    passes : int
+        Over the rows, so far.
     """
 
     engine: Engine
@@ -173,77 +100,243 @@ class Problem:
     tol: float = 1e-8
     maxiter: int = 100
     names: Sequence[str] | None = None
+    penalty: Penalty | None = None
+    adjustment: Adjustment | None = None
+    monitor: Monitor = NULL_MONITOR
+    weight: float = np.nan
+    events: float = np.nan
+    passes: int = 0
 
-    def estimate(self, **options: Any) -> Estimate:
-        """Minimise the loss; see :func:`estimate`."""
-        return estimate(
-            self.engine,
-            self.loss,
-            constant=self.constant,
-            start=self.start,
-            tol=self.tol,
-            maxiter=self.maxiter,
-            names=self.names,
-            **options,
+    def estimate(self) -> Estimate:
+        """Minimise the loss over the rows, or find the root of its adjusted gradient.
+
+        Returns
+        -------
+        Estimate
+            Honest about convergence; warnings are left to the caller.
+
+        Raises
+        ------
+        CollinearityError
+            If columns are linear combinations of others and nothing penalises them.
+        SupportError
+            If no starting point keeps every row inside the support of the link (log loss only).
+
+        Notes
+        -----
+        Convex losses take Newton steps with a search on slopes. The log loss of other links starts from the canonical fit where that is
+        feasible, takes Fisher-scoring steps that keep the loss finite and falling, and ends with Newton steps. Where there are
+        events enough, a part of the rows gives the starting values.
+
+        Adjusted gradients take Fisher-scoring steps, with a search on the penalised loss where there is one and on the size of the
+        adjusted gradient elsewhere.
+        """
+        with one_blas_thread():
+            return run(self.estimation(), make_pass)
+
+    def estimation(self) -> Passes[Estimate]:
+        """Do what :meth:`estimate` does as a computation that asks for its passes, so that others can share them."""
+        weight, events = yield from ask_totals(self.engine)
+        monitor = self.monitor.on_fit(self.loss)
+        problem = replace(self, weight=weight, events=events, passes=0, monitor=monitor)
+        start = monitor.resumed(None if self.start is None else np.asarray(self.start, dtype=float), self.engine.n_cols)
+        if self.adjustment is None:
+            result, steps = yield from _minimum(problem, start)
+        else:
+            result, steps = (yield from _root(problem, self.adjustment, start)), 0
+        if not np.isfinite(result.decrement):
+            refuse_nonfinite_columns(self.engine, self.names)
+        converged, reason = result.converged, result.reason
+        if self.adjustment is None:
+            result, converged, reason = yield from check_convergence(problem, result)
+        information = observed = result.sums.hessian
+        factor = Cholesky(observed)
+        if factor.smallest_pivot < COLLINEAR:
+            refuse_collinear_columns(self.engine, self.penalty, self.names)
+        if self.adjustment is None and not self.loss.curvature_is_expected:
+            information = (yield from problem.sums_at(result.params, expected=True)).hessian
+        return Estimate(
+            params=result.params,
+            information=information,
+            inverse_information=Cholesky(information).inverse(),
+            observed=observed,
+            weight=weight,
+            events=events,
+            n_iter=steps + result.n_iter,
+            n_passes=problem.passes,
+            decrement=result.decrement,
+            converged=converged,
+            positive_definite=factor.positive,
+            reason=reason,
         )
 
+    def objective(self, *, value: bool = True) -> Objective:
+        """Return what is minimised: value, gradient and second derivative as a function of the coefficients."""
+        sums = self.sums_at_all if self.adjustment is None else partial(self.adjusted_sums_at_all, self.adjustment)
+        return Objective(lambda points: run(sums(points, value=value), make_pass))
 
-def objective(
-    engine: Engine, loss: Loss, *, penalty: Penalty | None = None, adjustment: Adjustment | None = None
-) -> Objective:
-    """Return what :func:`estimate` minimises: value, gradient and second derivative as a function of the coefficients."""
-    task = Task(engine, loss, penalty)
-    return task.evaluator(value=True) if adjustment is None else task.adjusted(adjustment, value=True)
+    @property
+    def rate(self) -> float:
+        """Share of events."""
+        return self.events / self.weight
+
+    @property
+    def rarer(self) -> float:
+        """Weight of the rarer outcome."""
+        return min(self.events, self.weight - self.events)
+
+    @property
+    def scale(self) -> float:
+        """The yardstick of convergence: the null model's log loss, whatever the loss, and at least 1."""
+        return max(1.0, null_loss(self.weight, self.events))
+
+    @property
+    def null_start(self) -> NDArray:
+        """Coefficients of the model with the constant only."""
+        return null_coefficients(self.loss, self.engine.n_cols, self.constant, self.rate)
+
+    def sums_at(self, point: NDArray, *, expected: bool = False, value: bool = False) -> Passes[NewtonSums]:
+        """Sum loss plus penalty at a point."""
+        self.passes += 1
+        sums = yield Pass(self.engine, LossSums(self.loss, point, expected=expected, value=value))
+        return sums if self.penalty is None else self.penalty.added_to(sums, point)
+
+    def sums_at_all(
+        self, points: list[NDArray], *, expected: bool = False, value: bool = False
+    ) -> Passes[list[NewtonSums]]:
+        """Sum loss plus penalty at several points, in one pass."""
+        if len(points) == 1:
+            return [(yield from self.sums_at(points[0], expected=expected, value=value))]
+        self.passes += 1
+        options = {"expected": expected, "value": value}
+        if worthwhile(len(points), self.engine.n_cols):
+            found = (yield Pass(self.engine, LossSumsAtAll(self.loss, points, **options))).unstacked()
+        else:
+            found = yield Pass(self.engine, ReducerGroup([LossSums(self.loss, point, **options) for point in points]))
+        if self.penalty is None:
+            return found
+        return [self.penalty.added_to(sums, point) for sums, point in zip(found, points, strict=True)]
+
+    def adjusted_sums_at_all(
+        self, adjustment: Adjustment, points: list[NDArray], *, value: bool
+    ) -> Passes[list[NewtonSums]]:
+        """Sum the adjusted loss at several points: one pass for the information, one for the leverages by its inverse."""
+        found = yield from self.sums_at_all(points, expected=True, value=value)
+        factors = [Cholesky(sums.hessian) for sums in found]
+        for sums, factor in zip(found, factors, strict=True):
+            sums.feasible &= factor.positive
+        usable = [i for i, sums in enumerate(found) if sums.feasible]
+        if usable:
+            self.passes += 1
+            matrices = [adjustment.matrix(self.engine, self.loss, points[i], factors[i].inverse()) for i in usable]
+            shifts = yield Pass(self.engine, self._shifts(adjustment, [points[i] for i in usable], matrices))
+            for i, matrix, shift in zip(usable, matrices, shifts, strict=True):
+                adjustment.apply(self.loss, found[i], shift, matrix, factors[i])
+        return found
+
+    def _shifts(self, adjustment: Adjustment, points: list[NDArray], matrices: list[NDArray]) -> Reducer:
+        loss = self.loss
+        if adjustment.by_quadratic_forms and worthwhile(len(points), self.engine.n_cols):
+            return ShiftsAtAll(adjustment, loss, points, matrices)
+
+        def shift(params: NDArray, matrix: NDArray, block: Block) -> NDArray:
+            return adjustment.shift(loss, block, loss.link.at(block.linear_predictor(params)), matrix)
+
+        return ReducerGroup([ArraySum(partial(shift, *look)) for look in zip(points, matrices, strict=True)])
+
+    def minimise(
+        self,
+        start: NDArray,
+        *,
+        expected: bool = False,
+        falling: bool = False,
+        tol: float | None = None,
+        maxiter: int | None = None,
+    ) -> Passes[SolverResult]:
+        """Take Newton (or Fisher-scoring) steps on loss plus penalty, with a search on slopes or, `falling`, on values."""
+        steps = newton(
+            start,
+            search=value_search if falling else slope_search,
+            tol=self.tol if tol is None else tol,
+            scale=self.scale,
+            maxiter=self.maxiter if maxiter is None else maxiter,
+            on_step=self.monitor.on_step,
+        )
+        return relay(steps, partial(self.sums_at, expected=expected, value=falling))
+
+    def start_from_part(self) -> Passes[NDArray]:
+        """Find a rough solution on every j-th block, if the rarer class has rows enough for that, else the null model's."""
+        start = self.null_start
+        every = min(THINNEST, int(self.rarer / (EVENTS_PER_COLUMN * len(start))))
+        part = self.engine.subsample_blocks(every) if every > 1 else self.engine
+        if part.n_rows > self.engine.n_rows // 2:
+            return start
+        rough = yield from replace(self, engine=part).minimise(start, tol=1.0 / np.sqrt(self.scale), maxiter=20)
+        return rough.params if rough.converged else start
 
 
-def _minimum(task: Task, start: NDArray | None) -> tuple[SolverResult, int]:
-    """Return the minimum, and the steps of Fisher scoring before the last iteration."""
+def null_loss(weight: float, events: float) -> float:
+    """The log loss of the model with a constant only, the yardstick of convergence for every loss."""
+    rate = events / weight
+    return float(weight * (entr(rate) + entr(1.0 - rate)))
+
+
+def null_coefficients(loss: Loss, n_cols: int, constant: int | None, rate: float) -> NDArray:
+    """Coefficients of the model with the constant only; zero without a constant."""
+    params = np.zeros(n_cols)
+    if constant is not None:
+        params[constant] = loss.link(rate)
+    return params
+
+
+def _minimum(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:
+    """Find the minimum, and the number of steps of Fisher scoring before the last iteration."""
     given = start is not None
-    if task.loss.convex:
-        start = start if given else task.start_from_part()
-        result = task.minimise(start)
+    if problem.loss.convex:
+        first = (yield from problem.start_from_part()) if start is None else start
+        result = yield from problem.minimise(first)
         # starting values may lie where there is no curvature, or (from a part of the rows) outside the support of the rest
-        if not np.isfinite(result.decrement) or (given and not result.converged and task.maxiter > 0):
-            result = task.minimise(_feasible(task, task.null_start if given else start))
+        if not np.isfinite(result.decrement) or (given and not result.converged and problem.maxiter > 0):
+            second = yield from _feasible(problem, problem.null_start if given else first)
+            result = yield from problem.minimise(second)
         return result, 0
-    rough = task.minimise(
-        _feasible(task, start if given else _canonical_start(task)), expected=True, tol=1e-2, falling=True
-    )
-    return task.minimise(rough.params, falling=True), rough.n_iter
+    first = (yield from _canonical_start(problem)) if start is None else start
+    first = yield from _feasible(problem, first)
+    rough = yield from problem.minimise(first, expected=True, tol=1e-2, falling=True)
+    return (yield from problem.minimise(rough.params, falling=True)), rough.n_iter
 
 
-def _root(task: Task, adjustment: Adjustment, start: NDArray | None) -> SolverResult:
-    """Return the root of an adjusted score."""
-    start = rough_start(task) if start is None else start
-    if np.isfinite(task.loss.link.support).any():
-        start = _feasible(task, start)
-    return first_root(task, adjustment, start)
+def _root(problem: Problem, adjustment: Adjustment, start: NDArray | None) -> Passes[SolverResult]:
+    """Find the root of an adjusted score."""
+    first = (yield from rough_start(problem)) if start is None else start
+    if np.isfinite(problem.loss.link.support).any():
+        first = yield from _feasible(problem, first)
+    return (yield from first_root(problem, adjustment, first))
 
 
-def _canonical_start(task: Task) -> NDArray:
-    """Return the canonical fit of the same link: convex, so always found."""
-    canonical = replace(task, loss=Canonical(task.loss.link), tol=1e-2)
-    result = canonical.minimise(canonical.start_from_part())
-    task.passes = canonical.passes
+def _canonical_start(problem: Problem) -> Passes[NDArray]:
+    """Find the canonical fit of the same link: convex, so always found."""
+    canonical = replace(problem, loss=Canonical(problem.loss.link), tol=1e-2)
+    result = yield from canonical.minimise((yield from canonical.start_from_part()))
+    problem.passes = canonical.passes
     return result.params
 
 
-def _feasible(task: Task, start: NDArray) -> NDArray:
-    """Return `start`, or else the null coefficients, their constant moved until the loss is finite at every row."""
-    evaluate = task.evaluator(value=True)
-    null_start, constant = task.null_start, task.constant
+def _feasible(problem: Problem, start: NDArray) -> Passes[NDArray]:
+    """Find the first of `start` and the null coefficients, their constant moved ever further, where the loss is finite at every row."""
+    null_start, constant = problem.null_start, problem.constant
+    lower, upper = problem.loss.link.support
     candidates = [start, null_start]
     if constant is not None:
-        away = 1.0 if np.isfinite(task.loss.link.support[0]) else -1.0
         unit = np.zeros_like(null_start)
-        unit[constant] = away
+        unit[constant] = 1.0 if np.isfinite(lower) else -1.0
         candidates += [null_start + unit * 2.0**j for j in range(-3, SHIFTS)]
     for candidate in candidates:
-        sums = evaluate(candidate)
+        sums = yield from problem.sums_at(candidate, value=True)
         if sums.feasible and np.isfinite(sums.value):
             return candidate
-    refuse_nonfinite_columns(task.engine, task.names)
+    refuse_nonfinite_columns(problem.engine, problem.names)
     raise SupportError(
-        f"no starting values keep every row inside the support of {task.loss.link!r} "
-        f"({task.loss.link.support[0]:g} to {task.loss.link.support[1]:g}); give start_params, use loss='canonical', or another xi."
+        f"no starting values keep every row inside the support of {problem.loss.link!r} "
+        f"({lower:g} to {upper:g}); give start_params, use loss='canonical', or another xi."
     )

@@ -1,12 +1,12 @@
-r"""The only iteration loop: damped Newton on sums over the rows.
+r"""Damped Newton steps on sums over the rows: the iteration behind every estimate of coefficients.
 
-The solver knows nothing of links or losses. It is handed a function that evaluates gradient and Hessian
-(and, where the search asks for it, the value) and a line search that decides how far to go:
+The solver knows nothing of links, losses or rows. It is a generator (see :mod:`gevglm.estimation.lockstep`) that yields a point and is sent
+gradient and Hessian (and, where the search needs it, the value) there. A line search, a generator too, decides how far to go:
 
 * :func:`slope_search` for convex objectives needs gradients only: the slope along the step is monotone, so the
   step is long enough and not too long when the slope has lost part of its size.
 * :func:`value_search` for the others demands that the objective falls (Armijo).
-* :func:`bounded_search` and :func:`residual_search`, for equations that are no gradient, look at the size of the next step.
+* :func:`bounded_search` and :func:`residual_search`, for equations that are not a gradient, look at the size of the next step.
 
 The iteration has converged when the Newton decrement :math:`g' H^{-1} g`, the squared distance to the solution in
 units of standard errors, is at most ``tol**2 * scale`` (equation :eq:`decrement` of the theory pages); the last step is then taken without looking again.
@@ -14,25 +14,26 @@ units of standard errors, is at most ``tol**2 * scale`` (equation :eq:`decrement
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine import monitor as watch
 from gevglm.engine.linalg import COLLINEAR, Cholesky
 from gevglm.estimation.sums import NewtonSums
 
-Evaluate = Callable[[NDArray], NewtonSums]
-Search = Callable[[Evaluate, NDArray, NewtonSums, NDArray], tuple[float, NewtonSums] | None]
+Found = TypeVar("Found")
+Steps: TypeAlias = Generator[NDArray, NewtonSums, Found]  # asks for the sums at points
+Search: TypeAlias = "Callable[[NDArray, NewtonSums, NDArray], Steps[tuple[float, NewtonSums] | None]]"
 
 SLOPE_LOST = 0.9  # a step is long enough when the slope has fallen to this share
 SLOPE_OVERSHOT = 0.25  # and not too long when it has not turned into more than this share
 ARMIJO = 1e-4
 TRIALS = 40
 LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
-NEAR = 0.01  # decrement from which the last steps foretell the next ones
+NEAR = 0.01  # decrement from which the last steps predict the next ones
 NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
 
 
@@ -66,7 +67,6 @@ class SolverResult:
 
 
 def newton(
-    evaluate: Evaluate,
     start: NDArray,
     *,
     search: Search,
@@ -74,58 +74,43 @@ def newton(
     scale: float = 1.0,
     maxiter: int = 100,
     extrapolate: bool = False,
-    foretell: bool = False,
-) -> SolverResult:
-    """Minimise by damped Newton steps.
+    predict_convergence: bool = False,
+    on_step: Callable[[NDArray, float], None] | None = None,
+) -> Steps[SolverResult]:
+    """Minimise by damped Newton steps; asks for the sums at one point after the other.
 
     Parameters
     ----------
-    evaluate : callable
-        From coefficients to :class:`~gevglm.estimation.sums.NewtonSums`.
     start : ndarray of shape (k,)
         A feasible point.
     search : callable
-        :func:`slope_search`, :func:`value_search` or :func:`bounded_search`.
+        :func:`slope_search`, :func:`value_search`, :func:`bounded_search` or :func:`residual_search`.
     tol, scale : float
         Converged when the decrement is at most ``tol**2 * scale``.
     maxiter : int
         Largest number of steps.
     extrapolate : bool
         Learn from the last steps, where the Hessian is not the derivative of the gradient (see :class:`Extrapolation`).
-    foretell : bool
+    predict_convergence : bool
         Believe that the next step is shorter than this one by as much as this one is shorter than the last, and save a look.
-
-    Returns
-    -------
-    SolverResult
+    on_step : callable, optional
+        Told of every point and its decrement.
     """
-    with np.errstate(all="ignore"):
-        past = Extrapolation() if extrapolate else None
-        return _iterate(evaluate, start, search, tol**2 * scale, maxiter, past, foretell)
-
-
-def _iterate(
-    evaluate: Evaluate,
-    start: NDArray,
-    search: Search,
-    enough: float,
-    maxiter: int,
-    past: Extrapolation | None,
-    foretell: bool,
-) -> SolverResult:
-    params, sums = start, evaluate(start)
+    enough, past = tol**2 * scale, Extrapolation() if extrapolate else None
+    params, sums = start, (yield start)
     last, decrement, step = 0.0, np.inf, np.zeros_like(start)
     for n_iter in range(maxiter + 1):
         if not _finite(sums):
             reason = "the loss is not finite at the starting values"
             return SolverResult(params, sums, n_iter, np.inf, False, reason, step)
         step, decrement, damped = _newton_step(sums)
-        watch.current().step(params, decrement)
+        if on_step is not None:
+            on_step(params, decrement)
         if decrement <= enough and not damped:
             reason = "the Newton decrement is below its tolerance"
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
-        if foretell and decrement < min(NEAR, last) and decrement**2 <= enough * last and not damped:
-            reason = "the next Newton decrement is foretold to be below its tolerance"
+        if predict_convergence and decrement < min(NEAR, last) and decrement**2 <= enough * last and not damped:
+            reason = "the next Newton decrement is predicted to be below its tolerance"
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
         last = decrement
         if n_iter == maxiter:
@@ -133,10 +118,10 @@ def _iterate(
         found, direction = None, step
         if past is not None and decrement < NEAR:
             step = past.extrapolated(params, direction)
-            found = search(evaluate, params, sums, step) if step is not direction else None
+            found = (yield from search(params, sums, step)) if step is not direction else None
         if found is None:
             step = direction
-            found = search(evaluate, params, sums, step)
+            found = yield from search(params, sums, step)
         if found is None or (np.abs(found[0] * step) <= NEGLIGIBLE * np.abs(params)).all():
             reason = "no step along the Newton direction improves the fit"
             return SolverResult(params, sums, n_iter, decrement, False, reason, step)
@@ -172,9 +157,7 @@ class Extrapolation:
         return better if np.isfinite(better).all() else step
 
 
-def slope_search(
-    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
-) -> tuple[float, NewtonSums] | None:
+def slope_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tuple[float, NewtonSums] | None]:
     """Find a step length from slopes alone, for convex objectives.
 
     Starting from the full step, the slope along the step is bracketed around zero and interpolated until it has lost
@@ -184,7 +167,7 @@ def slope_search(
     low, slope_low, high, slope_high = 0.0, start_slope, np.inf, np.inf
     length, best = 1.0, None
     for trials in range(1, TRIALS + 1):
-        trial = evaluate(params + length * step)
+        trial = yield params + length * step
         slope = float(trial.gradient @ step) if _finite(trial) else np.inf
         if slope <= -SLOPE_OVERSHOT * start_slope:
             best = (length, trial)
@@ -200,9 +183,7 @@ def slope_search(
     return best
 
 
-def value_search(
-    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
-) -> tuple[float, NewtonSums] | None:
+def value_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tuple[float, NewtonSums] | None]:
     """Find a step length by halving until the objective falls enough (Armijo), up to rounding."""
     slope = float(sums.gradient @ step)
     if slope > 0.0:
@@ -210,42 +191,38 @@ def value_search(
     rounding = 8.0 * np.finfo(float).eps * abs(sums.value)
     length = 1.0
     for _ in range(TRIALS):
-        trial = evaluate(params + length * step)
+        trial = yield params + length * step
         if _finite(trial) and trial.value <= sums.value + ARMIJO * length * slope + rounding:
             return length, trial
         length *= 0.5 if _finite(trial) else 0.25
     return None
 
 
-def residual_search(
-    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
-) -> tuple[float, NewtonSums] | None:
-    """Find a step length for equations that are no gradient, by halving until the next step gets shorter."""
+def residual_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tuple[float, NewtonSums] | None]:
+    """Find a step length for equations that are not a gradient, by halving until the next step gets shorter."""
     decrement = _newton_step(sums)[1]
     length = 1.0
     for _ in range(TRIALS):
-        trial = evaluate(params + length * step)
+        trial = yield params + length * step
         if _finite(trial) and _newton_step(trial)[1] < (1.0 - ARMIJO * length) * decrement:
             return length, trial
         length *= 0.5
     return None
 
 
-def bounded_search(
-    evaluate: Evaluate, params: NDArray, sums: NewtonSums, step: NDArray
-) -> tuple[float, NewtonSums] | None:
-    """Find a step length for equations that are no gradient.
+def bounded_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tuple[float, NewtonSums] | None]:
+    """Find a step length for equations that are not a gradient.
 
     The full step if the next one gets shorter; else at most one standard error, whatever comes next: the size of an
-    adjusted score has minima that are no roots, and a search that insists on falling ends there.
+    adjusted score has minima that are not roots, and a search that insists on falling ends there.
     """
     decrement = _newton_step(sums)[1]
-    trial = evaluate(params + step)
+    trial = yield params + step
     if _finite(trial) and _newton_step(trial)[1] < decrement:
         return 1.0, trial
     length = min(1.0, 1.0 / np.sqrt(decrement))
     for _ in range(TRIALS):
-        trial = evaluate(params + length * step)
+        trial = yield params + length * step
         if _finite(trial):
             return length, trial
         length *= 0.5

@@ -1,23 +1,29 @@
-"""What is summed over the rows."""
+r"""Sums over the rows: of a loss at one set of coefficients or at many, and of weights and outcomes.
+
+Designs of few columns have few products :math:`x_a x_b` of two of them. With these as the rows of a matrix, the cross-products
+:math:`\sum_i w_i x_i x_i'` under many weightings w are one matrix product, and so are the quadratic forms :math:`x_i' A x_i` of many
+matrices A: faster than one after the other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from itertools import zip_longest
+from functools import cache, reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
 
-from gevglm.engine.base import Block, Reducer
-from gevglm.engine.linalg import weighted_gram
-from gevglm.engine.matrices import added
+from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Reducer
+from gevglm.engine.linalg import add, dense, weighted_gram
+from gevglm.estimation.lockstep import Pass, Passes, make_pass, run
+from gevglm.exceptions import InvalidDataError
 from gevglm.links.base import Point
 from gevglm.losses import Loss
 
-LARGE = 64**2  # numbers of a partial sum that are too many to be kept for every block
+MOST_COLUMNS = 32  # with more of them, the products of a block are fast enough one by one
+FEWEST_POINTS = 4
+ROWS = 2048  # of a part of a block: few enough for the cache, enough to keep threads apart
 
 
 @dataclass(slots=True)
@@ -86,67 +92,13 @@ class LossSums(Reducer[NewtonSums]):
 
     def combine(self, total: NewtonSums, part: NewtonSums) -> NewtonSums:
         total.gradient += part.gradient
-        total.hessian = added(total.hessian, part.hessian)
+        total.hessian = add(total.hessian, part.hessian)
         total.value += part.value
         total.feasible &= part.feasible
         return total
 
-    def condensed(self, parts: list[NewtonSums]) -> list[NewtonSums]:
+    def compact(self, parts: list[NewtonSums]) -> list[NewtonSums]:
         return [reduce(self.combine, parts)] if parts and parts[0].hessian.size > LARGE else parts
-
-
-class ArraySum(Reducer[NDArray]):
-    """The sum of an array computed from each block.
-
-    Parameters
-    ----------
-    function : callable
-        From a :class:`~gevglm.engine.base.Block` to an array, of the same shape for every block.
-    """
-
-    def __init__(self, function: Callable[[Block], NDArray]):
-        self.function = function
-
-    def zero(self) -> NDArray:
-        return np.zeros(())
-
-    def map(self, block: Block) -> NDArray:
-        with np.errstate(all="ignore"):
-            value = self.function(block)
-        return value.tocsr() if issparse(value) else np.asarray(value, dtype=float)
-
-    def combine(self, total: NDArray, part: NDArray) -> NDArray:
-        return added(total, part)
-
-    def condensed(self, parts: list[NDArray]) -> list[NDArray]:
-        return [reduce(self.combine, parts)] if parts and parts[0].size > LARGE else parts
-
-
-class Several(Reducer[list]):
-    """Several sums in one pass over the rows.
-
-    Parameters
-    ----------
-    reducers : list of Reducer
-    """
-
-    def __init__(self, reducers: list[Reducer]):
-        self.reducers = reducers
-
-    def zero(self) -> list:
-        return [reducer.zero() for reducer in self.reducers]
-
-    def map(self, block: Block) -> list:
-        return [reducer.map(block) for reducer in self.reducers]
-
-    def combine(self, total: list, part: list) -> list:
-        sums = zip(self.reducers, total, part, strict=True)
-        return [whole if some is None else reducer.combine(whole, some) for reducer, whole, some in sums]
-
-    def condensed(self, parts: list[list]) -> list[list]:
-        """Condense each sum in its own way; None stands for what is in the parts before."""
-        columns = zip(self.reducers, zip(*parts, strict=True), strict=True) if parts else ()
-        return [list(part) for part in zip_longest(*(r.condensed(list(column)) for r, column in columns))]
 
 
 class WeightedGram(ArraySum):
@@ -166,3 +118,208 @@ class WeightedGram(ArraySum):
             return weighted_gram(block.X, weigh(block, point))
 
         super().__init__(gram)
+
+
+def totals(engine: Engine) -> tuple[float, float]:
+    """Return the sum of the weights and of the weighted outcomes, or say what is wrong with them."""
+    return run(ask_totals(engine), make_pass)
+
+
+def ask_totals(engine: Engine) -> Passes[tuple[float, float]]:
+    """Do what :func:`totals` does; an engine is asked once."""
+    if "totals" not in engine.cache:
+        counts = (yield Pass(engine, ArraySum(_counts))) if engine.n_rows else np.zeros(4)
+        _refuse_bad_totals(engine.n_rows, *counts)
+        engine.cache["totals"] = float(counts[0]), float(counts[1])
+    return engine.cache["totals"]
+
+
+def _counts(block: Block) -> NDArray:
+    """Sum up weights, weighted outcomes, bad weights and bad outcomes."""
+    weight, y = block.weight, block.y
+    if weight is None:
+        return np.array([len(y), y.sum(), 0.0, _outside_unit_interval(y)])
+    used = weight > 0
+    events = np.where(used, weight * y, 0.0).sum()
+    return np.array([weight.sum(), events, (~(weight >= 0)).sum(), _outside_unit_interval(y[used])])
+
+
+def _outside_unit_interval(y: NDArray) -> int:
+    return int((~((y >= 0.0) & (y <= 1.0))).sum())
+
+
+def _refuse_bad_totals(n_rows: int, weight: float, events: float, bad_weights: float, bad_outcomes: float) -> None:
+    if bad_outcomes:
+        raise InvalidDataError(
+            f"the outcome is missing or outside [0, 1] in {bad_outcomes:.0f} rows; drop those rows or recode them."
+        )
+    if bad_weights or not np.isfinite(weight):
+        raise InvalidDataError(f"weights must be finite and not negative; {bad_weights:.0f} rows have other weights.")
+    if weight <= 0:
+        raise InvalidDataError(f"there is nothing to fit: the weights of the {n_rows} rows sum to zero.")
+    if not 0 < events < weight:
+        outcome = 0 if events <= 0 else 1
+        raise InvalidDataError(
+            f"the outcome is {outcome} in every row with weight; a binary regression needs both outcomes."
+        )
+
+
+# -- at many points at once -------------------------------------------------------------------
+
+
+def worthwhile(n_points: int, n_cols: int) -> bool:
+    """Tell whether sums at many points are faster together."""
+    return n_points >= FEWEST_POINTS and n_cols <= MOST_COLUMNS
+
+
+class ColumnPairs:
+    """The products of two columns of some rows, for every pair of columns.
+
+    Parameters
+    ----------
+    X : ndarray of shape (rows, k)
+    """
+
+    def __init__(self, X: NDArray):
+        rows, k = X.shape
+        columns = np.ascontiguousarray(X.T)
+        self._products = np.empty((k * (k + 1) // 2, rows))
+        last = 0
+        for a in range(k):
+            first, last = last, last + k - a
+            np.multiply(columns[a:], columns[a], out=self._products[first:last])
+
+    def weighted_sums(self, weights: NDArray) -> NDArray:
+        """Return the sum of every product over the rows, for each column of weights."""
+        return np.dot(self._products, weights)
+
+    def quadratic_forms(self, matrices: NDArray) -> NDArray:
+        """Return x'Ax for every row x and each of the symmetric matrices A, of shape (rows, number of matrices)."""
+        a, b = _pairs(matrices.shape[1])
+        return np.dot(matrices[:, a, b] * np.where(a == b, 1.0, 2.0), self._products).T
+
+
+@dataclass(slots=True)
+class StackedSums:
+    """Sums at many points: a column for each of them.
+
+    Attributes
+    ----------
+    gradient : ndarray of shape (k, points)
+    products : ndarray of shape (k (k + 1) / 2, points)
+        The upper triangle of the Hessians.
+    value : ndarray of shape (points,)
+    feasible : ndarray of bool, of shape (points,)
+    """
+
+    gradient: NDArray
+    products: NDArray
+    value: NDArray
+    feasible: NDArray
+
+    def __iadd__(self, other: StackedSums) -> StackedSums:
+        self.gradient += other.gradient
+        self.products += other.products
+        self.value += other.value
+        self.feasible &= other.feasible
+        return self
+
+    def unstacked(self) -> list[NewtonSums]:
+        """Return the sums at each point."""
+        k, points = self.gradient.shape
+        a, b = _pairs(k)
+        hessians = np.empty((points, k, k))
+        hessians[:, a, b] = hessians[:, b, a] = self.products.T
+        gradients, values, feasible = self.gradient.T.copy(), self.value.tolist(), self.feasible.tolist()
+        return [NewtonSums(*sums) for sums in zip(gradients, hessians, values, feasible, strict=True)]
+
+
+class LossSumsAtAll(Reducer[StackedSums]):
+    """What :class:`LossSums` sums, at many points.
+
+    Parameters
+    ----------
+    loss : Loss
+    points : sequence of ndarray
+        Coefficients.
+    expected, value : bool
+        See :class:`LossSums`.
+    """
+
+    def __init__(self, loss: Loss, points: Sequence[NDArray], *, expected: bool = False, value: bool = False):
+        self.loss = loss
+        self.params = np.column_stack(points)
+        self.expected = expected or loss.curvature_is_expected
+        self.value = value
+
+    def zero(self) -> StackedSums:
+        k, points = self.params.shape
+        products = np.zeros((k * (k + 1) // 2, points))
+        return StackedSums(np.zeros((k, points)), products, np.zeros(points), np.ones(points, dtype=bool))
+
+    def map(self, block: Block) -> StackedSums:
+        total = self.zero()
+        with np.errstate(all="ignore"):
+            for part in _parts(block):
+                total += self._sums(part)
+        return total
+
+    def combine(self, total: StackedSums, part: StackedSums) -> StackedSums:
+        total += part
+        return total
+
+    def compact(self, parts: list[StackedSums]) -> list[StackedSums]:
+        return [reduce(self.combine, parts)] if parts and parts[0].products.size > LARGE else parts
+
+    def _sums(self, part: Block) -> StackedSums:
+        loss, y = self.loss, part.y
+        v = part.linear_predictor(self.params)
+        point = loss.link.at(v)
+        curvature = loss.expected_curvature_at(point) if self.expected else loss.curvature_at(y, point)
+        gradient = part.X.T @ part.weighted(loss.slope_at(y, point))
+        products = ColumnPairs(part.X).weighted_sums(part.weighted(curvature))
+        value = part.weighted(loss.value_at(y, point)).sum(axis=0) if self.value else np.zeros(v.shape[1])
+        used = slice(None) if part.weight is None else part.weight[:, 0] > 0
+        feasible = np.array([loss.feasible(y[used, 0], column[used]) for column in v.T])
+        return StackedSums(gradient, products, value, feasible)
+
+
+class ShiftsAtAll(ArraySum):
+    """What an adjustment adds to the scores at many points, of shape (points, k).
+
+    Parameters
+    ----------
+    adjustment : Adjustment
+        One that looks at rows through quadratic forms.
+    loss : Loss
+    points : sequence of ndarray
+    matrices : sequence of ndarray
+        One for each point.
+    """
+
+    def __init__(self, adjustment, loss: Loss, points: Sequence[NDArray], matrices: Sequence[NDArray]):
+        params, stacked = np.column_stack(points), np.stack(matrices)
+
+        def shifts(block: Block) -> NDArray:
+            total = np.zeros(params.shape)
+            for part in _parts(block):
+                point = loss.link.at(part.linear_predictor(params))
+                quadratic = ColumnPairs(part.X).quadratic_forms(stacked)
+                total += part.X.T @ adjustment.row_shift(loss, part, point, quadratic)
+            return total.T
+
+        super().__init__(shifts)
+
+
+def _parts(block: Block) -> Iterator[Block]:
+    """Yield parts of a block, whose vectors are columns: they go with a column for each point."""
+    for start in range(0, len(block.y), ROWS):
+        rows = slice(start, start + ROWS)
+        vectors = (block.freq, block.var, block.trials, block.offset)
+        columns = (None if vector is None else vector[rows, None] for vector in vectors)
+        yield Block(block.start + start, dense(block.X[rows]), block.y[rows, None], *columns)
+
+
+@cache
+def _pairs(k: int) -> tuple[NDArray, NDArray]:
+    return np.triu_indices(k)

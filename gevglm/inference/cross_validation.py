@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.engine.base import Block, Engine, MappedEngine
+from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine
 from gevglm.engine.linalg import one_blas_thread
-from gevglm.engine.progress import shown
+from gevglm.engine.monitor import progress_bar
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Penalty
-from gevglm.estimation.sums import ArraySum
 from gevglm.exceptions import CollinearityError, GevglmError, unknown_option
 from gevglm.inference.folds import Masks, make_folds
 from gevglm.inference.shape import ROUGH, LossOf, ShapePath
@@ -116,9 +115,9 @@ def search(
     weights = [_weight(held) for _, held in parts]
     with one_blas_thread():
         paths_to_follow = [(f, alpha) for f in range(len(folds)) for alpha in alphas]
-        for f, alpha in shown(paths_to_follow, len(paths_to_follow), progress):
-            train = replace(problem, engine=parts[f][0], start=None)
-            path = paths[alpha, f] = ShapePath(train, loss_of, penalty_of(alpha))
+        for f, alpha in progress_bar(paths_to_follow, len(paths_to_follow), progress):
+            train = replace(problem, engine=parts[f][0], start=None, penalty=penalty_of(alpha))
+            path = paths[alpha, f] = ShapePath(train, loss_of)
             try:
                 values = [_score(parts[f][1], path, shapes[i], criterion) for i in order]
             except CollinearityError as error:  # without a penalty; a rare column may be constant in the rows of a fold

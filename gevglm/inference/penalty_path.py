@@ -24,7 +24,7 @@ class PenaltyPath:
     Attributes
     ----------
     frame : DataFrame
-        One row a penalty (the index, increasing), one column a coefficient.
+        One row per penalty (the index, increasing), one column per coefficient.
     constant : str or None
         The name of the constant, which the picture leaves out.
     """
@@ -59,13 +59,14 @@ def penalty_path(
     """
     if model.shape_choice is not None:
         raise InvalidOptionError("a path needs a fixed shape: give xi as a number.")
-    alphas = np.unique(np.asarray(alphas, dtype=float))
-    if not len(alphas):
+    penalties = np.unique(np.asarray(alphas, dtype=float))
+    if not len(penalties):
         raise InvalidOptionError("there is no penalty to fit with: alphas is empty.")
     problem = model.problem(tol=tol, maxiter=maxiter)
     params = {}
-    for alpha in alphas[::-1]:
-        found = problem.estimate(penalty=model.penalty(float(alpha), penalize_intercept, standardize))
+    for alpha in penalties[::-1]:
+        problem = replace(problem, penalty=model.penalty(float(alpha), penalize_intercept, standardize))
+        found = problem.estimate()
         params[alpha] = found.params if found.converged else np.full(len(found.params), np.nan)
         if found.converged:
             problem = replace(problem, start=found.params)

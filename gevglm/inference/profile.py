@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -14,10 +15,11 @@ from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
 from gevglm.engine.linalg import Cholesky, one_blas_thread
-from gevglm.estimation.newton import Evaluate, newton, value_search
+from gevglm.estimation.lockstep import run, run_in_lockstep
+from gevglm.estimation.newton import newton, value_search
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
-from gevglm.inference.profile_limits import JointSteps, in_step
+from gevglm.inference.profile_limits import JointSteps
 
 MANY_ROWS = 5_000
 ROUGH = 1e-5  # distance from a constrained minimum, in standard errors, whose square the value does not see
@@ -40,7 +42,7 @@ class PenalisedLikelihood:
     covariance : ndarray of shape (k, k)
         The inverse of the second derivative.
     n_rows : int
-        Above :data:`MANY_ROWS`, looks at the likelihood are dear.
+        Above :data:`MANY_ROWS`, looks at the likelihood are expensive.
     """
 
     evaluate: Objective
@@ -65,14 +67,15 @@ class PenalisedLikelihood:
         quantile = float(norm.ppf(1.0 - alpha / 2.0))
         steps = self._steps
         with one_blas_thread():
-            found = in_step((steps.limits(j, quantile) for j in columns), self.evaluate)
+            found = run_in_lockstep((steps.limits(j, quantile) for j in columns), self.evaluate.at_all)
             return [
-                tuple(
-                    _crossing(ProfileCurve(self, [j]), sign, quantile) if limit is None else limit
-                    for sign, limit in zip((-1.0, 1.0), limits, strict=True)
-                )
-                for j, limits in zip(columns, found, strict=True)
+                (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
+                for j, (lower, upper) in zip(columns, found, strict=True)
             ]
+
+    def _limit(self, column: int, target: float, found: float | None) -> float:
+        """Return a limit; where joint steps have not found it, by following the constrained minimum."""
+        return _crossing(ProfileCurve(self, [column]), target) if found is None else found
 
     def ratio(self, columns: list[int]) -> float:
         """Return the likelihood-ratio statistic of the hypothesis that coefficients are zero."""
@@ -82,8 +85,8 @@ class PenalisedLikelihood:
         """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
         steps, curves = self._steps, [ProfileCurve(self, columns) for columns in hypotheses]
         with one_blas_thread():
-            walks = (steps.ratio(curve.columns, curve.predicted(curve.null)) for curve in curves)
-            found = in_step(walks, self.evaluate)
+            searches = (steps.ratio(curve.columns, curve.predicted(curve.null)) for curve in curves)
+            found = run_in_lockstep(searches, self.evaluate.at_all)
             return [
                 curve.ratio(curve.null) if ratio is None else ratio for curve, ratio in zip(curves, found, strict=True)
             ]
@@ -124,7 +127,8 @@ class ProfileCurve:
             sums = self.likelihood.evaluate(point)
             self._last = (point, sums)
             return max(2.0 * (sums.value - self.likelihood.sums.value), 0.0)
-        found = newton(self._constrained(values), point[self.free], search=value_search, tol=ROUGH, extrapolate=True)
+        steps = newton(point[self.free], search=value_search, tol=ROUGH, extrapolate=True)
+        found = run(steps, partial(self._constrained, values))
         if not (found.converged or found.decrement < ROUGH**2):
             return np.inf
         # the last step, not evaluated, lowers the value by half its decrement
@@ -140,20 +144,18 @@ class ProfileCurve:
         moved = point.copy()
         moved[self.columns] = values
         if len(self.free):
-            change = sums.hessian[np.ix_(self.free, self.columns)] @ (values - point[self.columns])
+            change = sums.hessian[self.free[:, None], self.columns] @ (values - point[self.columns])
             moved[self.free] -= Cholesky(sums.hessian[np.ix_(self.free, self.free)]).solve(change)
         return moved
 
-    def _constrained(self, values: NDArray) -> Evaluate:
-        def evaluate(free_params: NDArray) -> NewtonSums:
-            full = np.empty(len(self.likelihood.params))
-            full[self.free], full[self.columns] = free_params, values
-            sums = self.likelihood.evaluate(full)
-            self._last = (full, sums)
-            hessian = sums.hessian[np.ix_(self.free, self.free)]
-            return NewtonSums(sums.gradient[self.free], hessian, sums.value, sums.feasible)
-
-        return evaluate
+    def _constrained(self, values: NDArray, free_params: NDArray) -> NewtonSums:
+        """Look at the likelihood as a function of the other coefficients."""
+        full = np.empty(len(self.likelihood.params))
+        full[self.free], full[self.columns] = free_params, values
+        sums = self.likelihood.evaluate(full)
+        self._last = (full, sums)
+        hessian = sums.hessian[np.ix_(self.free, self.free)]
+        return NewtonSums(sums.gradient[self.free], hessian, sums.value, sums.feasible)
 
 
 @dataclass(frozen=True)
@@ -219,11 +221,11 @@ def ratio_tests(likelihood: PenalisedLikelihood, names: list[str]) -> pd.DataFra
     return pd.DataFrame({"statistic": statistics, "pvalue": chi2.sf(statistics, 1)}, index=names)
 
 
-def _crossing(curve: ProfileCurve, sign: float, target: float, tol: float = 1e-9) -> float:
-    """Return where z crosses the quantile, by secant steps from minimum to minimum."""
+def _crossing(curve: ProfileCurve, target: float, tol: float = 1e-9) -> float:
+    """Return where z crosses a quantile, by secant steps from minimum to minimum."""
+    sign = np.sign(target)
     curve.restart()
     center, scale = float(curve.center[0]), float(np.sqrt(np.diagonal(curve.likelihood.covariance)[curve.columns[0]]))
-    target *= sign
     inner, z_inner = center, 0.0
     outer, z_outer = np.nan, np.nan
     value = center + target * scale

@@ -5,59 +5,26 @@ The signed root (equation :eq:`signed-root` of the theory pages) :math:`z(b_j) =
 quantile, is found by Newton steps that move the coefficient along z and the others towards their minimum at the same time
 (Venzon and Moolgavkar 1988).
 
-Every look at a likelihood costs passes over the rows, so the walks to all limits go :func:`in_step`, and no look is wasted on making
+Every look at a likelihood costs passes over the rows, so the searches for all limits go in lockstep (:mod:`gevglm.estimation.lockstep`), and no look is wasted on making
 sure: the steps shrink ever faster, and the last two
 of them say how much the next one would have moved. The upper limit starts where the bend of the path to the lower limit sends it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.linalg import Cholesky
-from gevglm.estimation.objective import Objective
+from gevglm.estimation.newton import Steps
 from gevglm.estimation.sums import NewtonSums
 
 STEPS = 12
 LONGEST_STEP = 2.0  # of a coefficient, in standard errors
 ACCURACY = 1e-8  # of a limit in standard errors, of a ratio
-
-Found = TypeVar("Found")
-Walk = Generator[
-    NDArray, NewtonSums, Found
-]  # asks for the likelihood at one point after the other, and ends with what it found
-
-
-def in_step(walks: Iterable[Walk[Found]], likelihood: Objective) -> list[Found]:
-    """Take several walks over a likelihood at the same time: each look at the rows serves all of them.
-
-    Parameters
-    ----------
-    walks : iterable of Walk
-    likelihood : Objective
-
-    Returns
-    -------
-    list
-        What each of them found.
-    """
-    walks = list(walks)
-    found: list = [None] * len(walks)
-    asked = {i: next(walk) for i, walk in enumerate(walks)}
-    while asked:
-        answers = likelihood.at_all(list(asked.values()))
-        for i, sums in zip(list(asked), answers, strict=True):
-            try:
-                asked[i] = walks[i].send(sums)
-            except StopIteration as end:
-                found[i] = end.value
-                del asked[i]
-    return found
 
 
 @dataclass(frozen=True)
@@ -82,7 +49,7 @@ class JointSteps:
     covariance: NDArray
     smallest_contraction: float = 0.1
 
-    def limits(self, column: int, quantile: float) -> Walk[tuple[float | None, float | None]]:
+    def limits(self, column: int, quantile: float) -> Steps[tuple[float | None, float | None]]:
         """Find the lower and the upper limit of a coefficient; None for one that the steps do not find.
 
         Parameters
@@ -102,9 +69,9 @@ class JointSteps:
                 bend = lower.point - self.params - below * tangent
                 start, contraction = self.params + above * tangent + (above / below) ** 2 * bend, lower.contraction
         upper = yield from self._limit(column, quantile, start, contraction)
-        return tuple(None if limit is None else limit.value for limit in (lower, upper))
+        return None if lower is None else lower.value, None if upper is None else upper.value
 
-    def ratio(self, columns: list[int], start: NDArray) -> Walk[float | None]:
+    def ratio(self, columns: list[int], start: NDArray) -> Steps[float | None]:
         """Find the likelihood-ratio statistic with some coefficients held at `start`; None if the steps do not find it."""
         point, last = start, np.inf
         for _ in range(STEPS):
@@ -119,7 +86,7 @@ class JointSteps:
             point[look.free] -= look.towards
         return None
 
-    def _limit(self, j: int, target: float, point: NDArray, contraction: float) -> Walk[_Limit | None]:
+    def _limit(self, j: int, target: float, point: NDArray, contraction: float) -> Steps[_Limit | None]:
         error, last = np.sqrt(self.covariance[j, j]), None
         for _ in range(STEPS):
             look = self._look((yield point), [j])
@@ -144,9 +111,10 @@ class JointSteps:
         free = np.delete(np.arange(len(sums.gradient)), columns)
         if not (sums.feasible and np.isfinite(sums.value)):
             return None
-        towards, along = _projections(sums, columns, free)
-        if towards is None:
+        projected = _projections(sums, columns, free)
+        if projected is None:
             return None
+        towards, along = projected
         decrement = float(sums.gradient[free] @ towards)
         slope = float(sums.gradient[columns[0]] - sums.hessian[columns[0], free] @ towards)
         return _Look(free, 2.0 * (sums.value - self.value) - decrement, slope, towards, along, decrement)
@@ -184,12 +152,12 @@ class _Look(NamedTuple):
     decrement: float
 
 
-def _projections(sums: NewtonSums, columns: list[int], free: NDArray) -> tuple[NDArray | None, NDArray | None]:
+def _projections(sums: NewtonSums, columns: list[int], free: NDArray) -> tuple[NDArray, NDArray] | None:
     sides = np.column_stack([sums.gradient[free], sums.hessian[free, columns[0]]])
     if not len(free):
         return sides[:, 0], sides[:, 1]
     factor = Cholesky(sums.hessian[np.ix_(free, free)])
     if not factor.positive:
-        return None, None
+        return None
     solved = factor.solve(sides)
     return solved[:, 0], solved[:, 1]

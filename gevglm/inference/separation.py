@@ -26,7 +26,7 @@ from scipy.optimize import linprog
 
 from gevglm.data.design import from_arrays
 from gevglm.engine.base import Block
-from gevglm.engine.linalg import COLLINEAR, one_blas_thread
+from gevglm.engine.linalg import independent_columns, one_blas_thread
 from gevglm.exceptions import GevglmError, InvalidDataError, listed
 
 # rows and directions are of length 1 where these are used
@@ -184,7 +184,7 @@ def _refuse_different_lengths(X: NDArray, y: NDArray, weight: NDArray | None) ->
 def _refuse_bad_values(X: NDArray, y: NDArray, names: list[str]) -> None:
     bad = [f"{names[j]} ({count} rows)" for j, count in enumerate((~np.isfinite(X)).sum(axis=0)) if count]
     if bad:
-        raise InvalidDataError(f"these columns are infinite or not numbers: {listed(bad)}; mend or drop those rows.")
+        raise InvalidDataError(f"these columns are infinite or not numbers: {listed(bad)}; fix or drop those rows.")
     if not ((y >= 0) & (y <= 1)).all():
         raise InvalidDataError("outcomes must lie in [0, 1]; drop the rows where they are missing, or recode them.")
     if not len(y) or y.max() == 0 or y.min() == 1:
@@ -201,27 +201,14 @@ def _orthonormal(X: NDArray) -> tuple[NDArray, NDArray]:
     scale = np.abs(X).max(axis=0).astype(float)
     scale[scale == 0] = 1.0
     X = X / scale
-    triangle = np.linalg.qr(X, mode="r")
-    kept = _independent(triangle)
+    triangle = np.asarray(np.linalg.qr(X, mode="r"))
+    kept = independent_columns(triangle)
     basis = np.zeros((X.shape[1], len(kept)))
-    basis[kept] = np.linalg.inv(np.linalg.qr(triangle[:, kept], mode="r"))
+    basis[kept] = np.linalg.inv(np.asarray(np.linalg.qr(triangle[:, kept], mode="r")))
     rows = X @ basis
     length = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     rows /= np.where(length > 0, length, 1.0)[:, None]
     return rows, basis / scale[:, None]
-
-
-def _independent(columns: NDArray) -> list[int]:
-    """Return the columns that are no linear combinations of earlier ones."""
-    kept, spanned = [], np.zeros((len(columns), 0))
-    for j, column in enumerate(columns.T):
-        rest = column - spanned @ (spanned.T @ column)
-        rest -= spanned @ (spanned.T @ rest)  # once more, against rounding
-        length = np.linalg.norm(rest)
-        if length**2 > COLLINEAR * (column @ column):
-            kept.append(j)
-            spanned = np.column_stack([spanned, rest / length])
-    return kept
 
 
 def _separate(rows: NDArray) -> tuple[NDArray, NDArray]:

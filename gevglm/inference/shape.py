@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -30,19 +30,18 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
-from gevglm.covariance import HC, Covariance, Fitted, Nonrobust
-from gevglm.engine.base import Block, Engine, MappedEngine
-from gevglm.engine.linalg import one_blas_thread
-from gevglm.engine.matrices import beside, scaled
-from gevglm.engine.shared import together
+from gevglm.covariance import Covariance, Fitted
+from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine
+from gevglm.engine.linalg import hstack_column, one_blas_thread, scale_rows
+from gevglm.estimation.convergence import THINNEST
 from gevglm.estimation.estimate import Estimate, Problem
-from gevglm.estimation.objective import THINNEST, Penalty
-from gevglm.estimation.sums import ArraySum, LossSums
+from gevglm.estimation.lockstep import Pass, Passes, make_pass, make_passes, run, run_in_lockstep
+from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
 from gevglm.losses import Canonical, Log, Loss
 
 ROUGH = 1e-3  # tolerance of the fits on the grid
-REACH, APART = 0.35, 0.08  # how far away the fits may be that foretell the next one, and how close to each other
+REACH, APART = 0.35, 0.08  # how far away the fits may be that predict the next one, and how close to each other
 STEP = 1e-5  # of the differences of analytic scores
 
 LossOf = Callable[[float], Loss]
@@ -54,60 +53,59 @@ class ShapePath:
     Parameters
     ----------
     problem : Problem
-        Rows and options; its loss is replaced.
+        Rows, penalty and options; its loss is replaced.
     loss_of : callable
         From a shape to a loss.
-    penalty : Penalty, optional
     """
 
-    def __init__(self, problem: Problem, loss_of: LossOf, penalty: Penalty | None = None):
+    def __init__(self, problem: Problem, loss_of: LossOf):
         self.problem = problem
         self.loss_of = loss_of
-        self.penalty = penalty
         self.passes = self.steps = 0
         self._fits: dict[float, tuple[float, Estimate]] = {}
 
     def fit(self, xi: float, tol: float | None = None) -> Estimate:
         """Return the fit at a shape, at least as accurate as `tol`."""
         tol = self.problem.tol if tol is None else tol
-        known = self._fits.get(xi)
-        if known is None or known[0] > tol:
-            problem = replace(self.problem, loss=self.loss_of(xi), start=self._predicted(xi), tol=tol)
-            found = problem.estimate(penalty=self.penalty)
+        cached = self._fits.get(xi)
+        if cached is None or cached[0] > tol:
+            found = self._problem_at(xi, self._predicted(xi), tol).estimate()
             self.passes += found.n_passes
             self.steps += found.n_iter
-            self._fits[xi] = known = (tol, found)
-        return known[1]
+            self._fits[xi] = cached = (tol, found)
+        return cached[1]
 
-    def fit_all(self, grid: Sequence[float], tol: float) -> None:
+    def fit_all(self, grid: Sequence[float] | NDArray, tol: float) -> None:
         """Fit several shapes in the same passes over the rows, from starting values that a part of the rows gives."""
-        part = self.problem.engine.thin(THINNEST)
-        starts: list[NDArray | None] = [self.problem.start] * len(grid)
+        order = outwards(grid)
+        part = self.problem.engine.subsample_blocks(THINNEST)
+        starts: list[NDArray | None] = [self.problem.start] * len(order)
         if part.n_rows <= self.problem.engine.n_rows // 2:
-            path = ShapePath(replace(self.problem, engine=part), self.loss_of, self.penalty)
-            found = [path.fit(xi, tol) for xi in outwards(grid)]
-            starts = [estimate.params if estimate.converged else None for estimate in found]
-        jobs = [
-            partial(self._fit_on, replace(self.problem, loss=self.loss_of(xi), start=start, tol=tol))
-            for xi, start in zip(outwards(grid), starts, strict=True)
-        ]
-        for xi, found in zip(outwards(grid), together(self.problem.engine, jobs), strict=True):
-            self._fits[xi] = (tol, found)
-            self.steps += found.n_iter
+            path = ShapePath(replace(self.problem, engine=part), self.loss_of)
+            rough = [path.fit(xi, tol) for xi in order]
+            starts = [found.params if found.converged else None for found in rough]
+        fits = [self._problem_at(xi, start, tol).estimation() for xi, start in zip(order, starts, strict=True)]
+        with one_blas_thread():
+            for xi, found in zip(order, run_in_lockstep(fits, make_passes), strict=True):
+                self._fits[xi] = (tol, found)
+                self.steps += found.n_iter
         self.passes += max(found.n_passes for _, found in self._fits.values())
 
-    def _fit_on(self, problem: Problem, engine: Engine) -> Estimate:
-        return replace(problem, engine=engine).estimate(penalty=self.penalty)
+    def _problem_at(self, xi: float, start: NDArray | None, tol: float) -> Problem:
+        return replace(self.problem, loss=self.loss_of(xi), start=start, tol=tol)
 
-    def log_likelihoods(self, grid: Sequence[float], tol: float) -> NDArray:
+    def log_likelihoods(self, grid: Sequence[float] | NDArray, tol: float) -> NDArray:
         """Return the log-likelihoods of the fits at several shapes; see :meth:`log_likelihood`."""
         if self.problem.engine.in_memory:
             values = {xi: self.log_likelihood(xi, tol) for xi in outwards(grid)}
             return np.array([values[xi] for xi in grid])
         self.fit_all(grid, tol)
-        jobs = [partial(log_loss_sum, log=Log(self.loss_of(xi).link), params=self._fits[xi][1].params) for xi in grid]
         self.passes += 1
-        return -np.array(together(self.problem.engine, jobs))
+        logs = [Log(self.loss_of(xi).link) for xi in grid]
+        sums = [
+            log_loss_sum(self.problem.engine, log, self._fits[xi][1].params) for xi, log in zip(grid, logs, strict=True)
+        ]
+        return -np.array(run_in_lockstep(sums, make_passes))
 
     def log_likelihood(self, xi: float, tol: float | None = None) -> float:
         """Return the Bernoulli log-likelihood of the fit at a shape; minus infinity where the fit fails or rules out a row."""
@@ -116,7 +114,7 @@ class ShapePath:
             return -np.inf
         self.passes += 1
         log = Log(self.loss_of(xi).link)
-        return -log_loss_sum(self.problem.engine, log, found.params)
+        return -run(log_loss_sum(self.problem.engine, log, found.params), make_pass)
 
     def _predicted(self, xi: float) -> NDArray | None:
         """Extrapolate the coefficients from two near shapes that are not too close to each other."""
@@ -183,7 +181,8 @@ class ShapeEstimate:
         """Return the profile interval, cut off at the ends of the grid."""
         quantile = float(chi2.ppf(1.0 - alpha, 1))
         grid = self.profile["xi"].to_numpy()
-        return tuple(self._crossing(np.sort(side), quantile) for side in (grid[grid < self.xi], grid[grid > self.xi]))
+        below, above = np.sort(grid[grid < self.xi]), np.sort(grid[grid > self.xi])
+        return self._crossing(below, quantile), self._crossing(above, quantile)
 
     def _crossing(self, side: NDArray, quantile: float) -> float:
         if not len(side):
@@ -217,26 +216,26 @@ def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] | No
     WeakShapeWarning
         If the likelihood is largest at an end of the grid, or hardly distinguishes the shapes on it.
     """
-    grid = np.unique(np.asarray(problem.loss.link.default_grid if grid is None else grid, dtype=float))
+    shapes = np.unique(np.asarray(problem.loss.link.default_grid if grid is None else grid, dtype=float))
     path = ShapePath(problem, loss_of)
     with one_blas_thread():
-        values = path.log_likelihoods(grid, ROUGH)
+        values = path.log_likelihoods(shapes, ROUGH)
         if not np.isfinite(values).any():
             raise GevglmError(
                 "no shape on the grid has a finite likelihood (separation, or rows that every shape rules out); give xi yourself."
             )
-        xi, boundary = _best(path, grid, values)
+        xi, boundary = _best(path, shapes, values)
         found = path.fit(xi)
         llf = path.log_likelihood(xi)
-    profile = pd.DataFrame({"xi": np.append(grid, xi), "llf": np.append(values, llf)}).drop_duplicates("xi")
+    profile = pd.DataFrame({"xi": np.append(shapes, xi), "llf": np.append(values, llf)}).drop_duplicates("xi")
     estimate = ShapeEstimate(
         float(xi), found, loss_of(xi), profile.sort_values("xi", ignore_index=True), boundary, path
     )
-    _warn(estimate, grid, values)
+    _warn(estimate, shapes, values)
     return estimate
 
 
-def outwards(grid: Sequence[float]) -> list[float]:
+def outwards(grid: Sequence[float] | NDArray) -> list[float]:
     """Return the shapes of a sorted grid from the one nearest to zero outwards, so that each has a neighbour before it."""
     middle = int(np.argmin(np.abs(grid)))
     return [*grid[middle:], *grid[:middle][::-1]]
@@ -280,20 +279,20 @@ def _warn(estimate: ShapeEstimate, grid: NDArray, values: NDArray) -> None:
 # -- scores and covariances ------------------------------------------------------------------
 
 
-def log_loss_sum(engine: Engine, log: Log, params: NDArray) -> float:
-    """Return the summed log loss."""
+def log_loss_sum(engine: Engine, log: Log, params: NDArray) -> Passes[float]:
+    """Sum up the log loss; infinite where the fit rules out a row."""
 
     def total(block: Block) -> NDArray:
         value = log.value_at(block.y, log.link.at(block.linear_predictor(params)))
         return block.weighted(value).sum()
 
-    value = float(engine.reduce(ArraySum(total)))
+    value = float((yield Pass(engine, ArraySum(total))))
     return value if np.isfinite(value) else np.inf
 
 
 def path_direction(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
     """Return how the coefficients of the canonical fit move with the shape; zero for the log loss."""
-    if loss.is_likelihood:
+    if loss.is_likelihood:  # at its maximum, moving the coefficients does not change it
         return np.zeros_like(params)
 
     def shift(block: Block) -> NDArray:
@@ -328,12 +327,12 @@ def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Co
         Nonrobust, HC0, HC1, cluster or HAC.
     nobs : float
     """
-    if isinstance(covariance, HC) and covariance.number > 1:
+    if not covariance.defined_for_shape:
         raise InvalidOptionError(
             f"{covariance.name} is not defined when xi is estimated (which leverage?); use HC0, HC1 or cluster."
         )
     with one_blas_thread():
-        if loss.is_likelihood and isinstance(covariance, Nonrobust):
+        if loss.is_likelihood and covariance.assumes_model:
             return np.linalg.inv(observed_information(engine, loss, params))
         direction = path_direction(engine, loss, params)
         bread = np.linalg.inv(_expected_derivative(engine, loss, params, direction))
@@ -342,8 +341,8 @@ def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Co
         def stack(block: Block) -> Block:
             linear = block.linear_predictor(params)
             point = loss.link.at(linear)
-            factor = point.pdf / (point.cdf * point.sf) if loss.is_likelihood else np.ones_like(linear)
-            columns = beside(scaled(block.X, _finite(factor)), _shape_factor(block, point, direction))
+            factor = _finite(loss.residual_factor_at(point))
+            columns = hstack_column(scale_rows(block.X, factor), _shape_factor(block, point, direction))
             return replace(block, X=columns, offset=linear)
 
         stacked = MappedEngine(engine, stack, k + 1)
@@ -371,10 +370,10 @@ def _expected_derivative(engine: Engine, loss: Loss, params: NDArray, direction:
 
     def derivative(block: Block) -> NDArray:
         point = loss.link.at(block.linear_predictor(params))
-        factor = point.pdf / (point.cdf * point.sf) if loss.is_likelihood else np.ones_like(point.v)
-        left = beside(scaled(block.X, _finite(factor)), _shape_factor(block, point, direction))
-        right = beside(scaled(block.X, point.pdf), point.dcdf_dshape)
-        return scaled(left, block.weighted(np.ones_like(point.v))).T @ right
+        factor = _finite(loss.residual_factor_at(point))
+        left = hstack_column(scale_rows(block.X, factor), _shape_factor(block, point, direction))
+        right = hstack_column(scale_rows(block.X, point.pdf), point.dcdf_dshape)
+        return scale_rows(left, block.weighted(np.ones_like(point.v))).T @ right
 
     return engine.reduce(ArraySum(derivative))
 

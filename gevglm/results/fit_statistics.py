@@ -13,9 +13,9 @@ from scipy.special import gammaln
 from gevglm.calibration.metrics import auc
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine import Block, Engine, MappedEngine, Reducer
-from gevglm.estimation.estimate import estimate
-from gevglm.estimation.refusals import totals
-from gevglm.estimation.sums import ArraySum
+from gevglm.engine.base import ArraySum
+from gevglm.estimation.estimate import Problem
+from gevglm.estimation.sums import totals
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.families import saturated_loss
 from gevglm.losses import Log, Loss
@@ -164,7 +164,7 @@ class FitStatistics(ResultsCore):
         if self.model.design.offset is None:
             weight, events = totals(engine)
             return float(self.link(events / weight))
-        return float(estimate(engine, self.loss, constant=0).params[0])
+        return float(Problem(engine, self.loss, constant=0).estimate().params[0])
 
     def _null_engine(self) -> Engine:
         return MappedEngine(self.model.engine(), _ones, 1)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from gevglm.bias import BiasReduction
-from gevglm.estimation.estimate import Problem, objective
+from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, nearest, unknown_option
 from gevglm.inference.profile import PenalisedLikelihood, Profile, profile, ratio_tests
 from gevglm.results.core import ResultsCore
@@ -130,7 +130,7 @@ class LikelihoodInference(ResultsCore):
     def _likelihood(self, what: str) -> PenalisedLikelihood:
         problem, method = self._likelihood_problem(what)
         if method is None:
-            return PenalisedLikelihood.at(objective(problem.engine, problem.loss), self._params, problem.engine.n_rows)
+            return PenalisedLikelihood.at(problem.objective(), self._params, problem.engine.n_rows)
         return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params), problem.engine.n_rows)
 
     def _likelihood_problem(self, what: str) -> tuple[Problem, BiasReduction | None]:

@@ -20,13 +20,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from gevglm.data.design import Design
 from gevglm.engine import Block, Engine, MappedEngine
 from gevglm.exceptions import (
     GevglmWarning,
@@ -40,6 +39,9 @@ from gevglm.links import BinaryLink, Sampled, ScaledOdds
 from gevglm.links.odds import checked_share
 from gevglm.losses import Loss
 
+if TYPE_CHECKING:
+    from gevglm.data.design import Design
+
 METHODS = ("prior", "weight")
 FAR = 5.0  # standard errors that the sample may fall short of the prevalence by chance
 
@@ -52,6 +54,7 @@ class Sampling:
     reweights = False
     with_likelihood = ""  # what to use instead, where there is none
     ends: tuple[Sampling, ...] = ()
+    outcome_weights: tuple[float, float] | None = None
 
     def applied_to(self, design: Design, loss: Loss) -> tuple[Design, Loss]:
         """Return the design with its weights and the loss to minimise, for those of the population."""
@@ -130,6 +133,11 @@ class OutcomeSampling(Sampling):
     def other_weight(self) -> float:
         """That of a non-event."""
         return (1.0 - self.prevalence) / (1.0 - self.sample_mean)
+
+    @property
+    def outcome_weights(self) -> tuple[float, float]:
+        """The weights of events and of the others that make the sample represent the population."""
+        return self.event_weight, self.other_weight
 
     @property
     def ends(self) -> tuple[Sampling, ...]:

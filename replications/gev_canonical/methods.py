@@ -85,8 +85,7 @@ def weighted(X: NDArray, y: NDArray, rng: np.random.Generator) -> Rows:
 def ridge_fit(rows: Rows, loss: Loss, alpha: float, start: NDArray | None = None) -> Estimate:
     """Minimise loss plus penalty, all coefficients penalised as in the paper."""
     engine = MemoryEngine(rows.X, rows.y, var=rows.weights, threads=1)
-    problem = Problem(engine, loss, constant=0, start=start)
-    return problem.estimate(penalty=Ridge(alpha, np.ones(rows.X.shape[1])))
+    return Problem(engine, loss, constant=0, start=start, penalty=Ridge(alpha, np.ones(rows.X.shape[1]))).estimate()
 
 
 def corrected(params: NDArray, shift: float) -> NDArray:

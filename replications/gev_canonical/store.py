@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from gevglm.engine.progress import shown
+from gevglm.engine.monitor import progress_bar
 from replications.common.records import append
 
 Job = tuple[Any, ...]
@@ -57,6 +57,6 @@ def run(
     """
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn")) as pool:
         pending = [pool.submit(work, *job) for job in jobs]
-        for done in shown(as_completed(pending), len(pending), progress):
+        for done in progress_bar(as_completed(pending), len(pending), progress):
             table = pd.DataFrame(done.result(), columns=list(columns))
             append(path, table)

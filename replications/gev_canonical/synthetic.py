@@ -118,8 +118,8 @@ def _shaped(kind: type[Loss]):
     def rmse(draw: Draw) -> tuple[float, float]:
         engine = MemoryEngine(draw.train.X, draw.train.y, threads=1)
         penalty = Ridge(LAMBDAS[0], np.ones(engine.n_cols))
-        problem = Problem(engine, kind(GEV(0.0)), constant=0, maxiter=STEPS)
-        path = ShapePath(problem, lambda xi: kind(GEV(xi)), penalty)
+        problem = Problem(engine, kind(GEV(0.0)), constant=0, maxiter=STEPS, penalty=penalty)
+        path = ShapePath(problem, lambda xi: kind(GEV(xi)))
         scores = {xi: draw.validation.rmse(GEV(xi), path.fit(xi, ROUGH).params) for xi in sorted(PAPER_GRID, key=abs)}
         best = min(scores, key=scores.get)
         return draw.test.rmse(GEV(best), path.fit(best).params), best

@@ -11,7 +11,7 @@ from scipy.stats import binom
 
 from gevglm.bias import Correction, Flac, Flic, Jeffreys, LogF, MeanReduction, MedianReduction
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import Problem, estimate, objective
+from gevglm.estimation.estimate import Problem
 from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit
 from gevglm.losses import Canonical, Log
 from tests.support.links_under_test import CASES, DIGITS
@@ -28,7 +28,7 @@ each_kind = pytest.mark.parametrize("kind", [Log, Canonical])
 def shift(method, loss, params, X, y, **vectors):
     """What a method adds to the score."""
     engine = MemoryEngine(X, y, **vectors)
-    plain, adjusted = objective(engine, loss), objective(engine, loss, adjustment=method)
+    plain, adjusted = Problem(engine, loss).objective(), Problem(engine, loss, adjustment=method).objective()
     return plain(params).gradient - adjusted(params).gradient
 
 
@@ -86,7 +86,7 @@ def second_order_bias(loss, params, X, variance, **vectors):
     mu = loss.link.inverse(X @ params)
 
     def fitted(y):
-        return estimate(MemoryEngine(X, y, **vectors), loss, constant=0, start=params, tol=1e-12).params
+        return Problem(MemoryEngine(X, y, **vectors), loss, constant=0, start=params, tol=1e-12).estimate().params
 
     def second_derivative(i, share):
         step = share * mu[i] * (1.0 - mu[i])
@@ -153,7 +153,10 @@ def test_jeffreys_adds_the_gradient_of_the_log_determinant(link, power):
     assert_allclose(shift(Jeffreys(power), Log(link), TRUTH, X, y, freq=weight), expected, rtol=1e-7, atol=1e-10)
 
     engine = MemoryEngine(X, y, freq=weight)
-    plain, penalised = objective(engine, Log(link)), objective(engine, Log(link), adjustment=Jeffreys(power))
+    plain, penalised = (
+        Problem(engine, Log(link)).objective(),
+        Problem(engine, Log(link), adjustment=Jeffreys(power)).objective(),
+    )
     assert plain(TRUTH).value - penalised(TRUTH).value == pytest.approx(power * log_determinant(TRUTH), rel=1e-10)
 
 

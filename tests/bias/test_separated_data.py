@@ -7,7 +7,7 @@ import pytest
 
 from gevglm.bias import Adjusted, Correction, Flac, Flic, Jeffreys, LogF, MeanReduction, MedianReduction
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import Problem, objective
+from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.inference.separation import find_directions
 from gevglm.links import GEV, CLogLog, Logit, Probit
@@ -83,7 +83,7 @@ def check(method, loss, X, y):
     assert np.isfinite(found.inverse_information).all()
     assert found.decrement < 1e-12
     if isinstance(method, Adjusted):
-        assert np.abs(objective(problem.engine, loss, adjustment=method)(found.params).gradient).max() < 1e-6
+        assert np.abs(Problem(problem.engine, loss, adjustment=method).objective()(found.params).gradient).max() < 1e-6
     return True
 
 

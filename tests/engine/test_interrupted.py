@@ -15,6 +15,8 @@ from gevglm.data.reader import Reader
 from gevglm.engine.memory import MemoryEngine
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.exceptions import InvalidOptionError
+from gevglm.links import GEV, GEVc, Logit, Sampled
+from gevglm.losses import Canonical, Log
 
 FORMULA = "y ~ x0 + x1 + C(group)"
 FITS = {
@@ -142,6 +144,25 @@ def test_other_files_are_refused(content, message, parts, tmp_path):
     with pytest.raises(InvalidOptionError, match=message):
         gevglm.fit(FORMULA, parts, xi=0.5, resume=path)
     assert path.read_text() == content
+
+
+def test_fits_are_told_apart_by_all_digits_of_their_parameters():
+    losses = [kind(link) for kind in (Log, Canonical) for link in (GEV(0.1), GEV(0.1 + 1e-12), GEVc(0.1), Logit())]
+    losses += [Log(Sampled(link, 0.1, 0.5)) for link in (GEV(0.1), GEVc(0.1))]
+    assert len({loss.key for loss in losses}) == len(losses)
+    assert repr(losses[0]) == repr(losses[1])
+    assert Log(GEV(0.1)).key == losses[0].key
+
+
+def test_a_monitor_is_told_nothing_after_the_fit(parts, tmp_path, monkeypatch, capsys):
+    pytest.importorskip("tqdm")
+    path = tmp_path / "fit.checkpoint"
+    results = gevglm.fit(FORMULA, parts, resume=path, progress=True, **FITS["shape"])
+    capsys.readouterr()
+    monkeypatch.setattr("gevglm.engine.checkpoint.SECONDS", -1.0)
+    assert np.isfinite(results.xi_conf_int()).all()
+    assert not path.exists()
+    assert capsys.readouterr().err == ""
 
 
 def test_a_folder_that_is_not_there(parts, tmp_path):

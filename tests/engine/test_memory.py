@@ -6,10 +6,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_info
 
 from gevglm.engine import Block, MemoryEngine, Reducer
+from gevglm.engine.base import ArraySum
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.memory import LARGEST_BLOCK, SMALLEST_BLOCK, WINDOW, default_block_rows
-from gevglm.estimation.estimate import estimate
-from gevglm.estimation.sums import ArraySum, LossSums, WeightedGram
+from gevglm.estimation.estimate import Problem
+from gevglm.estimation.sums import LossSums, WeightedGram
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log
 
@@ -75,7 +76,9 @@ def test_threads_do_not_change_a_bit(rows, vectors, threads):
 
 
 def test_threads_do_not_change_a_bit_of_an_estimate(rows):
-    one, many = (estimate(MemoryEngine(*rows, block_rows=512, threads=n), Log(GEV(0.2)), constant=0) for n in (1, 4))
+    one, many = (
+        Problem(MemoryEngine(*rows, block_rows=512, threads=n), Log(GEV(0.2)), constant=0).estimate() for n in (1, 4)
+    )
     assert_array_equal(one.params, many.params)
     assert_array_equal(one.inverse_information, many.inverse_information)
 
@@ -91,8 +94,10 @@ def test_block_boundaries_change_rounding_only(rows, vectors, block_rows):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_layout_and_precision_of_the_input_do_not_matter(rows, order, dtype):
     single = rows[0].astype(np.float32)
-    found = estimate(MemoryEngine(np.array(single, dtype=dtype, order=order), rows[1]), Log(Logit()), constant=0)
-    expected = estimate(MemoryEngine(single.astype(float), rows[1]), Log(Logit()), constant=0)
+    found = Problem(
+        MemoryEngine(np.array(single, dtype=dtype, order=order), rows[1]), Log(Logit()), constant=0
+    ).estimate()
+    expected = Problem(MemoryEngine(single.astype(float), rows[1]), Log(Logit()), constant=0).estimate()
     assert_allclose(found.params, expected.params, rtol=1e-11)
 
 
@@ -107,7 +112,7 @@ def test_the_data_are_not_written_to(rows, vectors):
     for column in frozen:
         column.flags.writeable = False
     X, y, *columns = frozen
-    estimate(MemoryEngine(X, y, **dict(zip(vectors, columns, strict=True))), Canonical(GEV(0.3)), constant=0)
+    Problem(MemoryEngine(X, y, **dict(zip(vectors, columns, strict=True))), Canonical(GEV(0.3)), constant=0).estimate()
 
 
 @pytest.mark.parametrize("threads", [1, 4])
@@ -139,7 +144,7 @@ def test_a_block_without_weights_has_none_and_one_factor_is_not_copied():
 
 
 def test_a_thinned_engine_has_every_other_block(rows):
-    thin = MemoryEngine(*rows, block_rows=3_000).thin(2)
+    thin = MemoryEngine(*rows, block_rows=3_000).subsample_blocks(2)
     assert thin.reduce(Starts()) == [0, 6_000, 12_000, 18_000]
     assert thin.n_rows == 3 * 3_000 + 2_000
     assert thin.n_cols == 4
@@ -181,7 +186,7 @@ def test_no_copy_of_the_design_is_made(loss, order, dtype):
     y = (rng.random(200_000) < 0.05).astype(float)
     engine = MemoryEngine(X, y, threads=2)
     tracemalloc.start()
-    estimate(engine, loss, constant=0)
+    Problem(engine, loss, constant=0).estimate()
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     buffers = 2 * 2 * default_block_rows(10) * 10 * 8

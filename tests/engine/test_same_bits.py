@@ -8,8 +8,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
+from gevglm.engine.base import ReducerGroup
 from gevglm.engine.streamed import StreamedEngine
-from gevglm.estimation.sums import LossSums, Several
+from gevglm.estimation.sums import LossSums
 from gevglm.links import GEV
 from gevglm.losses import Canonical
 from tests.support.rows_in_pieces import BLOCK, ROWS
@@ -121,7 +122,7 @@ def test_a_row_group_of_many_blocks_has_the_blocks_of_memory(table, write):
     sums = LossSums(Canonical(GEV(0.5)), np.array([-1.0, 0.1, 0.2]), value=True)
     assert_array_equal(found.reduce(sums).hessian, known.reduce(sums).hessian)
     assert found.reduce(sums).value == known.reduce(sums).value
-    several = Several([sums, sums])
+    several = ReducerGroup([sums, sums])
     assert_array_equal(found.reduce(several)[1].hessian, known.reduce(sums).hessian)
 
 

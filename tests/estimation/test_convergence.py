@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.optimize import linprog
 
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import estimate
+from gevglm.estimation.estimate import Problem
 from gevglm.links import GEV, GEVc
 from gevglm.losses import Canonical, Log
 
@@ -51,12 +51,12 @@ def test_canonical_fits_are_always_found_and_log_fits_are_honest(chunk):
     for _ in range(PROBLEMS_OF_A_CHUNK):
         (X, y), link = random_problem(rng), random_link(rng)
         engine = MemoryEngine(X, y)
-        canonical = estimate(engine, Canonical(link), constant=0)
+        canonical = Problem(engine, Canonical(link), constant=0).estimate()
         assert canonical.converged
         assert canonical.positive_definite
         assert solved(X, y, link, canonical.params)
 
-        likelihood = estimate(engine, Log(link), constant=0, maxiter=30)
+        likelihood = Problem(engine, Log(link), constant=0, maxiter=30).estimate()
         if likelihood.converged and likelihood.positive_definite:
             assert_is_a_minimum(X, y, Log(link), likelihood.params)
         assert likelihood.reason
@@ -77,7 +77,7 @@ def test_log_fits_of_ordinary_shapes_are_found():
     for _ in range(60):
         X, y = random_problem(rng)
         loss = Log(rng.choice([GEV, GEVc])(rng.uniform(-0.5, 0.3)))
-        found = estimate(MemoryEngine(X, y), loss, constant=0)
+        found = Problem(MemoryEngine(X, y), loss, constant=0).estimate()
         assert found.converged
         assert found.positive_definite
 
@@ -103,7 +103,7 @@ def test_unit_steps_fail_on_most_problems_at_shape_minus_one_where_ours_do_not()
     for _ in range(60):
         X, y = random_problem(rng)
         link = rng.choice([GEV, GEVc])(-1.0)
-        ours.append(solved(X, y, link, estimate(MemoryEngine(X, y), Canonical(link), constant=0).params))
+        ours.append(solved(X, y, link, Problem(MemoryEngine(X, y), Canonical(link), constant=0).estimate().params))
         theirs.append(solved(X, y, link, algorithm_1(X, y, link)))
     assert all(ours)
     assert np.mean(theirs) < 0.5
@@ -115,7 +115,7 @@ def test_unit_steps_fail_without_clipping_too_where_the_tail_is_heavy():
     ours, theirs = [], []
     for _ in range(40):
         X, y = random_problem(rng)
-        ours.append(solved(X, y, link, estimate(MemoryEngine(X, y), Canonical(link), constant=0).params))
+        ours.append(solved(X, y, link, Problem(MemoryEngine(X, y), Canonical(link), constant=0).estimate().params))
         theirs.append(solved(X, y, link, algorithm_1(X, y, link, clip=1e-12)))
     assert all(ours)
     assert np.mean(theirs) < 0.8
@@ -126,8 +126,8 @@ def test_the_canonical_fit_does_not_depend_on_the_start(xi):
     rng = np.random.default_rng(3)
     X, y = random_problem(rng)
     loss = Canonical(GEV(xi))
-    expected = estimate(MemoryEngine(X, y), loss, constant=0).params
+    expected = Problem(MemoryEngine(X, y), loss, constant=0).estimate().params
     for _ in range(5):
         start = rng.standard_normal(X.shape[1]) / np.sqrt(X.shape[1])
-        found = estimate(MemoryEngine(X, y), loss, constant=0, start=start)
+        found = Problem(MemoryEngine(X, y), loss, constant=0, start=start).estimate()
         assert_allclose(found.params, expected, rtol=1e-6, atol=1e-8)

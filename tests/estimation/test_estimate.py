@@ -4,9 +4,9 @@ import statsmodels.api as sm
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import estimate
-from gevglm.estimation.objective import Ridge, null_coefficients, null_loss
-from gevglm.estimation.refusals import totals
+from gevglm.estimation.estimate import Problem, null_coefficients, null_loss
+from gevglm.estimation.objective import Ridge
+from gevglm.estimation.sums import totals
 from gevglm.exceptions import CollinearityError, InvalidDataError, InvalidOptionError, SupportError
 from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit
 from gevglm.losses import Canonical, Log
@@ -34,7 +34,9 @@ def rows():
 
 def fit(X, y, loss, *, constant=0, penalty=None, start=None, maxiter=100, names=None, **vectors):
     engine = MemoryEngine(X, y, **vectors)
-    return estimate(engine, loss, constant=constant, penalty=penalty, start=start, maxiter=maxiter, names=names)
+    return Problem(
+        engine, loss, constant=constant, penalty=penalty, start=start, maxiter=maxiter, names=names
+    ).estimate()
 
 
 def score(X, y, loss, params):

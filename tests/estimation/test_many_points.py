@@ -8,9 +8,8 @@ import gevglm
 from gevglm.bias.adjusted import Jeffreys, MeanReduction
 from gevglm.engine.base import Block
 from gevglm.engine.memory import MemoryEngine
-from gevglm.estimation.many_points import ROWS, ColumnPairs, LossSumsAtAll, ShiftsAtAll, worthwhile
-from gevglm.estimation.objective import Task
-from gevglm.estimation.sums import LossSums
+from gevglm.estimation.estimate import Problem
+from gevglm.estimation.sums import ROWS, ColumnPairs, LossSums, LossSumsAtAll, ShiftsAtAll, worthwhile
 from gevglm.links import GEV, CLogLog, Logit
 from gevglm.losses import Canonical, Log
 
@@ -67,8 +66,8 @@ def test_rows_of_weight_zero_may_be_infeasible():
 def test_adjusted_sums_are_those_of_each_point(adjustment, loss):
     rng = np.random.default_rng(2)
     X, y, columns = rows(rng)
-    task = Task(MemoryEngine(X, y, **columns), loss)
-    evaluate, given = task.adjusted(adjustment, value=True), points(rng)
+    problem = Problem(MemoryEngine(X, y, **columns), loss, adjustment=adjustment)
+    evaluate, given = problem.objective(), points(rng)
     assert worthwhile(len(given), X.shape[1])
     for params, sums in zip(given, evaluate.at_all(given), strict=True):
         alone = evaluate(params)

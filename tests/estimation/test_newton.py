@@ -5,10 +5,15 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gevglm.engine.linalg import Cholesky, dependent_columns, weighted_gram
+from gevglm.estimation.lockstep import run
 from gevglm.estimation.newton import newton, slope_search, value_search
 from gevglm.estimation.sums import NewtonSums
 
 both_searches = pytest.mark.parametrize("search", [slope_search, value_search])
+
+
+def minimise(evaluate, start, **options):
+    return run(newton(start, **options), evaluate)
 
 
 def quadratic(matrix, centre):
@@ -37,7 +42,7 @@ def barrier(b):
 @both_searches
 def test_a_quadratic_takes_one_step(search):
     matrix, centre = np.array([[2.0, 0.5], [0.5, 1.0]]), np.array([3.0, -1.0])
-    found = newton(quadratic(matrix, centre), np.zeros(2), search=search)
+    found = minimise(quadratic(matrix, centre), np.zeros(2), search=search)
     assert found.converged
     assert found.n_iter == 1
     assert_allclose(found.params, centre, rtol=1e-12)
@@ -47,14 +52,14 @@ def test_a_quadratic_takes_one_step(search):
 @both_searches
 @pytest.mark.parametrize("start", [-5.0, 1.2, 4.0])
 def test_steps_that_would_overshoot_are_shortened(search, start):
-    found = newton(log_cosh, np.array([start, 0.5]), search=search)
+    found = minimise(log_cosh, np.array([start, 0.5]), search=search)
     assert found.converged
     assert_allclose(found.params, 0.0, atol=1e-12)
 
 
 @pytest.mark.parametrize("start, end", [(0.1, 1.0), (-0.3, -1.0), (3.0, 1.0)])
 def test_negative_curvature_is_damped_and_left(start, end):
-    found = newton(double_well, np.array([start]), search=value_search)
+    found = minimise(double_well, np.array([start]), search=value_search)
     assert found.converged
     assert_allclose(found.params, end, rtol=1e-10)
 
@@ -62,7 +67,7 @@ def test_negative_curvature_is_damped_and_left(start, end):
 @both_searches
 @pytest.mark.parametrize("start", [1e-6, 0.5, 1 - 1e-6])
 def test_the_feasible_set_is_never_left(search, start):
-    found = newton(barrier, np.array([start]), search=search)
+    found = minimise(barrier, np.array([start]), search=search)
     assert found.converged
     assert found.sums.feasible
     assert_allclose(found.params, 0.75, rtol=1e-10)
@@ -71,12 +76,12 @@ def test_the_feasible_set_is_never_left(search, start):
 def test_the_value_falls_with_every_accepted_step():
     values = []
 
-    def search(evaluate, params, sums, step):
-        found = value_search(evaluate, params, sums, step)
+    def search(params, sums, step):
+        found = yield from value_search(params, sums, step)
         values.append((sums.value, found[1].value))
         return found
 
-    newton(double_well, np.array([0.1]), search=search)
+    minimise(double_well, np.array([0.1]), search=search)
     assert all(after < before for before, after in values)
 
 
@@ -86,12 +91,12 @@ def test_the_slope_search_asks_for_no_value():
         sums.value = 0.0
         return sums
 
-    assert newton(evaluate, np.array([5.0]), search=slope_search).converged
+    assert minimise(evaluate, np.array([5.0]), search=slope_search).converged
 
 
 @both_searches
 def test_too_few_iterations_are_reported(search):
-    found = newton(log_cosh, np.array([1.0]), search=search, maxiter=2)
+    found = minimise(log_cosh, np.array([1.0]), search=search, maxiter=2)
     assert not found.converged
     assert found.n_iter == 2
     assert found.reason == "2 iterations were not enough"
@@ -99,7 +104,7 @@ def test_too_few_iterations_are_reported(search):
 
 @both_searches
 def test_a_start_that_is_not_feasible_is_reported(search):
-    found = newton(barrier, np.array([2.0]), search=search)
+    found = minimise(barrier, np.array([2.0]), search=search)
     assert not found.converged
     assert found.n_iter == 0
     assert "not finite at the starting values" in found.reason
@@ -110,7 +115,7 @@ def test_a_direction_that_does_not_improve_is_reported():
     def uphill(b):
         return NewtonSums(-np.ones(1), np.ones((1, 1)), float(b[0]))
 
-    found = newton(uphill, np.zeros(1), search=value_search)
+    found = minimise(uphill, np.zeros(1), search=value_search)
     assert not found.converged
     assert found.reason == "no step along the Newton direction improves the fit"
 
@@ -118,12 +123,12 @@ def test_a_direction_that_does_not_improve_is_reported():
 @both_searches
 def test_a_flat_direction_is_never_called_converged(search):
     ridge = quadratic(np.ones((2, 2)), np.array([1.0, 0.0]))
-    assert not newton(ridge, np.zeros(2), search=search, maxiter=20).converged
+    assert not minimise(ridge, np.zeros(2), search=search, maxiter=20).converged
 
 
 def test_tolerance_scales_with_the_objective():
-    loose = newton(log_cosh, np.array([1.0]), search=slope_search, tol=1e-1, scale=1.0)
-    tight = newton(log_cosh, np.array([1.0]), search=slope_search, tol=1e-1, scale=1e-10)
+    loose = minimise(log_cosh, np.array([1.0]), search=slope_search, tol=1e-1, scale=1.0)
+    tight = minimise(log_cosh, np.array([1.0]), search=slope_search, tol=1e-1, scale=1e-10)
     assert loose.n_iter < tight.n_iter
     assert tight.decrement <= 1e-12
 

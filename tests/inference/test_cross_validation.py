@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 
 import gevglm
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import Problem, estimate
+from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import (
     CollinearityError,
     GevglmError,
@@ -72,8 +72,8 @@ def test_rows_where_selects_rows_of_every_block():
     X, y, w = rng.normal(size=(1000, 3)), rng.integers(0, 2, 1000).astype(float), rng.random(1000)
     mask = rng.random(1000) < 0.4
     whole = MemoryEngine(X, y, freq=w, block_rows=64)
-    one = estimate(rows_where(whole, mask), Canonical(GEV(0.1))).params
-    other = estimate(MemoryEngine(X[mask], y[mask], freq=w[mask]), Canonical(GEV(0.1))).params
+    one = Problem(rows_where(whole, mask), Canonical(GEV(0.1))).estimate().params
+    other = Problem(MemoryEngine(X[mask], y[mask], freq=w[mask]), Canonical(GEV(0.1))).estimate().params
     assert_allclose(one, other, rtol=1e-9)
 
 

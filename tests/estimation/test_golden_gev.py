@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import estimate
+from gevglm.estimation.estimate import Problem
 from gevglm.links import GEV, GEVc
 from gevglm.losses import Canonical, Log
 from tests.support.golden import golden_set, named, numbers, same_matrix
@@ -15,7 +15,7 @@ FORMS = {"gev": GEV, "cgev": GEVc}
 
 def fit(name, loss):
     data = golden_set(name)
-    found = estimate(MemoryEngine(data.X.to_numpy(), data.outcome), loss, constant=0)
+    found = Problem(MemoryEngine(data.X.to_numpy(), data.outcome), loss, constant=0).estimate()
     assert found.converged
     assert found.positive_definite
     return found

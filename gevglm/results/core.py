@@ -95,6 +95,7 @@ class ResultsCore(GLMResults):
         self._shape: ShapeEstimate | None = None
         self._joint: NDArray | None = None  # covariance of the coefficients and the shape
         self._separation = separation
+        self.saved_by: str | None = None  # version that wrote the file they were loaded from
         self.k_params = len(fitted.params)
         self.method = "Newton"
         self.fit_history = {"iteration": fitted.n_iter}

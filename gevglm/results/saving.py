@@ -37,7 +37,10 @@ def save(shell: Any, fname: str | Path | Any, remove_data: bool) -> None:
     remove_data : bool
         Save nothing of the length of the data.
     """
-    results = copy(getattr(shell, "_results", shell))
+    results = getattr(shell, "_results", shell)
+    if remove_data:
+        _keep_scalars(results)
+    results = copy(results)
     if remove_data:
         results.remove_data()
     results.saved_by = __version__
@@ -47,9 +50,7 @@ def save(shell: Any, fname: str | Path | Any, remove_data: bool) -> None:
 
 def strip(results: ResultsCore) -> None:
     """Take everything of the length of the data from results; they get a model of their own, without rows."""
-    _ = results._scalars
-    if results.loss.is_likelihood:
-        _ = results._log_coefficients
+    _keep_scalars(results)
     if results._shape is not None:
         results._shape = results._shape.without_rows()
     results.model = _without_rows(results.model)
@@ -62,6 +63,13 @@ def strip(results: ResultsCore) -> None:
     results.__dict__.pop("null", None)
     results._cov_words = (results.cov_type, None)
     results.options = results.options.without_rows()
+
+
+def _keep_scalars(results: ResultsCore) -> None:
+    """Compute what summaries show, which needs the rows."""
+    _ = results._scalars
+    if results.loss.is_likelihood:
+        _ = results._log_coefficients
 
 
 def _without_rows(model: BinaryGLM) -> BinaryGLM:
@@ -96,7 +104,7 @@ def load(fname: str | Path | Any):
     results = getattr(loaded, "_results", loaded)
     if not isinstance(results, ResultsCore):
         raise InvalidDataError(f"{str(fname)!r} does not hold results of gevglm but a {type(loaded).__name__}.")
-    by = getattr(results, "saved_by", __version__)
+    by = results.saved_by or __version__
     if _parts(by) > _parts(__version__):
         warn(
             f"{str(fname)!r} was saved by gevglm {by}, which is newer than this one, {__version__}: predictions may differ from those of the "

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Integral
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 from statsmodels.tools.sm_exceptions import ModelWarning
 
@@ -106,7 +108,7 @@ def silenced() -> Iterator[None]:
         _silent.reset(token)
 
 
-def whole_number(option: str, value: object, low: int, high: int | None = None) -> int:
+def whole_number(option: str, value: Any, low: int, high: int | None = None) -> int:
     """Return the value of an option that must be a whole number from `low`, or from `low` to `high`."""
     whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not whole or value < low or (high is not None and value > high):
@@ -120,7 +122,8 @@ def warn(message: str, category: type[GevglmWarning]) -> None:
     if _silent.get():
         return
     package = str(Path(__file__).parent)
-    frame, level = sys._getframe(1), 2
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
     while frame is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)

@@ -111,8 +111,13 @@ class Estimator:
 def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> BinaryGLMResults:
     """Estimate, look at what was found, warn, and return the results."""
     estimator = Estimator.of(model, options)
-    iteration = {"start": options.start_params, "tol": options.tol, "maxiter": options.maxiter}
-    problem = model.problem(penalty=estimator.penalty, monitor=monitor, **iteration)
+    problem = model.problem(
+        monitor=monitor,
+        start=options.start_params,
+        tol=options.tol,
+        maxiter=options.maxiter,
+        penalty=estimator.penalty,
+    )
     engine, k = problem.engine, problem.engine.n_cols
     if k > engine.n_rows and estimator.penalty is None:
         raise InvalidDataError(f"there are more columns ({k}) than rows ({engine.n_rows}); drop columns or give alpha.")
@@ -177,7 +182,8 @@ def _maximum_likelihood(model: BinaryGLM, options: FitOptions, monitor: Monitor)
     covariance = options.covariance(model.design.grouping)
     joint = joint_covariance(problem.engine, found.loss, results._params, covariance, model.wnobs)
     results._shape, results._joint = found, joint
-    results.n_iter, results.n_passes = found.path.steps + results.n_iter, found.path.passes + results.n_passes
+    if found.path is not None:
+        results.n_iter, results.n_passes = found.path.steps + results.n_iter, found.path.passes + results.n_passes
     results.cov_params_default = joint[:-1, :-1]
     return results
 

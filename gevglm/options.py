@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,23 +16,11 @@ from gevglm.covariance import Covariance, covariance_of
 from gevglm.estimation.objective import Penalty, Ridge
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
 from gevglm.links import GEV, BinaryLink, Logit
+from gevglm.links.base import by_word
 
 SHAPE_CHOICES = ("ml", "cv")
 ALIASES = {"firth": "mean"}
 LOSSES: dict[str, type[losses.Loss]] = {"log": losses.Log, "canonical": losses.Canonical}
-
-Kind = TypeVar("Kind", bound=type)
-
-
-def by_word(base: Kind) -> dict[str, Kind]:
-    """Return the classes of one kind that have a word of their own, those defined outside the package among them."""
-
-    def below(kind: Any) -> Iterator[Any]:
-        for subclass in kind.__subclasses__():
-            yield subclass
-            yield from below(subclass)
-
-    return {kind.word: kind for kind in below(base) if vars(kind).get("word")}
 
 
 def link_words() -> list[str]:
@@ -134,7 +122,7 @@ class ModelOptions(_Options):
         xi, choice = self.xi, self.shape_choice
         if np.asarray(xi).dtype == bool:
             raise InvalidOptionError(f"xi={xi!r} is not a shape; give a number, as in xi=0.5.")
-        kind = GEV if self.link is None and xi is not None else Logit if self.link is None else self.link
+        kind: Any = (Logit if xi is None else GEV) if self.link is None else self.link
         if isinstance(kind, str):
             found = by_word(BinaryLink)
             if kind.lower() not in found:
@@ -198,7 +186,7 @@ class FitOptions(_Options):
         shape = None if self.start_params is None else np.shape(self.start_params)
         if shape not in (None, (n_cols,)):
             raise InvalidOptionError(f"start_params has shape {shape}, but there are {n_cols} coefficients.")
-        if not (isinstance(self.tol, Real) and 0 < self.tol < 1):
+        if not (isinstance(self.tol, Real) and 0.0 < float(self.tol) < 1.0):
             raise InvalidOptionError(f"tol={self.tol!r} must be a number between 0 and 1.")
         if not (isinstance(self.maxiter, Integral) and self.maxiter >= 0):
             raise InvalidOptionError(f"maxiter={self.maxiter!r} must be a whole number that is not negative.")
@@ -211,15 +199,15 @@ class FitOptions(_Options):
 
     def penalty(self, scale: Any, n_cols: int, constant: int | None) -> Ridge | None:
         """Return the ridge penalty, or None for none; `scale` (None for ones) multiplies the square of each coefficient."""
-        alpha = self.alpha
-        if not (isinstance(alpha, Real) and np.isfinite(float(alpha)) and alpha >= 0):
-            raise InvalidOptionError(f"alpha={alpha!r} must be a finite number that is not negative.")
+        alpha = float(self.alpha) if isinstance(self.alpha, Real) else np.nan
+        if not 0.0 <= alpha < np.inf:
+            raise InvalidOptionError(f"alpha={self.alpha!r} must be a finite number that is not negative.")
         if alpha == 0:
             return None
         columns = np.ones(n_cols) if scale is None else np.array(scale, dtype=float)
         if not self.penalize_intercept and constant is not None:
             columns[constant] = 0.0
-        return Ridge(float(alpha), columns)
+        return Ridge(alpha, columns)
 
     def bias_reduction(self, loss: losses.Loss, constant: int | None, penalty: Penalty | None) -> BiasReduction | None:
         """Return the method of bias reduction, if the loss and the design allow it."""

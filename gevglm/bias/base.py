@@ -16,6 +16,7 @@ from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
+from gevglm.links.base import by_word
 from gevglm.losses import Loss
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ class BiasReduction(ABC):
                 f"bias={self.word!r} estimates the constant anew, but the design has none; add a column of ones or use bias='mean'."
             )
         if self.needs_likelihood and not loss.is_likelihood:
-            from gevglm.bias import METHODS
-
-            allowed = ", ".join(repr(word) for word, method in METHODS.items() if method.defined_for(loss))
+            allowed = ", ".join(
+                repr(word) for word, method in sorted(by_word(BiasReduction).items()) if method.defined_for(loss)
+            )
             raise IncompatibleOptionsError(
                 f"bias={self.word!r} needs a likelihood, which the canonical loss is not; use one of {allowed}, or loss='log'."
             )

@@ -352,7 +352,7 @@ def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Co
 
 def observed_information(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
     """Return the joint second derivative of the negative log-likelihood, by differences of analytic scores in the shape."""
-    link, xi = loss.link, loss.link.shape
+    link, xi = loss.link, float(loss.link.parameters[str(loss.link.shape_name)])
 
     def scores(shape: float) -> NDArray:
         moved = Log(link.with_shape(shape))

@@ -9,8 +9,9 @@ base class builds once, analytically, from the same points.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -332,3 +333,14 @@ def probabilities(p: NDArray) -> NDArray:
             "a link takes probabilities: pass the mean of the outcome, not the linear predictor or counts."
         )
     return np.clip(p, SMALLEST_PROBABILITY, LARGEST_PROBABILITY)
+
+
+def by_word(base: Any) -> dict[str, Any]:
+    """Return the classes of one kind that have a word of their own, those defined outside the package among them."""
+
+    def below(kind: Any) -> Iterator[Any]:
+        for subclass in kind.__subclasses__():
+            yield subclass
+            yield from below(subclass)
+
+    return {kind.word: kind for kind in below(base) if vars(kind).get("word")}

@@ -51,7 +51,7 @@ class ShapeInference(ResultsCore):
         self.model.sampling.refuse_likelihood("xi_lr_test")
         shape = self._estimated_shape("xi_lr_test")
         self.need_likelihood("xi_lr_test", "use xi_conf_int(method='wald')")
-        statistic = shape.ratio(self.link.with_shape(xi).shape)
+        statistic = shape.ratio(xi)
         return float(statistic), float(chi2.sf(statistic, 1))
 
     def plot_shape(self, ax=None):

@@ -14,10 +14,37 @@ settings.register_profile("thorough", deadline=None, max_examples=500)  # pytest
 settings.load_profile("gevglm")
 
 
+# What a test may be skipped for with everything installed; `make test` fails for other reasons.
+EXPECTED_SKIPS = ("no Chromium on this machine", "no /dev/full", "statsmodels before 0.15")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--strict-skips", action="store_true", help="fail if a test was skipped for an unexpected reason")
+
+
 def pytest_configure(config):
     """Know the markers of statsmodels' tests, whose mixins run here with our model."""
     for name in ("smoke", "thread_unsafe", "low_precision", "example", "matplotlib"):
         config.addinivalue_line("markers", f"{name}: a marker of statsmodels' test suite")
+
+
+def unexpected_skips(config) -> list[str]:
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if not config.getoption("--strict-skips") or reporter is None or hasattr(config, "workerinput"):
+        return []
+    reports = reporter.stats.get("skipped", [])
+    return [report.nodeid for report in reports if not any(reason in str(report.longrepr) for reason in EXPECTED_SKIPS)]
+
+
+def pytest_sessionfinish(session, exitstatus):
+    if exitstatus == pytest.ExitCode.OK and unexpected_skips(session.config):
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    if skipped := unexpected_skips(config):
+        terminalreporter.section("skipped for an unexpected reason")
+        terminalreporter.write("\n".join([*skipped, ""]))
 
 
 @pytest.fixture(autouse=True)

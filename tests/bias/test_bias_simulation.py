@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-simulation = pytest.importorskip("benchmarks.bias_simulation", reason="run from the root of the repository")
+from benchmarks import bias_simulation as simulation
 
 SETTINGS = [(xi, rate) for xi in simulation.SHAPES for rate in simulation.RATES]
 

@@ -1,8 +1,8 @@
 """Fits that are followed, interrupted, and resumed."""
 
-import _thread
 import builtins
 import json
+import signal
 import threading
 from functools import partial
 
@@ -34,10 +34,14 @@ def parts(table):
 
 
 class Looks:
-    """Counts the passes over the rows, and presses Ctrl-C in the midst of one."""
+    """Counts the passes over the rows, and presses Ctrl-C in the midst of one.
+
+    The signal wakes the main thread wherever it waits, and the pass goes on only after it has arrived:
+    ``_thread.interrupt_main`` would be noticed some time later, on a busy machine in another pass.
+    """
 
     def __init__(self, monkeypatch):
-        self.count, self.stop = 0, None
+        self.count, self.stop, self.arrived = 0, None, threading.Event()
         reduce, blocks = StreamedEngine.reduce, Reader.blocks
 
         def counted(engine, reducer):
@@ -47,11 +51,16 @@ class Looks:
         def pressed(reader, *args):
             if self.count == self.stop:
                 self.stop = None
-                _thread.interrupt_main()
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                assert self.arrived.wait(60.0)
             return blocks(reader, *args)
 
         monkeypatch.setattr(StreamedEngine, "reduce", counted)
         monkeypatch.setattr(Reader, "blocks", pressed)
+
+    def ctrl_c(self, number, frame):
+        self.arrived.set()
+        raise KeyboardInterrupt
 
     def during(self, call):
         self.count = 0
@@ -60,7 +69,10 @@ class Looks:
 
 @pytest.fixture
 def looks(monkeypatch):
-    return Looks(monkeypatch)
+    found = Looks(monkeypatch)
+    before = signal.signal(signal.SIGINT, found.ctrl_c)
+    yield found
+    signal.signal(signal.SIGINT, before)
 
 
 def threads():

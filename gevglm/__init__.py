@@ -17,55 +17,32 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [
-    "BinaryGLM",
-    "BinaryGLMResults",
-    "Separation",
-    "__version__",
-    "bias",
-    "calibration",
-    "compare",
-    "datasets",
-    "detect_separation",
-    "families",
-    "fit",
-    "fit_links",
-    "links",
-    "load",
-    "losses",
-    "penalty_path",
-    "plots",
-    "sampling",
-    "sklearn",
-    "sources",
-    "weighting",
-]
-
+# loaded when first asked for
 _HOMES = {
-    "BinaryGLM": "gevglm.model",
-    "BinaryGLMResults": "gevglm.results",
-    "Separation": "gevglm.inference.separation",
-    "compare": "gevglm.comparison",
-    "detect_separation": "gevglm.inference.separation",
-    "fit": "gevglm.api",
-    "fit_links": "gevglm.comparison",
-    "load": "gevglm.results",
-    "penalty_path": "gevglm.inference.penalty_path",
+    "BinaryGLM": "model",
+    "BinaryGLMResults": "results",
+    "Separation": "inference.separation",
+    "compare": "comparison",
+    "detect_separation": "inference.separation",
+    "fit": "api",
+    "fit_links": "comparison",
+    "load": "results",
+    "penalty_path": "inference.penalty_path",
 }
+_MODULES = {
+    name: name for name in "bias calibration datasets families links losses plots sampling sklearn weighting".split()
+}
+_MODULES |= {"sources": "data.sources", "exceptions": "exceptions"}
+
+__all__ = sorted([*_HOMES, *_MODULES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for when it is first asked for."""
     if name in _HOMES:
-        value = getattr(import_module(_HOMES[name]), name)
-    elif name == "sources":
-        value = import_module("gevglm.data.sources")
-    elif name in __all__ or name == "exceptions":
-        value = import_module(f"{__name__}.{name}")
-    else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    globals()[name] = value
-    return value
+        return getattr(import_module(f"gevglm.{_HOMES[name]}"), name)
+    if name in _MODULES:
+        return import_module(f"gevglm.{_MODULES[name]}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

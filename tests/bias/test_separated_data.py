@@ -17,7 +17,7 @@ LINKS = [Logit(), Probit(), CLogLog(), GEV(0.3)]
 METHODS = [MeanReduction(), MedianReduction(), Jeffreys(), Correction(), Flic(), Flac(), LogF()]
 CERTAIN = ("mean", "jeffreys", "flac", "logf")  # always finite for the logit
 REASONS = (
-    "more than a one-step correction can mend",
+    "more than a one-step correction can fix",
     "the coefficients grow without bound while the loss hardly falls",
     "iterations were not enough",
     "no step along the Newton direction improves the fit",

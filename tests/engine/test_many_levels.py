@@ -12,7 +12,7 @@ import gevglm
 from gevglm.covariance import HC, Nonrobust
 from gevglm.data.sources import wide
 from gevglm.data.streamed_design import StreamedDesign
-from gevglm.engine import linalg, matrices
+from gevglm.engine import linalg
 from gevglm.exceptions import CollinearityError, InvalidDataError, InvalidOptionError, MissingRowsWarning
 from gevglm.inference.shape import joint_covariance
 from gevglm.links import GEV
@@ -78,7 +78,7 @@ def test_designs(right, data):
     found = gevglm.BinaryGLM.from_formula(f"y ~ {right}", in_pieces(data), link="logit")
     dense = gevglm.BinaryGLM.from_formula(f"y ~ {right}", data, link="logit")
     assert found.exog_names == dense.exog_names
-    rows = [matrices.dense(found.design.recipe.matrix(part)) for part in in_pieces(data)]
+    rows = [linalg.dense(found.design.recipe.matrix(part)) for part in in_pieces(data)]
     assert_allclose(np.concatenate(rows), dense.exog, rtol=1e-13, atol=1e-15)
 
 
@@ -161,28 +161,26 @@ def test_algebra_of_sparse_rows(seed, n, k):
     sparse, w, b = csr_array(X), rng.standard_normal(n), rng.standard_normal(k)
     codes, A = rng.integers(0, 4, n), rng.standard_normal((k, k))
     A = A + A.T
-    dense = matrices.dense
+    dense = linalg.dense
     for weights in (w, w**2):
         assert_allclose(dense(linalg.weighted_gram(sparse, weights)), X.T @ (weights[:, None] * X), atol=1e-12)
     assert_allclose(linalg.quadratic_forms(sparse, A), np.einsum("ij,jk,ik->i", X, A, X), atol=1e-11)
-    assert_allclose(dense(matrices.scaled(sparse, w)), w[:, None] * X)
-    assert_array_equal(dense(matrices.beside(sparse, w)), matrices.beside(X, w))
-    assert_array_equal(dense(matrices.below(sparse, sparse)), matrices.below(X, X))
-    assert_allclose(matrices.row_products(sparse, X + 1), matrices.row_products(X, X + 1), atol=1e-12)
+    assert_allclose(dense(linalg.scale_rows(sparse, w)), w[:, None] * X)
+    assert_array_equal(dense(linalg.hstack_column(sparse, w)), linalg.hstack_column(X, w))
+    assert_array_equal(dense(linalg.vstack_rows(sparse, sparse)), linalg.vstack_rows(X, X))
+    assert_allclose(linalg.row_products(sparse, X + 1), linalg.row_products(X, X + 1), atol=1e-12)
     for weight in (None, w):
-        assert_allclose(matrices.column_squares(sparse, weight), matrices.column_squares(X, weight), atol=1e-12)
-    assert_allclose(matrices.squared_deviations(sparse, b), matrices.squared_deviations(X, b), atol=1e-11)
-    assert_array_equal(matrices.nonfinite_counts(sparse), np.zeros(k))
-    for (groups, sums), (known, expected) in [
-        (matrices.group_sums(sparse, w, codes), matrices.group_sums(X, w, codes))
-    ]:
+        assert_allclose(linalg.column_squares(sparse, weight), linalg.column_squares(X, weight), atol=1e-12)
+    assert_allclose(linalg.squared_deviations(sparse, b), linalg.squared_deviations(X, b), atol=1e-11)
+    assert_array_equal(linalg.nonfinite_counts(sparse), np.zeros(k))
+    for (groups, sums), (known, expected) in [(linalg.group_sums(sparse, w, codes), linalg.group_sums(X, w, codes))]:
         assert_array_equal(groups, known)
         assert_allclose(dense(sums), expected, atol=1e-12)
     total = np.ones((n, k))
-    assert_allclose(matrices.added(matrices.added(total, sparse), X), 1.0 + 2.0 * X)
-    assert_allclose(dense(matrices.added(sparse, sparse)), 2.0 * X)
-    assert_allclose(matrices.added(np.zeros(()), sparse), X)
+    assert_allclose(linalg.add(linalg.add(total, sparse), X), 1.0 + 2.0 * X)
+    assert_allclose(dense(linalg.add(sparse, sparse)), 2.0 * X)
+    assert_allclose(linalg.add(np.zeros(()), sparse), X)
     complete = rng.random(n + 3) < 2.0
     complete[rng.permutation(n + 3)[:3]] = False
-    assert_array_equal(dense(matrices.with_missing_rows(sparse, complete))[complete], X)
-    assert np.isnan(matrices.with_missing_rows(sparse, complete) @ b)[~complete].all()
+    assert_array_equal(dense(linalg.with_missing_rows(sparse, complete))[complete], X)
+    assert np.isnan(linalg.with_missing_rows(sparse, complete) @ b)[~complete].all()

@@ -132,7 +132,7 @@ def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> Binar
         model,
         fitted,
         estimator.covariance_of(model, problem, fitted),
-        ends=[_at_end(model, end, problem, fitted, estimator) for end in model.sampling.ends],
+        range_fits=[_at_bound(model, bound, problem, fitted, estimator) for bound in model.sampling.at_bounds],
         covariance=estimator.covariance,
         cov_words=(options.cov_type, options.cov_kwds),
         alpha=options.alpha,
@@ -145,7 +145,7 @@ def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> Binar
     )
 
 
-def _at_end(
+def _at_bound(
     model: BinaryGLM, sampling: OutcomeSampling, problem: Problem, middle: Estimate, estimator: Estimator
 ) -> RiskModel:
     """Fit at one end of the range of the prevalence, in the way of the fit in the middle."""

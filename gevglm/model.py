@@ -13,8 +13,8 @@ from statsmodels.base.model import LikelihoodModel
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm import fitting
-from gevglm.data import design as designs
 from gevglm.data import formula as formulas
+from gevglm.data import memory_design as designs
 from gevglm.data import streamed_design as streamed
 from gevglm.data.design import Design
 from gevglm.data.sources import as_source, wide_source
@@ -139,7 +139,7 @@ class BinaryGLM(GLM):
         subset : array_like or str, optional
             Rows to use: booleans, index labels, or a condition such as ``"age > 40"``.
         formula_engine : {"formulaic", "patsy"}, optional
-            formulaic by default where statsmodels supports it.
+            formulaic by default; tests of terms with statsmodels before 0.15 need patsy.
         eval_env : int
             How many frames above the caller the names used in the formula are looked up.
         link, loss, xi, event, missing, prevalence, sampling, class_weight : optional
@@ -257,7 +257,8 @@ class BinaryGLM(GLM):
 
     def _attach_terms(self) -> None:
         """Show statsmodels the terms of the formula, under the names that its versions look for."""
-        self.model_spec = self.data.model_spec = self.data.design_info = self.design.recipe.spec
+        recipe = self.design.recipe
+        self.model_spec = self.data.model_spec = self.data.design_info = None if recipe is None else recipe.spec
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the terms out: statsmodels would rebuild them from the data, which may be gone."""

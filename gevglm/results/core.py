@@ -18,7 +18,7 @@ from gevglm.effects.king_zeng import RiskModel
 from gevglm.effects.standardised import risk_and_slope
 from gevglm.estimation.estimate import Estimate
 from gevglm.estimation.objective import Ridge
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss
+from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss
 from gevglm.inference.cross_validation import Search
 from gevglm.inference.separation import Separation
 from gevglm.inference.shape import ShapeEstimate
@@ -45,7 +45,7 @@ class ResultsCore(GLMResults):
         As they were given.
     search : Search or None
         The scores of the candidates, after ``xi="cv"`` or ``alpha="cv"``.
-    ends : tuple of RiskModel
+    range_fits : tuple of RiskModel
         The fits at both ends of the range of the prevalence, if a range was given.
     """
 
@@ -69,7 +69,7 @@ class ResultsCore(GLMResults):
         n_outside_support: int = 0,
         n_contradicted: int = 0,
         use_t: bool | None = None,
-        ends: Sequence[RiskModel] = (),
+        range_fits: Sequence[RiskModel] = (),
     ):
         super().__init__(model, fitted.params, fitted.inverse_information, 1.0, use_t=use_t)
         self.cov_params_default = cov_params
@@ -89,7 +89,7 @@ class ResultsCore(GLMResults):
         self.n_contradicted = n_contradicted
         self.alpha = alpha
         self.penalty = penalty
-        self.ends = tuple(ends)
+        self.range_fits = tuple(range_fits)
         self.bias = bias
         self.search: Search | None = None
         self._shape: ShapeEstimate | None = None
@@ -160,8 +160,7 @@ class ResultsCore(GLMResults):
     def row_weights(self) -> RowWeights:
         """What each row of the fit stands for; for rows that are held in memory."""
         design, groups = self.model.design, self.cluster_groups
-        if not design.has_rows:
-            raise InvalidDataError("this needs all rows in memory, but they were removed, or are read in pieces.")
+        design.need_rows("this")
         of_rows = None if groups is None else design.rows_of(groups, "groups")
         return RowWeights.of(design, self.model.sampling.population_weights(design.y), of_rows)
 

@@ -8,10 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.effects.contrasts import Arm
-from gevglm.effects.counterfactual import Rows
 from gevglm.effects.covariance import bootstrap_risks, check_draws, sampled_covariance
 from gevglm.effects.margins import Margins
+from gevglm.effects.rows import Rows, Scenario
 from gevglm.effects.standardised import (
     Averages,
     Contrast,
@@ -92,7 +91,7 @@ class RiskEffects(ResultsCore):
         _known("method", method, METHODS)
         _known("covariates", covariates, COVARIATES)
         rows = Rows.of(self, data)
-        chosen = rows.arms(variable, at)
+        chosen = rows.scenarios(variable, at)
         designs = rows.designs(variable, chosen)
         labels, weights = rows.groups(by)
         found = averages(designs, rows.offset, weights, self.risk_and_slope())
@@ -112,7 +111,7 @@ class RiskEffects(ResultsCore):
         else:
             note += f"; delta method, {self.cov_type} covariance"
         risks = risk_table(found.risks, cov, names, alpha)
-        return RiskContrast(variable, contrast, risks, table, pvalues, cov, note)
+        return RiskContrast(variable, contrast, risks, table, pvalues, cov, note, tuple(chosen))
 
     def attributable_fraction(
         self, variable: str, reference: Any, *, data: Any = None, alpha: float = 0.05
@@ -138,7 +137,7 @@ class RiskEffects(ResultsCore):
         """
         check_alpha(alpha)
         rows = Rows.of(self, data)
-        without, *_ = rows.arms(variable, [reference, reference])
+        without, *_ = rows.scenarios(variable, [reference, reference])
         designs = [rows.X, *rows.designs(variable, [without])]
         found = averages(designs, rows.offset, rows.weights[None, :], self.risk_and_slope())
         cov = found.gradient @ self.joint_covariance @ found.gradient.T
@@ -233,7 +232,7 @@ class RiskEffects(ResultsCore):
 
 
 def _labels(
-    variable: str, chosen: list[Arm], groups: pd.Index | None, rule: Contrast
+    variable: str, chosen: list[Scenario], groups: pd.Index | None, rule: Contrast
 ) -> tuple[pd.Index, list[tuple[int, int]], pd.Index]:
     """Return the names of all risks, the pairs that are contrasted, and the names of the contrasts."""
     arms = [f"{variable} = {arm.label}" for arm in chosen]

@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.effects.king_zeng import RiskChange, RiskModel, corrected_risks, risk_change, risk_range
-from gevglm.effects.typical import changed_rows
+from gevglm.effects.rows import changed_rows
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.results.core import ResultsCore
 from gevglm.results.prediction import rows_to_predict
@@ -90,13 +90,13 @@ class PopulationRisks(ResultsCore):
             ``lower`` and ``upper``, the smallest and largest risk of the fits at both ends and in the middle of the range; ``ci_lower`` and
             ``ci_upper``, the smallest lower and largest upper confidence limit.
         """
-        if not self.ends:
+        if not self.range_fits:
             raise InvalidOptionError(
                 "risk_bounds needs a fit for a range of prevalences, as in fit(..., prevalence=(0.01, 0.03)); "
                 "use get_prediction for risks and their confidence limits."
             )
         X, shift, index = _risk_rows(self, exog, transform, offset, exposure)
-        bounds = risk_range([self.risk_model, *self.ends], X, shift, self._quantile(alpha))
+        bounds = risk_range([self.risk_model, *self.range_fits], X, shift, self._quantile(alpha))
         return bounds if index is None else bounds.set_axis(index, axis=0)
 
     def risk_change(
@@ -132,7 +132,7 @@ class PopulationRisks(ResultsCore):
         weights = self.row_weights.population if self.has_data else None
         rows, offset, held = changed_rows(design, change, at, offset, weights)
         X, shift, _ = _risk_rows(self, rows, design.recipe is not None, offset, None)
-        models = [self.risk_model, *self.ends]
+        models = [self.risk_model, *self.range_fits]
         table = risk_change(models, X, shift, alpha=alpha, draws=draws, rng=rng)
         return RiskChange({name: tuple(pair) for name, pair in change.items()}, held, table, draws)
 

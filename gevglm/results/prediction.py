@@ -128,7 +128,7 @@ def rows_to_predict(
         n = len(model.endog)
         return None, vector(offset, design.frame, "offset", n), vector(exposure, design.frame, "exposure", n), None
     by_formula = transform and design.recipe is not None and not isinstance(exog, np.ndarray)
-    rows = (read_table if by_formula else read_matrix)(design, exog, offset, exposure)
+    rows = (read_table if by_formula else read_matrix)(design.layout, exog, offset, exposure)
     linear = model.predict(results._params, rows.X, offset=rows.offset, which="linear")
     outside = int((results.link.outside(linear) & np.isfinite(linear)).sum())
     warn_of_rows_outside(results.link, outside, len(linear))
@@ -240,7 +240,7 @@ class Scorer:
 
     def __init__(self, results: ResultsCore, which: str = "mean"):
         model = results.model
-        self.design = model.design.without_rows()
+        self.layout = model.design.layout
         self.params = np.asarray(results.params)
         self.outside: Callable[[NDArray], NDArray] = model.link.outside
         self.links: dict[str, BinaryLink] = {"mean": model.population_link, "fitted": model.link}
@@ -248,7 +248,7 @@ class Scorer:
 
     def linear(self, table: pd.DataFrame) -> NDArray:
         """Return the linear predictor of the rows of a table."""
-        rows = read_table(self.design, table, sparse=True)
+        rows = read_table(self.layout, table, sparse=True)
         return rows.X @ self.params + (0.0 if rows.offset is None else rows.offset)
 
     def __call__(self, table: pd.DataFrame, number: Number) -> tuple[NDArray, int]:

@@ -54,5 +54,5 @@ def of_single_observations(model: BinaryGLM) -> BinaryGLM:
         return model
     rows, y = weights.single_observations(model.design.y)
     single = model.on_rows(rows)
-    single._set_up(replace(single.design, y=y, freq=None, trials=None), model.loss, None, model.sampling, model.options)
+    single._set_up(single.design.of_single_observations(y), model.loss, None, model.sampling, model.options)
     return single

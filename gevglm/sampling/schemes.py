@@ -53,8 +53,16 @@ class Sampling:
     default_covariance = "nonrobust"
     reweights = False
     with_likelihood = ""  # what to use instead, where there is none
-    ends: tuple[Sampling, ...] = ()
-    outcome_weights: tuple[float, float] | None = None
+
+    @property
+    def at_bounds(self) -> tuple[OutcomeSampling, ...]:
+        """The same sampling at the ends of the range in which the prevalence is known to lie."""
+        return ()
+
+    @property
+    def outcome_weights(self) -> tuple[float, float] | None:
+        """The weights of events and of the others that make the sample represent the population; None for ones."""
+        return None
 
     def applied_to(self, design: Design, loss: Loss) -> tuple[Design, Loss]:
         """Return the design with its weights and the loss to minimise, for those of the population."""
@@ -136,13 +144,11 @@ class OutcomeSampling(Sampling):
 
     @property
     def outcome_weights(self) -> tuple[float, float]:
-        """The weights of events and of the others that make the sample represent the population."""
         return self.event_weight, self.other_weight
 
     @property
-    def ends(self) -> tuple[Sampling, ...]:
-        """The same sampling at the ends of the range."""
-        return tuple(replace(self, prevalence=end, bounds=None) for end in self.bounds or ())
+    def at_bounds(self) -> tuple[OutcomeSampling, ...]:
+        return tuple(replace(self, prevalence=bound, bounds=None) for bound in self.bounds or ())
 
     def population_weights(self, y: NDArray) -> NDArray:
         return np.where(y > 0, self.event_weight, self.other_weight)
@@ -151,8 +157,8 @@ class OutcomeSampling(Sampling):
         return [("Sampling:", [self.title]), ("Prevalence:", [f"{self.prevalence:.4g}"])]
 
     def notes(self) -> list[str]:
-        told = f"Predictions are probabilities in the population, where {100 * self.prevalence:.3g} % are events"
-        notes = [f"{told} (sample: {100 * self.sample_mean:.3g} %); {self._how()}"]
+        where = f"Predictions are probabilities in the population, where {100 * self.prevalence:.3g} % are events"
+        notes = [f"{where} (sample: {100 * self.sample_mean:.3g} %); {self._how()}"]
         if self.bounds is not None:
             low, high = (f"{end:.4g}" for end in self.bounds)
             notes.append(
@@ -353,7 +359,7 @@ def _class_weighting(class_weight: Any, design: Design) -> ClassWeighting:
 def _refuse_weights_and_counts(design: Design, option: str, whole_frequencies: bool) -> None:
     if design.trials is not None:
         raise IncompatibleOptionsError(
-            f"{option} goes with one outcome a row, not with counts or shares; give rows of 0 and 1 with freq_weights instead."
+            f"{option} goes with one outcome per row, not with counts or shares; give rows of 0 and 1 with freq_weights instead."
         )
     if not whole_frequencies:
         return
@@ -362,7 +368,7 @@ def _refuse_weights_and_counts(design: Design, option: str, whole_frequencies: b
             "prevalence and var_weights both weight the rows; leave var_weights out, or leave prevalence out and give weights "
             "that already bring the sample to the population, with cov_type='HC0'."
         )
-    if design.n_broken_frequencies:
+    if design.n_non_integer:
         raise InvalidDataError(
-            f"prevalence goes with rows that count as they are; {design.n_broken_frequencies} freq_weights are no whole numbers and look like sampling weights."
+            f"prevalence goes with rows that count as they are; {design.n_non_integer} freq_weights are not whole numbers and look like sampling weights."
         )

@@ -128,7 +128,7 @@ def _estimated(
         model,
         fitted,
         estimator.covariance_of(model, problem, fitted),
-        ends=[_at_end(model, end, problem, fitted, estimator) for end in model.sampling.ends],
+        ends=[_at_end(model, end, problem, fitted, estimator) for end in model.sampling.at_bounds],
         covariance=estimator.covariance,
         cov_words=(inference["cov_type"], inference["cov_kwds"]),
         alpha=alpha,

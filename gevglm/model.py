@@ -13,8 +13,8 @@ from statsmodels.base.model import LikelihoodModel
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm import fitting
-from gevglm.data import design as designs
 from gevglm.data import formula as formulas
+from gevglm.data import memory_design as designs
 from gevglm.data import new_rows as newdata
 from gevglm.data import streamed_design as streamed
 from gevglm.data.design import Design
@@ -163,7 +163,7 @@ class BinaryGLM(GLM):
         missing : {"drop", "raise", "none"}
             What to do with incomplete rows.
         formula_engine : {"formulaic", "patsy"}, optional
-            formulaic by default where statsmodels supports it.
+            formulaic by default; tests of terms with statsmodels before 0.15 need patsy.
         eval_env : int
             How many frames above the caller the names used in the formula are looked up.
 
@@ -462,7 +462,8 @@ class BinaryGLM(GLM):
         self, data: Any, offset: Any = None, exposure: Any = None
     ) -> tuple[NDArray, NDArray | None, pd.Index]:
         """Return design matrix, offset and row labels of new data, by the formula and column names of the model."""
-        return tuple(newdata.read_table(self.design, data, offset, exposure))
+        rows = newdata.read_table(self.design, data, offset, exposure)
+        return rows.X, rows.offset, rows.index
 
     def score_factor(self, params, scale=None):
         """Return the factor of each row of `exog` in the score."""

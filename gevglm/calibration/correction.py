@@ -11,46 +11,13 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.links.odds import checked_probabilities, numbers, shift_odds
 
 ClassWeight = float | Mapping[int, float]
 APART = (
     1e-9  # distance of the two largest eigenvalues, as a share of the largest, below which the posterior is not unique
 )
 ROWS = 1 << 16
-
-
-def shift_odds(p: ArrayLike, factor: ArrayLike) -> NDArray | float:
-    r"""Multiply the odds of probabilities.
-
-    .. math:: \frac{f p}{1 - p + f p}
-
-    Parameters
-    ----------
-    p : array_like
-        Probabilities, of any shape.
-    factor : array_like
-        Positive factors f, one for all or one each.
-
-    Returns
-    -------
-    ndarray, or float for a number
-
-    Examples
-    --------
-    >>> shift_odds(0.5, 3)
-    0.75
-    """
-    probabilities, factor = checked_probabilities(p), _numbers(factor, "factors of the odds")
-    wrong = ~((factor > 0.0) & np.isfinite(factor))
-    if wrong.any():
-        raise InvalidOptionError(f"odds can be multiplied by positive numbers only, got {factor[wrong].ravel()[0]:g}.")
-    try:
-        shifted = factor * probabilities / (1.0 - probabilities + factor * probabilities)
-    except ValueError:
-        raise InvalidDataError(
-            f"factors of shape {factor.shape} do not fit probabilities of shape {probabilities.shape}; give one for all, or one each."
-        ) from None
-    return float(shifted) if shifted.ndim == 0 else shifted
 
 
 def loss_corrected(p: ArrayLike, weight: ClassWeight) -> NDArray | float:
@@ -153,24 +120,6 @@ def weight_odds(weight: ClassWeight) -> float:
     return float(weight) / (1.0 - float(weight))
 
 
-def checked_probabilities(p: ArrayLike) -> NDArray:
-    """Return an array of probabilities, of any shape."""
-    probabilities = _numbers(p, "probabilities")
-    wrong = ~((probabilities >= 0.0) & (probabilities <= 1.0))
-    if wrong.any():
-        raise InvalidDataError(
-            f"{int(wrong.sum())} of {wrong.size} probabilities are not in [0, 1] (the first is {probabilities[wrong].ravel()[0]:g})."
-        )
-    return probabilities
-
-
-def _numbers(values: ArrayLike, name: str) -> NDArray:
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidDataError(f"{name} must be numbers, got {str(values)[:60]!r}.") from None
-
-
 # -- more than two classes ---------------------------------------------------------------------
 
 
@@ -214,7 +163,7 @@ def loss_corrected_multiclass(scores: ArrayLike, weights: ArrayLike | Mapping[in
         raise InvalidDataError(f"{int(empty.sum())} of {len(rows)} rows have the score 0 for every class.")
     if isinstance(weights, Mapping):
         weights = _in_order(weights, a.shape[-1])
-    b = _numbers(weights, "weights of classes")
+    b = numbers(weights, "weights of classes")
     if b.shape == (a.shape[-1],):
         if not ((b > 0.0) & np.isfinite(b)).all():
             raise InvalidDataError(f"class weights must be positive, got {b.tolist()}.")

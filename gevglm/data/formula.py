@@ -1,54 +1,37 @@
 """Formulas: the right-hand side as a reusable recipe for design matrices, the left-hand side as an outcome.
 
 Both engines of statsmodels are supported and give the same columns under the same names, those of patsy; the functions a
-formula may use are the same too. formulaic is the default where statsmodels has it (0.15 and later): it builds matrices of
-large factors many times faster, and its recipes can be pickled.
+formula may use are the same too. formulaic is the default: it builds matrices of large factors many times faster, and its
+recipes can be pickled; only tests of terms need patsy before statsmodels 0.15.
 """
 
 from __future__ import annotations
 
 import builtins
 import functools
-import keyword
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
-import patsy
-from numpy.typing import NDArray
-from patsy.infix_parser import Operator
-from patsy.parse_formula import parse_formula
 from scipy.sparse import issparse
 
+from gevglm.data.expressions import Expression, expression, names_in, unquoted
+from gevglm.data.formula_engines import Coding, patsy_codings, patsy_design, read, terms_of
+from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
 from gevglm.data.tables import suggestion
 from gevglm.data.transforms import WORDS, in_patsy
 from gevglm.engine.matrices import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 
-if TYPE_CHECKING:
-    from gevglm.data.materializer import Memory
-
 ENGINES = ("formulaic", "patsy")
-_NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w|\s*=[^=])")
-_CALL = re.compile(r"([\w.]*)\(([^()]*)\)")
 _SCALAR = re.compile(r"(?<=[\[.])np\.(?:u?int|float)\d+\(([^()]*)\)(?=\])")  # as in [T.np.int64(1)]
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
-_QUOTED = re.compile(r"Q\((['\"])(.+?)\1\)|`(.+?)`")
-
-
-def default_engine() -> str:
-    """Return the formula engine used when none is named."""
-    try:
-        import formulaic  # noqa: F401
-        from statsmodels.formula._manager import FormulaManager  # noqa: F401
-    except ImportError:
-        return "patsy"
-    return "formulaic"
 
 
 @contextmanager
@@ -84,22 +67,6 @@ def split(formula: str) -> tuple[str, str]:
     return left.strip(), right.strip()
 
 
-def names_in(expression: str) -> list[str]:
-    """Return the names an expression uses, quoted ones included."""
-    quoted = [match.group(2) or match.group(3) for match in _QUOTED.finditer(expression)]
-    plain = _NAME.findall(re.sub(r"(['\"]).*?\1", "", _QUOTED.sub("", expression)))
-    return list(dict.fromkeys(quoted + [name for name in plain if not keyword.iskeyword(name)]))
-
-
-def factor_names(formula: str) -> list[str]:
-    """Return the names that stand in a formula by themselves or in C(), where a string or a boolean makes dummies."""
-    rest = _QUOTED.sub(lambda match: f"`{match[2] or match[3]}`", formula)
-    rest = re.sub(r"\bC\(\s*([^,()]+)", r"\1 + I(", rest)
-    while (shorter := _CALL.sub(lambda match: " " if match[1] else f" {match[2]} ", rest)) != rest:
-        rest = shorter
-    return names_in(rest)
-
-
 def caller_names(expression: str, depth: int) -> dict[str, Any]:
     """Return the objects of the calling scope that an expression names, and numpy as ``np``.
 
@@ -114,8 +81,29 @@ def caller_names(expression: str, depth: int) -> dict[str, Any]:
     return {"np": np} | {name: scope[name] for name in names_in(expression) if name in scope}
 
 
+@dataclass(frozen=True)
+class Variable:
+    """A variable of a formula, or a column of a design without one.
+
+    Attributes
+    ----------
+    name : str
+    is_factor : bool
+        Whether it has levels: strings, categories, booleans, and what the formula puts into ``C()``.
+    levels : tuple
+        Those of the data of the model, in the order of their columns; none for numbers, and for a factor that the formula only uses in expressions.
+    reference : object
+        The level without a column, if there is one.
+    """
+
+    name: str
+    is_factor: bool = False
+    levels: tuple[Any, ...] = ()
+    reference: Any = None
+
+
 class Recipe:
-    """The right-hand side of a formula, ready to be applied to new data.
+    """The right-hand side of a formula, ready to be applied to new data; never changed after it is made.
 
     Parameters
     ----------
@@ -127,7 +115,7 @@ class Recipe:
         Objects of the user's scope that the formula names.
     engine : str
         "formulaic" or "patsy".
-    memory : Memory, optional
+    state : TransformState, optional
         What was learned from more data than `frame`, for formulaic.
     sparse : bool
         Whether design matrices may be sparse, for formulaic.
@@ -136,15 +124,12 @@ class Recipe:
     ----------
     names : list of str
         Column names.
-    levels : dict
-        The levels of each column that is not numeric.
+    variables : dict of str to Variable
     sparse : bool
         Whether design matrices are.
     row_numbers : float
         Numbers that a row of them holds.
     """
-
-    sparse = False  # for models saved before it was known
 
     def __init__(
         self,
@@ -152,7 +137,7 @@ class Recipe:
         frame: pd.DataFrame,
         scope: dict[str, Any],
         engine: str,
-        memory: Memory | None = None,
+        state: TransformState | None = None,
         sparse: bool = False,
     ):
         if engine not in ENGINES:
@@ -160,55 +145,89 @@ class Recipe:
         self.formula = formula
         self.engine = engine
         self.scope = scope
-        self.spec: Any = None
-        self.dtypes = {name: frame[name].dtype for name in names_in(formula) if name in frame.columns}
-        self.levels = {
-            name: set(frame[name].dropna().unique())
-            for name in factor_names(formula)
-            if name in self.dtypes and not pd.api.types.is_numeric_dtype(self.dtypes[name])
-        }
-        if memory is not None:
-            self.levels = memory.levels_of(set(factor_names(formula)) & set(self.levels))
+        self.used = names_in(formula)
+        self.dtypes = {name: frame[name].dtype for name in self.used if name in frame.columns}
+        self._patsy: Any = None
+        self._matrix = ModelMatrix([])
         self._refuse_forgetful_calls()
-        self.sparse = sparse
-        self._first: Matrix | None = self.build(frame, memory)
-        self.sparse = issparse(self._first)
-        self.row_numbers = self._first.nnz / len(frame) if self.sparse else float(self._first.shape[1])
-        self.names = [_SCALAR.sub(r"\1", name) for name in self.spec.column_names]
+        try:
+            terms = read(formula)
+            if engine == "patsy":
+                self._patsy = terms
+            else:
+                self._matrix = ModelMatrix(terms_of(terms), state, sparse)
+            first = self.build(frame)
+        except GevglmError:
+            raise
+        except Exception as error:
+            raise self._explained(error, frame) from error
+        self.variables = self._variables()
+        self.sparse = issparse(first)
+        self.row_numbers = first.nnz / len(frame) if self.sparse else float(first.shape[1])
+        names = self._patsy.column_names if engine == "patsy" else self._matrix.names
+        self.names = [_SCALAR.sub(r"\1", name) for name in names]
+        self._first: Matrix | None = first
 
     def take_first(self) -> Matrix:
         """Return the design matrix of the data the recipe was made from, once."""
+        assert self._first is not None
         first, self._first = self._first, None
         return first
 
     def matrix(self, data: pd.DataFrame) -> Matrix:
         """Return the design matrix of new data, every row of which must be complete."""
         self.check_saved()
-        for name, known in self.levels.items():
-            unseen = set(data[name].dropna().unique()) - known if name in data.columns else set()
+        for name, variable in self.variables.items():
+            if not variable.levels or name not in data.columns or pd.api.types.is_numeric_dtype(self.dtypes[name]):
+                continue
+            unseen = set(data[name].dropna().unique()).difference(variable.levels)
             if unseen:
                 listed = ", ".join(sorted(map(repr, unseen))[:5])
                 raise InvalidDataError(f"{name!r} has levels in the new data that the model has not seen: {listed}.")
         return self.build(with_columns(data, self.dtypes, lambda column: _as_before(column, self.dtypes[column.name])))
 
+    @property
+    def spec(self) -> Any:
+        """The terms, in the words of the engine, for statsmodels; None where patsy's were lost."""
+        return self._patsy if self.engine == "patsy" else self._matrix.specification
+
     def check_saved(self) -> None:
         """Refuse to go on without the terms, which patsy loses when a model is saved."""
-        if self.spec is None:
+        if self.engine == "patsy" and self._patsy is None:
             raise InvalidDataError(
                 "the model was built with patsy, whose designs cannot be saved; build it with formula_engine='formulaic', "
                 "or predict from a design matrix with transform=False, and test columns with wald_test."
             )
 
-    def build(self, frame: pd.DataFrame, memory: Memory | None = None) -> Matrix:
+    def build(self, frame: pd.DataFrame) -> Matrix:
         """Return the design matrix of data that are like those of the model."""
         frame = with_columns(frame, self.dtypes, lambda column: plain(column, self.engine))
+        scope = WORDS | self.scope
         try:
-            build = _patsy_design if self.engine == "patsy" else _formulaic_design
-            matrix, spec = build(self.spec or read(self.formula), frame, WORDS | self.scope, memory, self.sparse)
+            if self.engine == "formulaic":
+                return self._matrix.build(frame, scope)
+            scope = {name: in_patsy(value) for name, value in scope.items()}
+            matrix, design = patsy_design(self._patsy, frame, scope)
+            self._patsy = design
+            return np.asarray(matrix, dtype=float)
         except Exception as error:
             raise self._explained(error, frame) from error
-        self.spec = self.spec or spec
-        return matrix if issparse(matrix) else np.asarray(matrix, dtype=float)
+
+    def _variables(self) -> dict[str, Variable]:
+        codings: dict[str, Coding | None] = dict(self._matrix.state.factors)
+        if self.engine == "patsy":
+            codings = dict(patsy_codings(self._patsy))
+        of_variables = {
+            variable: coding
+            for text, coding in codings.items()
+            if coding is not None and (variable := expression(text).variable) in self.dtypes
+        }
+        return {
+            name: Variable(name, True, tuple(coding.levels), coding.left_out)
+            if (coding := of_variables.get(name)) is not None
+            else Variable(name, not is_number(dtype))
+            for name, dtype in self.dtypes.items()
+        }
 
     def _refuse_forgetful_calls(self) -> None:
         """Refuse ``patsy.bs(x)`` and the like: only functions called by a simple name remember their first data."""
@@ -221,10 +240,10 @@ class Recipe:
                 )
 
     def _explained(self, error: Exception, frame: pd.DataFrame) -> GevglmError:
-        unknown = re.search(r"\b(hashed|lambda|for)\b", self.formula)
-        if self.engine == "patsy" and unknown:
+        unreadable = re.search(r"\b(lambda|for)\b", self.formula)
+        if self.engine == "patsy" and unreadable:
             return InvalidOptionError(
-                f"formula_engine='patsy' cannot read {unknown[0]!r}; formula_engine='formulaic' can."
+                f"formula_engine='patsy' cannot read {unreadable[0]!r}; formula_engine='formulaic' can."
             )
         unknown = unknown_names(self.formula, frame.columns, self.scope)
         if unknown is not None:
@@ -235,13 +254,10 @@ class Recipe:
         return InvalidDataError(f"the formula '{self.formula}' could not be evaluated: {cause}")
 
     def __deepcopy__(self, memo: dict) -> Recipe:
-        return self  # never changed after it is made
+        return self
 
     def __getstate__(self) -> dict:
-        state = self.__dict__.copy()
-        state["spec"] = None if self.engine == "patsy" else self.spec
-        state["scope"] = packed(self.scope)
-        return state
+        return {**self.__dict__, "_patsy": None, "scope": packed(self.scope)}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
@@ -250,7 +266,7 @@ class Recipe:
 
 def unknown_names(formula: str, columns: Iterable[str], scope: dict[str, Any]) -> InvalidDataError | None:
     """Return the error of names that are neither columns nor known otherwise, None if there are none."""
-    known = {*columns, *scope, *dir(builtins), *WORDS, "I", "Q", "hashed"}
+    known = {*columns, *scope, *dir(builtins), *WORDS, "Q"}
     missing = [name for name in names_in(formula) if name not in known]
     if not missing:
         return None
@@ -271,46 +287,6 @@ def unpacked(scope: dict[str, tuple]) -> dict[str, Any]:
         name: sys.modules.get(entry[1]) or __import__(entry[1]) if len(entry) == 2 else entry[0]
         for name, entry in scope.items()
     }
-
-
-def read(formula: str) -> patsy.ModelDesc:
-    """Return the terms of a formula, as patsy reads it; names in backticks are quoted, and ``^`` is ``**``."""
-    tree = parse_formula(_with_quotes(formula), extra_operators=[Operator("^", 2, 500)])
-    nodes = [tree]
-    for node in nodes:
-        nodes.extend(node.args)
-        node.type = "**" if node.type == "^" else node.type
-    return patsy.ModelDesc.from_formula(tree)
-
-
-def _with_quotes(expression: str) -> str:
-    return re.sub(r"`(.+?)`", lambda match: f"Q({match[1]!r})", expression)
-
-
-def _formulaic_design(
-    formula: Any, frame: pd.DataFrame, scope: dict[str, Any], memory: Memory | None, sparse: bool
-) -> tuple[Matrix, Any]:
-    from gevglm.data.materializer import design
-
-    return design(formula, frame, scope, memory, sparse)
-
-
-def _patsy_design(
-    formula: Any, frame: pd.DataFrame, scope: dict[str, Any], memory: Memory | None, sparse: bool
-) -> tuple[NDArray, Any]:
-    scope = {name: in_patsy(value) for name, value in scope.items()}
-    matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([scope]), NA_action=_NoMissingLevels("raise"))
-    return matrix, matrix.design_info
-
-
-class _NoMissingLevels(patsy.NAAction):
-    """Refuse missing values of factors, let those of numbers pass."""
-
-    def is_categorical_NA(self, obj: Any) -> bool:
-        return obj is None or obj != obj
-
-    def is_numerical_NA(self, arr: Any) -> NDArray:
-        return np.zeros(len(arr), dtype=bool)
 
 
 # -- columns ---------------------------------------------------------------------------------
@@ -336,6 +312,11 @@ def plain(column: pd.Series, engine: str) -> pd.Series:
     return column.astype(float if pd.api.types.is_numeric_dtype(dtype) else object)
 
 
+def is_number(dtype: Any) -> bool:
+    """Whether a column of this type holds numbers; booleans are not."""
+    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
+
+
 def _as_before(column: pd.Series, dtype: Any) -> pd.Series:
     """Return a column of new data as the kind of column it was in the data of the model, where it can be one."""
     if isinstance(dtype, pd.CategoricalDtype):
@@ -358,14 +339,16 @@ def _as_before(column: pd.Series, dtype: Any) -> pd.Series:
     return column
 
 
+# -- the left-hand side ----------------------------------------------------------------------
+
+
 def outcome_name(left: str, columns: Any) -> str:
     """Return the name of the outcome: that of a column, without quotes, or the expression."""
-    quoted = _QUOTED.fullmatch(left)
-    name = (quoted.group(2) or quoted.group(3)) if quoted else left
+    name = unquoted(left)
     return name if name in columns else left
 
 
-def evaluate_outcome(left: str, frame: pd.DataFrame, scope: dict[str, Any]) -> Any:
+def evaluate_outcome(left: Expression, frame: pd.DataFrame, scope: dict[str, Any]) -> Any:
     """Return the outcome a formula names: a column, two columns of counts, or the value of an expression.
 
     Returns
@@ -373,29 +356,26 @@ def evaluate_outcome(left: str, frame: pd.DataFrame, scope: dict[str, Any]) -> A
     Series or ndarray
         Of shape (n,) or, for counts, (n, 2).
     """
-    name = outcome_name(left, frame.columns)
+    text = left.text
+    name = outcome_name(text, frame.columns)
     if name in frame.columns:
         return frame[name]
-    counts = re.fullmatch(r"(?:cbind\(\s*)?([^\W\d]\w*)\s*[+,]\s*([^\W\d]\w*)\s*\)?", left)
+    counts = re.fullmatch(r"(?:cbind\(\s*)?([^\W\d]\w*)\s*[+,]\s*([^\W\d]\w*)\s*\)?", text)
     if counts and all(count in frame.columns for count in counts.groups()):
         return frame[list(counts.groups())].to_numpy()
-    missing = [
-        word
-        for word in names_in(left)
-        if word not in frame.columns and word not in scope and word not in ("I", "cbind")
-    ]
-    if missing or left.isidentifier():
+    known = {*frame.columns, *scope, "I", "cbind"}
+    missing = [word for word in names_in(text) if word not in known]
+    if missing or text.isidentifier():
         raise InvalidDataError(
-            f"the outcome {left!r} is not in the data.{suggestion((missing or [left])[0], frame.columns)}"
+            f"the outcome {text!r} is not in the data.{suggestion((missing or [text])[0], frame.columns)}"
         )
-    columns = {word: frame[word] for word in names_in(left) if word in frame.columns}
-    words = {"np": np, "I": lambda value: value, "Q": columns.__getitem__}
+    words = {"np": np, "I": lambda value: value}
     try:
-        values = eval(_with_quotes(left), words | scope, columns)
+        values = left.evaluate(context_of([left], frame, words | scope))
     except Exception as error:
-        raise InvalidDataError(f"the outcome {left!r} could not be evaluated: {error}") from error
+        raise InvalidDataError(f"the outcome {text!r} could not be evaluated: {error}") from error
     if np.shape(values) not in ((len(frame),), (len(frame), 2)):
         raise InvalidDataError(
-            f"the outcome {left!r} has shape {np.shape(values)}, but the data have {len(frame)} rows."
+            f"the outcome {text!r} has shape {np.shape(values)}, but the data have {len(frame)} rows."
         )
     return values

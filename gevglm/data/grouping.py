@@ -67,6 +67,7 @@ class Grouping:
     def of_block(self, block: Block) -> NDArray:
         """Return the position among the keys of each row of a block."""
         if self.codes is None:
+            assert block.groups is not None, "blocks of rows that are not in memory carry their clusters"
             return block.groups
         return self.codes[block.start : block.start + len(block.y)]
 

@@ -2,20 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.data import formula as formulas
-from gevglm.data.design import Design, combined_offset, numeric_matrix
-from gevglm.data.tables import as_frame, vector
+from gevglm.data.formula import Recipe
+from gevglm.data.tables import as_frame, combined_offset, numeric_matrix, vector
 from gevglm.engine.matrices import Matrix, dense, with_missing_rows
 from gevglm.exceptions import InvalidDataError
 
 
-class NewRows(NamedTuple):
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """What is known of a design without its rows: all that reading new data needs.
+
+    Attributes
+    ----------
+    names : list of str
+        Of the columns.
+    recipe : Recipe or None
+        The right-hand side of the formula.
+    offset_name, exposure_name : str or None
+        Columns that prediction on new data looks for.
+    array_offset, array_exposure : bool
+        Whether an offset, an exposure was given as an array, so that prediction on new data has to be given one too.
+    """
+
+    names: list[str]
+    recipe: Recipe | None = None
+    offset_name: str | None = None
+    exposure_name: str | None = None
+    array_offset: bool = False
+    array_exposure: bool = False
+
+    @property
+    def layout(self) -> Layout:
+        """The layout alone, which is small."""
+        return Layout(**{each.name: getattr(self, each.name) for each in fields(Layout)})
+
+
+def offset_options(offset: Any, exposure: Any) -> dict[str, Any]:
+    """Return what a :class:`Layout` says of an offset and an exposure that were given by name, as arrays, or not at all."""
+    names = {"offset_name": offset, "exposure_name": exposure}
+    arrays = {"array_offset": offset, "array_exposure": exposure}
+    return {key: value if isinstance(value, str) else None for key, value in names.items()} | {
+        key: value is not None and not isinstance(value, str) for key, value in arrays.items()
+    }
+
+
+@dataclass(frozen=True)
+class NewRows:
     """Rows to predict.
 
     Attributes
@@ -33,7 +72,7 @@ class NewRows(NamedTuple):
     index: pd.Index | None
 
 
-def read_table(design: Design, data: Any, offset: Any = None, exposure: Any = None, sparse: bool = False) -> NewRows:
+def read_table(layout: Layout, data: Any, offset: Any = None, exposure: Any = None, sparse: bool = False) -> NewRows:
     """Read a table by the formula of a design, and offset and exposure by its column names unless they are given.
 
     With `sparse`, the matrix of a design of many columns may be.
@@ -41,39 +80,41 @@ def read_table(design: Design, data: Any, offset: Any = None, exposure: Any = No
     frame = as_frame(data)
     n = len(frame)
     shift = _offset(
-        design,
-        vector(design.offset_name if offset is None else offset, frame, "offset", n),
-        vector(design.exposure_name if exposure is None else exposure, frame, "exposure", n),
+        layout,
+        vector(layout.offset_name if offset is None else offset, frame, "offset", n),
+        vector(layout.exposure_name if exposure is None else exposure, frame, "exposure", n),
     )
-    used = [name for name in formulas.names_in(design.recipe.formula) if name in frame.columns]
+    recipe = layout.recipe
+    assert recipe is not None, "a table is read by a formula"
+    used = [name for name in recipe.used if name in frame.columns]
     complete = ~frame[used].isna().any(axis=1).to_numpy()
     if complete.all():
-        X = design.recipe.matrix(frame)
+        X = recipe.matrix(frame)
     else:
-        X = with_missing_rows(design.recipe.matrix(frame[complete]), complete)
+        X = with_missing_rows(recipe.matrix(frame[complete]), complete)
     return NewRows(X if sparse else dense(X), shift, frame.index)
 
 
-def read_matrix(design: Design, exog: Any, offset: Any = None, exposure: Any = None) -> NewRows:
-    """Read a design matrix as it is; the columns of a DataFrame may be in any order."""
-    k = len(design.names)
+def read_matrix(layout: Layout, exog: Any, offset: Any = None, exposure: Any = None) -> NewRows:
+    """Read a design matrix unchanged; the columns of a DataFrame may be in any order."""
+    k = len(layout.names)
     index = exog.index if isinstance(exog, (pd.DataFrame, pd.Series)) else None
-    if isinstance(exog, pd.DataFrame) and set(exog.columns) == set(design.names):
-        exog = exog[design.names]
+    if isinstance(exog, pd.DataFrame) and set(exog.columns) == set(layout.names):
+        exog = exog[layout.names]
     X = numeric_matrix(np.asarray(exog))
     X = X.reshape(-1, k) if X.size == k else X
     if X.shape[1] != k:
         raise InvalidDataError(f"exog has {X.shape[1]} columns, but the model has {k} coefficients.")
     n = len(X)
-    shift = _offset(design, vector(offset, None, "offset", n), vector(exposure, None, "exposure", n))
+    shift = _offset(layout, vector(offset, None, "offset", n), vector(exposure, None, "exposure", n))
     return NewRows(X, shift, index if index is not None and len(index) == n else None)
 
 
-def _offset(design: Design, offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:
+def _offset(layout: Layout, offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:
     """Return the offset of new data, the log of the exposure included; both, if the model has them."""
     for role, value, needed in (
-        ("offset", offset, design.array_offset or design.offset_name is not None),
-        ("exposure", exposure, design.array_exposure or design.exposure_name is not None),
+        ("offset", offset, layout.array_offset or layout.offset_name is not None),
+        ("exposure", exposure, layout.array_exposure or layout.exposure_name is not None),
     ):
         if needed and value is None:
             raise InvalidDataError(f"the model has an {role}, which the new data do not; give {role}= for them too.")

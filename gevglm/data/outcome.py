@@ -65,7 +65,7 @@ class Coding(NamedTuple):
     counts : bool
         Whether there are two columns, of successes and failures.
     numbers : bool
-        Whether the values are the outcomes as they are.
+        Whether the values are the outcomes already.
     shares : bool
         Whether some are shares of successes, whose trials are the frequency weights.
     """
@@ -158,11 +158,11 @@ def _from_counts(values: Any, name: str) -> tuple[NDArray, NDArray]:
         ) from None
     if not (np.isfinite(counts).all() and (counts >= 0).all()):
         raise InvalidDataError("counts of successes and failures must be finite and not negative.")
-    broken = np.abs(counts - np.round(counts)) > WHOLE
-    if broken.any():
+    fractional = np.abs(counts - np.round(counts)) > WHOLE
+    if fractional.any():
         raise InvalidDataError(
-            f"counts of successes and failures must be whole numbers; {int(broken.any(axis=1).sum())} rows of {name!r} are not "
-            f"(the first is {counts[broken][0]:g}). Give weights as freq_weights= or var_weights=, and proportions as one "
+            f"counts of successes and failures must be whole numbers; {int(fractional.any(axis=1).sum())} rows of {name!r} are not "
+            f"(the first is {counts[fractional][0]:g}). Give weights as freq_weights= or var_weights=, and proportions as one "
             "column with the trials behind them as freq_weights=."
         )
     trials = counts.sum(axis=1)

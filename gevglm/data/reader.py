@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.data.design import combined_offset
 from gevglm.data.formula import Recipe
 from gevglm.data.grouping import Grouping
 from gevglm.data.outcome import Coding
 from gevglm.data.selection import Selection
+from gevglm.data.tables import combined_offset
 from gevglm.engine.base import Block
 from gevglm.engine.matrices import dense
 from gevglm.engine.memory import default_block_rows
@@ -85,7 +85,9 @@ class Reader:
             X = self.recipe.build(rows if n <= slice_rows else rows.iloc[first : first + slice_rows])
             for inner in range(0, X.shape[0], block_rows):
                 here = slice(first + inner, min(first + inner + block_rows, n))
-                parts = {name: None if vector is None else vector[here] for name, vector in vectors.items()}
+                parts: dict[str, Any] = {
+                    name: None if vector is None else vector[here] for name, vector in vectors.items()
+                }
                 yield Block(start + here.start, X[inner : inner + block_rows], **parts)
 
     def _vectors(

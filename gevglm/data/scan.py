@@ -1,12 +1,11 @@
 """One look at a table in pieces: what the formula has to remember, the outcome, and how many rows there are.
 
 What is learned from a batch of rows is small and can be added to what was learned from others, so that batches may be looked at by
-several threads or machines. Functions within functions that remember take a further look each.
+several threads or machines. Stateful functions within stateful functions take a further look each.
 """
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -15,20 +14,20 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from formulaic.parser.types import Factor
 from numpy.typing import NDArray
-from patsy.categorical import _CategoricalBox
 
 from gevglm.data import formula as formulas
-from gevglm.data.materializer import Memory, evaluated, is_categorical, ordered_levels, remember, remembers, terms
+from gevglm.data.expressions import Call, Expression, expression
+from gevglm.data.formula_engines import AllRowsNeeded, Coding, categorical, read, terms_of
+from gevglm.data.model_matrix import TransformState, context_of, ordered_levels
 from gevglm.data.selection import Selected, Selection
 from gevglm.data.sources.base import Number, Source
-from gevglm.data.transforms import WORDS, AllRowsNeeded
+from gevglm.data.transforms import WORDS, apply_stateful, is_stateful
 from gevglm.engine import monitor as watch
 from gevglm.exceptions import InvalidDataError
 
 EXAMPLE_ROWS = 200
-MOST_LEVELS = 100  # distinct values of an outcome that are told apart
+MOST_LEVELS = 100  # distinct values of an outcome that are distinguished
 
 
 @dataclass
@@ -93,8 +92,8 @@ class Found:
         Whether the outcome has two columns of counts.
     sums : ndarray
         Of the frequency weights; of them times observations, times events.
-    broken : int
-        Frequency weights that are no whole numbers.
+    non_integer : int
+        Frequency weights that are not whole numbers.
     problems : dict
         Rows with values that are out of range, by what is wrong.
     """
@@ -103,13 +102,13 @@ class Found:
     n_selected: int = 0
     n_missing: int = 0
     kept: dict[Number, int] = field(default_factory=dict)
-    example: pd.DataFrame | None = None
+    example: pd.DataFrame = field(default_factory=pd.DataFrame)
     factors: dict[str, Levels | None] = field(default_factory=dict)
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
     outcomes: dict[Any, float] = field(default_factory=dict)
     counts: bool = False
     sums: NDArray = field(default_factory=lambda: np.zeros(3))
-    broken: int = 0
+    non_integer: int = 0
     problems: dict[str, int] = field(default_factory=dict)
 
     def add(self, other: Found, kinds: dict[str, Any]) -> None:
@@ -118,7 +117,7 @@ class Found:
         self.n_selected += other.n_selected
         self.n_missing += other.n_missing
         self.kept |= other.kept
-        if self.example is None or len(self.example) < len(other.example):
+        if len(self.example) < len(other.example):
             self.example = other.example
         for expr, levels in other.factors.items():
             known = self.factors.setdefault(expr, levels)
@@ -126,7 +125,7 @@ class Found:
                 raise InvalidDataError(
                     f"{expr!r} is a number in some rows and a factor in others; make it the same in all."
                 )
-            if known is not None and known is not levels:
+            if known is not None and levels is not None and known is not levels:
                 known.add(levels)
         for text, state in other.states.items():
             self.states[text] = _merged(kinds[text], text, self.states[text], state) if text in self.states else state
@@ -135,15 +134,16 @@ class Found:
                 self.outcomes[level] = self.outcomes.get(level, 0.0) + size
         self.counts |= other.counts
         self.sums = self.sums + other.sums
-        self.broken += other.broken
+        self.non_integer += other.non_integer
         for problem, count in other.problems.items():
             self.problems[problem] = self.problems.get(problem, 0) + count
 
 
-def scan(source: Source, selection: Selection, columns: Sequence[str]) -> tuple[Found, Memory]:
+def scan(source: Source, selection: Selection, columns: Sequence[str]) -> tuple[Found, TransformState]:
     """Look at all rows, and return what was found and what the formula is to remember."""
-    factors = [factor.expr for term in terms(formulas.read(selection.right)) for factor in term.factors]
-    factors = [expr for expr in dict.fromkeys(factors) if expr != "1"]
+    factors = [
+        expression(name) for name in dict.fromkeys(name for term in terms_of(read(selection.right)) for name in term)
+    ]
     kinds = _kinds(factors, WORDS | selection.scope_beside(source.columns))
     states: dict[str, dict[str, Any]] = {}
     while True:
@@ -153,17 +153,19 @@ def scan(source: Source, selection: Selection, columns: Sequence[str]) -> tuple[
             unknown = formulas.unknown_names(selection.right, source.columns, selection.scope)
             raise unknown or error from None
         if not sum(found.kept.values()):
-            return found, Memory({}, {})
+            return found, TransformState()
         new = {text: _finished(kinds[text], state) for text, state in found.states.items()}
         states |= new
         if new:  # what they make of the data is most often a number, which a few rows tell
-            _look_at_factors([expr for expr in factors if expr not in found.factors], found, selection, states)
-        if set(found.factors) == set(factors):
+            _look_at_factors(
+                [factor for factor in factors if factor.text not in found.factors], found, selection, states
+            )
+        if len(found.factors) == len(factors):
             break
         if not new:
             raise InvalidDataError(f"the formula '{selection.right}' could not be learned from data in pieces.")
-    encoders = {expr: _encoder(levels) for expr, levels in found.factors.items()}
-    return found, Memory(states, encoders)
+    codings = {name: None if levels is None else Coding(levels.ordered()) for name, levels in found.factors.items()}
+    return found, TransformState(states, codings)
 
 
 def _look_at_all(
@@ -178,34 +180,27 @@ def _look_at_all(
     return found
 
 
-def _kinds(factors: list[str], scope: dict[str, Any]) -> dict[str, Any]:
-    """Return the functions that remember, by the text of their calls; None for those of formulaic."""
-    calls = [node for expr in factors for node in ast.walk(ast.parse(expr, mode="eval")) if isinstance(node, ast.Call)]
-    named = {ast.unparse(call): scope.get(call.func.id) for call in calls if isinstance(call.func, ast.Name)}
+def _kinds(factors: list[Expression], scope: dict[str, Any]) -> dict[str, Any]:
+    """Return the classes of stateful functions of patsy, by the text of their calls; None for those of formulaic."""
     return {
-        text: getattr(function, "__patsy_stateful_transform__", None)
-        for text, function in named.items()
-        if remembers(function)
+        call.text: getattr(scope[call.name], "__patsy_stateful_transform__", None)
+        for factor in factors
+        for call in factor.calls
+        if is_stateful(scope.get(call.name))
     }
 
 
-def _encoder(levels: Levels | None) -> tuple[Factor.Kind, dict[str, Any]]:
-    if levels is None:
-        return Factor.Kind.NUMERICAL, {}
-    return Factor.Kind.CATEGORICAL, {"categories": levels.ordered()}
-
-
-def _look_at_factors(factors: list[str], found: Found, selection: Selection, states: dict[str, Any]) -> None:
+def _look_at_factors(factors: list[Expression], found: Found, selection: Selection, states: dict[str, Any]) -> None:
     """Look at the example of rows for factors that turn out to be numbers."""
-    example = Found(example=found.example)
-    context = _context(found.example, selection)
-    for expr in factors:
-        _look_at_factor(expr, context, states, example)
-    found.factors |= {expr: levels for expr, levels in example.factors.items() if levels is None}
+    example = Found()
+    context = _context(factors, found.example, selection)
+    for factor in factors:
+        _look_at_factor(factor, context, states, example)
+    found.factors |= {name: levels for name, levels in example.factors.items() if levels is None}
 
 
 def _look(
-    selection: Selection, factors: list[str], states: dict[str, Any], frame: pd.DataFrame, number: Number
+    selection: Selection, factors: list[Expression], states: dict[str, Any], frame: pd.DataFrame, number: Number
 ) -> Found:
     """Learn from a batch of rows."""
     chosen = selection.of(frame)
@@ -214,70 +209,59 @@ def _look(
     if not len(rows):
         return Found(len(frame), chosen.n_selected, chosen.n_missing, {number: 0}, rows)
     _look_at_outcome(chosen, found)
-    context = _context(rows, selection)
-    for expr in factors:
-        _look_at_factor(expr, context, states, found)
+    context = _context(factors, rows, selection)
+    for factor in factors:
+        _look_at_factor(factor, context, states, found)
+    found.states = {text: state for text, state in found.states.items() if state}
     return found
 
 
-def _context(rows: pd.DataFrame, selection: Selection) -> dict[str, Any]:
-    """Return what a factor may name."""
+def _context(factors: list[Expression], rows: pd.DataFrame, selection: Selection) -> dict[str, Any]:
+    """Return what factors may name."""
     plain = formulas.with_columns(rows, rows.columns, lambda column: formulas.plain(column, "formulaic"))
-    words = WORDS | {"I": lambda value: value, "Q": plain.__getitem__}
-    return words | selection.scope_beside(rows.columns) | {name: plain[name] for name in plain}
+    return context_of(factors, plain, WORDS | selection.scope_beside(rows.columns))
 
 
-def _look_at_factor(expr: str, context: dict[str, Any], states: dict[str, Any], found: Found) -> None:
+def _look_at_factor(factor: Expression, context: dict[str, Any], states: dict[str, Any], found: Found) -> None:
     complete = True
 
-    def with_memory(function: Any, text: str, inner: list[str]) -> Any:
+    def wrapped(function: Any, call: Call) -> Any:
         nonlocal complete
-        kind = getattr(function, "__patsy_stateful_transform__", None)
-        if text in states:
-            if kind is None:
-                return partial(function, _state=states[text])
-            return partial(remember, kind, states[text])
-        if any(call not in states for call in inner):
+        if not is_stateful(function):
+            return function
+        if call.text in states:
+            return partial(apply_stateful, function, states[call.text])
+        if any(is_stateful(context.get(inner.name)) and inner.text not in states for inner in call.inner):
             complete = False
             return lambda value, *args, **options: value
+        kind = getattr(function, "__patsy_stateful_transform__", None)
         if kind is None:
-            return partial(_memorise_in_formulaic, function, text, found)
+            return partial(apply_stateful, function, found.states.setdefault(call.text, {}))
         complete = False
-        return partial(_memorise, kind, text, found)
+        return partial(_memorise, kind, call.text, found)
 
     try:
-        values = evaluated(expr, context, with_memory)
+        values = factor.evaluate(context, wrapped)
+        kind = categorical(values) if complete else None
     except Exception as error:
         if complete:
-            raise InvalidDataError(f"{expr!r} could not be evaluated: {error}") from error
+            raise InvalidDataError(f"{factor.text!r} could not be evaluated: {error}") from error
         return
-    values = getattr(values, "__wrapped__", values)
     if not complete:
         return
-    if not is_categorical(values):
-        found.factors[expr] = None
-        return
-    if isinstance(values, _CategoricalBox):
-        if values.levels is not None:
-            found.factors[expr] = Levels(dict.fromkeys(values.levels), list(values.levels), False)
-            return
-        values = values.data
-    found.factors[expr] = Levels.of(values)
+    if kind is None:
+        found.factors[factor.text] = None
+    elif kind.levels is not None:
+        found.factors[factor.text] = Levels(dict.fromkeys(kind.levels), kind.levels, False)
+    else:
+        found.factors[factor.text] = Levels.of(kind.values)
 
 
 def _memorise(kind: Any, text: str, found: Found, *args: Any, **options: Any) -> Any:
-    memory = kind()
-    memory.memorize_chunk(*args, **options)
-    found.states[text] = vars(memory)
+    transform = kind()
+    transform.memorize_chunk(*args, **options)
+    found.states[text] = vars(transform)
     return args[0] if args else next(iter(options.values()))
-
-
-def _memorise_in_formulaic(function: Any, text: str, found: Found, *args: Any, **options: Any) -> Any:
-    state: dict[str, Any] = {}
-    result = function(*args, _state=state, **options)
-    if state:
-        found.states[text] = state
-    return result
 
 
 def _merged(kind: Any, text: str, known: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
@@ -285,37 +269,38 @@ def _merged(kind: Any, text: str, known: dict[str, Any], other: dict[str, Any]) 
         raise InvalidDataError(
             f"{text} needs all rows at once, but the data come in pieces; use center(), standardize(), or bs() and cr() with knots=[...]."
         )
-    memory = kind()
-    vars(memory).update(known)
+    transform = kind()
+    vars(transform).update(known)
     try:
-        memory.merge(other)
+        transform.merge(other)
     except AllRowsNeeded as error:
         raise InvalidDataError(f"{text} {error}, because the data come in pieces.") from None
-    return vars(memory)
+    return vars(transform)
 
 
 def _finished(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
     if kind is None:
         return state
-    memory = kind()
-    vars(memory).update(state)
-    memory.memorize_finish()
-    return vars(memory)
+    transform = kind()
+    vars(transform).update(state)
+    transform.memorize_finish()
+    return vars(transform)
 
 
 def _look_at_outcome(chosen: Selected, found: Found) -> None:
     columns, n = chosen.columns, len(chosen.frame)
     freq = np.ones(n) if columns["freq_weights"] is None else columns["freq_weights"]
     for role in ("freq_weights", "var_weights"):
-        if columns[role] is not None:
-            bad = int((~(np.isfinite(columns[role]) & (columns[role] >= 0))).sum())
+        weights = columns[role]
+        if weights is not None:
+            bad = int((~(np.isfinite(weights) & (weights >= 0))).sum())
             _note(found, f"{role} must be finite and not negative", bad)
     if columns["exposure"] is not None:
         good = (columns["exposure"] > 0) & np.isfinite(columns["exposure"])
         _note(found, "exposure must be positive and finite", int((~good).sum()))
     if columns["offset"] is not None:
         _note(found, "offset must be finite", int((~np.isfinite(columns["offset"])).sum()))
-    found.broken = int((freq != np.round(freq)).sum())
+    found.non_integer = int((freq != np.round(freq)).sum())
     values = chosen.values
     if np.ndim(values) == 2 and np.shape(values)[1] == 2:
         found.counts = True

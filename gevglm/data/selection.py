@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,11 +11,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
-from gevglm.data.row_masks import row_masks
-from gevglm.data.tables import vector
-from gevglm.exceptions import InvalidDataError
+from gevglm.data.expressions import Expression, condition, expression, names_in, rows_where
+from gevglm.data.tables import check_labels, vector
+from gevglm.engine.linalg import one_blas_thread
+from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
 ROLES = ("offset", "exposure", "freq_weights", "var_weights")
+MISSING = ("drop", "raise", "none")
 
 
 class Selected(NamedTuple):
@@ -24,7 +27,7 @@ class Selected(NamedTuple):
     ----------
     frame : DataFrame
     values : Series or ndarray
-        The outcome as it is.
+        The outcome, not yet coded.
     columns : dict of ndarray or None
         Offset, exposure and weights.
     rows : ndarray of int or None
@@ -43,7 +46,7 @@ class Selected(NamedTuple):
 
 @dataclass(frozen=True)
 class Selection:
-    """A formula and the options that name columns.
+    """A formula and the options that name columns; what they say is compiled once, and again only where a pickled one arrives.
 
     Attributes
     ----------
@@ -53,6 +56,10 @@ class Selection:
     offset, exposure, freq_weights, var_weights : str, array_like or None
     subset : str, array_like or None
     missing : {"drop", "raise", "none"}
+    left : Expression
+        The left-hand side of the formula.
+    right : str
+        The right-hand side.
     """
 
     formula: str
@@ -63,26 +70,30 @@ class Selection:
     var_weights: Any = None
     subset: Any = None
     missing: str = "drop"
+    left: Expression = field(init=False, repr=False)
+    right: str = field(init=False, repr=False)
+    _condition: Expression | None = field(init=False, repr=False)
 
-    @property
-    def left(self) -> str:
-        """The left-hand side of the formula."""
-        return formulas.split(self.formula)[0]
+    def __post_init__(self) -> None:
+        left, right = formulas.split(self.formula)
+        compiled = condition(self.subset) if isinstance(self.subset, str) else None
+        for name, value in {"left": expression(left), "right": right, "_condition": compiled}.items():
+            object.__setattr__(self, name, value)
 
-    @property
-    def right(self) -> str:
-        """The right-hand side of the formula."""
-        return formulas.split(self.formula)[1]
+    @cached_property
+    def _names(self) -> tuple[list[str], list[str], set[str]]:
+        """Names in the formula, on its left and on its right."""
+        return names_in(self.formula), names_in(self.left.text), set(names_in(self.right))
 
     def used(self, columns: Any) -> list[str]:
         """Return the names of the formula that are columns, or say what is wrong with them."""
         columns = pd.Index(columns)
-        used = [name for name in formulas.names_in(self.formula) if name in columns]
+        names, left, right = self._names
+        used = [name for name in names if name in columns]
         twice = [name for name in used if (columns == name).sum() > 1]
         if twice:
             raise InvalidDataError(f"the data have more than one column {twice[0]!r}.")
-        predictors = set(formulas.names_in(self.right))
-        repeated = [name for name in formulas.names_in(self.left) if name in columns and name in predictors]
+        repeated = [name for name in left if name in columns and name in right]
         if repeated:
             raise InvalidDataError(f"the outcome {repeated[0]!r} also stands on the right-hand side of the formula.")
         return used
@@ -97,16 +108,29 @@ class Selection:
         columns = {role: vector(getattr(self, role), frame, role, n) for role in ROLES}
         values = formulas.evaluate_outcome(self.left, frame, self.scope_beside(frame.columns))
         used = self.used(frame.columns)
-        selected, complete = row_masks(frame, self.subset, self.missing, [values, *columns.values()], used)
-        keep = selected & complete
+        selected = self._asked_for(frame)
+        complete = complete_rows(n, self.missing, [values, *columns.values(), *(frame[name] for name in used)])
+        keep = complete if selected is None else selected & complete
         rows = None if keep.all() else np.flatnonzero(keep)
+        n_selected = n if selected is None else int(selected.sum())
         if rows is not None:
             frame = frame.iloc[rows]
             values = values.iloc[rows] if isinstance(values, pd.Series) else np.asarray(values)[rows]
             columns = {role: None if given is None else given[rows] for role, given in columns.items()}
         if self.missing == "none":
-            refuse_missing_levels(frame, used)
-        return Selected(frame, values, columns, rows, int(selected.sum()), int((selected & ~complete).sum()))
+            _refuse_missing_levels(frame, used)
+        return Selected(frame, values, columns, rows, n_selected, n_selected - len(frame))
+
+    def _asked_for(self, frame: pd.DataFrame) -> NDArray | None:
+        subset = self.subset
+        if self._condition is not None:
+            try:
+                subset = rows_where(self._condition, frame)
+            except Exception as error:
+                raise InvalidDataError(f"subset={self.subset!r} could not be evaluated: {error}") from error
+            if np.asarray(subset).dtype != bool:
+                raise InvalidDataError("subset as a string must be a condition, such as 'age > 40'.")
+        return None if subset is None else _subset_mask(frame, subset)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "scope": formulas.packed(self.scope)}
@@ -115,7 +139,65 @@ class Selection:
         self.__dict__.update({**state, "scope": formulas.unpacked(state["scope"])})
 
 
-def refuse_missing_levels(frame: pd.DataFrame, used: list[str]) -> None:
+def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:
+    """Return which of n rows have no missing value in any of some arrays (None stands for one that is not given)."""
+    if missing not in MISSING:
+        raise unknown_option("missing", missing, MISSING)
+    complete = np.ones(n, dtype=bool)
+    for array in arrays if missing != "none" else ():
+        if array is not None:
+            complete &= ~_incomplete(array)
+    return complete
+
+
+def check_rows(n_given: int, n_selected: int, n_missing: int, missing: str) -> None:
+    """Refuse data of which nothing is left, and warn of rows that were dropped."""
+    if n_selected == 0:
+        raise InvalidDataError(f"subset selects none of the {n_given} rows.")
+    if n_missing and missing == "raise":
+        raise InvalidDataError(f"{n_missing} of {n_selected} rows have missing values; missing='drop' drops them.")
+    if n_missing == n_selected:
+        raise InvalidDataError(f"every one of the {n_selected} rows has a missing value; nothing is left to fit.")
+    if n_missing:
+        warn(f"{n_missing} of {n_selected} rows were dropped because of missing values.", MissingRowsWarning)
+
+
+def _incomplete(array: Any) -> NDArray:
+    """Return which rows have a missing value, without a temporary of the size of a design."""
+    if np.ndim(array) == 1:
+        return np.asarray(pd.isna(array))
+    array = np.asarray(array)
+    suspect = np.ones(len(array), dtype=bool)
+    if array.dtype.kind == "f":
+        with one_blas_thread():
+            suspect = np.isnan(np.dot(array, np.ones(array.shape[1])))
+    rows = np.flatnonzero(suspect)
+    suspect[rows] = pd.isna(array[rows]).any(axis=1)
+    return suspect
+
+
+def _subset_mask(frame: pd.DataFrame, subset: Any) -> NDArray:
+    n = len(frame)
+    if isinstance(subset, pd.Series) and len(subset) == n:
+        check_labels(subset, frame.index, "subset")
+    array = np.asarray(subset)
+    if array.dtype == object and all(isinstance(value, (bool, np.bool_)) for value in array.ravel()):
+        array = array.astype(bool)
+    if array.ndim != 1:
+        raise InvalidDataError("subset must be booleans, one per row, labels of the index, or a condition as a string.")
+    if array.dtype == bool:
+        if len(array) != n:
+            raise InvalidDataError(f"subset has {len(array)} entries, but the data have {n} rows.")
+        return array.copy()
+    unknown = [label for label in array.tolist() if label not in frame.index]
+    if unknown:
+        raise InvalidDataError(
+            f"subset has {len(unknown)} labels that are not in the index (the first is {unknown[0]!r})."
+        )
+    return np.asarray(frame.index.isin(array))
+
+
+def _refuse_missing_levels(frame: pd.DataFrame, used: list[str]) -> None:
     """Refuse missing values of factors, which no design has columns for."""
     for name in used:
         absent = 0 if pd.api.types.is_numeric_dtype(frame[name].dtype) else int(frame[name].isna().sum())

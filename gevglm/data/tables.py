@@ -19,7 +19,7 @@ def as_frame(data: Any) -> pd.DataFrame:
     Parameters
     ----------
     data : DataFrame, mapping of columns, polars DataFrame, pyarrow Table, or path to a csv or parquet file
-        A pandas DataFrame is returned as it is, without a copy.
+        A pandas DataFrame is returned unchanged, without a copy.
     """
     if isinstance(data, pd.DataFrame):
         return data
@@ -105,10 +105,8 @@ def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> ND
         if frame is None:
             raise InvalidDataError(f"{role}={value!r} names a column, but the data are arrays; give an array.")
         value = column(frame, value, role)
-    elif frame is not None and isinstance(value, pd.Series) and not value.index.equals(frame.index):
-        raise InvalidDataError(
-            f"{role} is a Series whose index is not that of the data; align it, or give .to_numpy()."
-        )
+    elif frame is not None:
+        check_labels(value, frame.index, role)
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -118,6 +116,33 @@ def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> ND
     if array.shape != (n_rows,):
         raise InvalidDataError(f"{role} has shape {array.shape}, but the data have {n_rows} rows.")
     return array
+
+
+def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:
+    """Return the offset plus the log of the exposure."""
+    if exposure is not None:
+        wrong = ~((exposure > 0) & np.isfinite(exposure))
+        if wrong.any():
+            raise InvalidDataError(f"exposure must be positive and finite; {int(wrong.sum())} rows are not.")
+        offset = np.log(exposure) + (0.0 if offset is None else offset)
+    if offset is not None and not np.isfinite(offset).all():
+        raise InvalidDataError(f"offset is not finite in {int((~np.isfinite(offset)).sum())} rows.")
+    return offset
+
+
+def numeric_matrix(exog: Any) -> NDArray:
+    """Return a design matrix as floats, in the precision it has."""
+    X = exog.to_numpy() if hasattr(exog, "to_numpy") else np.asarray(exog)
+    if X.ndim == 1:
+        X = X[:, None]
+    if X.dtype.kind not in "fiub":
+        try:
+            X = X.astype(float)
+        except (TypeError, ValueError):
+            raise InvalidDataError(
+                "the design has columns that are not numbers; use a formula, which turns factors into dummies."
+            ) from None
+    return X if X.dtype in (np.float64, np.float32) else X.astype(float)
 
 
 def check_labels(value: Any, index: pd.Index, role: str) -> None:

@@ -1,13 +1,12 @@
-"""Functions that formulas may use, and how those that remember their first data learn from them piece by piece.
+"""Functions that formulas may use, and how the stateful ones among them learn from data piece by piece.
 
-A function that remembers follows the contract of patsy: ``memorize_chunk`` sees data, ``memorize_finish`` draws the conclusions,
+A stateful function follows the contract of patsy: ``memorize_chunk`` sees data, ``memorize_finish`` draws the conclusions,
 ``transform`` applies them. Those here also have ``merge``, which adds what another one has seen, so that pieces of the data
 may be looked at in any place; a function without it needs all rows at once.
 """
 
 from __future__ import annotations
 
-from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,21 +14,18 @@ import numpy as np
 import pandas as pd
 import patsy
 import patsy.builtins
-from patsy.mgcv_cubic_splines import CC, CR
-from patsy.splines import BS
-from scipy.interpolate import BSpline
+from formulaic.transforms import poly
+
+from gevglm.data.formula_engines import BSplines, CyclicSplines, NaturalSplines, hashed
 
 
-class AllRowsNeeded(Exception):
-    """A function cannot learn from pieces; the message says what to write instead."""
+class Moments:
+    """What ``center`` and ``standardize`` learn: the number of rows, their mean, and the sum of squared deviations from it."""
 
-
-class Standardize:
-    """``standardize(x)``, as in patsy but not row by row: less the mean, over the standard deviation."""
-
-    def memorize_chunk(self, x: Any, center: bool = True, rescale: bool = True, ddof: int = 0) -> None:
+    def see(self, x: Any) -> None:
+        """Look at the first rows."""
         x = np.asarray(x, dtype=float)
-        self.count, self.ddof = len(x), ddof
+        self.count = len(x)
         self.mean, self.squares = x.mean(axis=0), x.var(axis=0) * len(x)
 
     def merge(self, other: dict[str, Any]) -> None:
@@ -40,6 +36,14 @@ class Standardize:
         self.mean = self.mean + change * (other["count"] / total)
         self.count = total
 
+
+class Standardize(Moments):
+    """``standardize(x)``, as in patsy but not row by row: less the mean, over the standard deviation."""
+
+    def memorize_chunk(self, x: Any, center: bool = True, rescale: bool = True, ddof: int = 0) -> None:
+        self.see(x)
+        self.ddof = ddof
+
     def memorize_finish(self) -> None:
         with np.errstate(divide="ignore", invalid="ignore"):
             self.deviation = np.sqrt(np.divide(self.squares, self.count - self.ddof))
@@ -49,110 +53,70 @@ class Standardize:
         return (x - self.mean if center else x) / (self.deviation if rescale else 1.0)
 
 
-class Center(Standardize):
+class Center(Moments):
     """``center(x)``, as in patsy: less the mean."""
 
     def memorize_chunk(self, x: Any) -> None:
-        super().memorize_chunk(x)
+        self.see(x)
+
+    def memorize_finish(self) -> None:
+        pass
 
     def transform(self, x: Any) -> Any:
-        return super().transform(x, rescale=False)
+        return (x if isinstance(x, (pd.Series, pd.DataFrame)) else np.asarray(x)) - self.mean
 
 
-class Splines:
-    """What splines have in common: with given knots they need to know no more than where the data begin and end."""
-
-    _tmp: dict[str, Any]
-
-    def remember_ends_only(self) -> None:
-        """Keep the smallest and largest value of the rows seen, if more is not needed."""
-        if not self.needs_quantiles(**self._tmp["args"]):
-            x = np.concatenate(self._tmp["xs"])
-            self._tmp["xs"] = [np.array([x.min(), x.max()])] if len(x) else [x]
-
-    def merge(self, other: dict[str, Any]) -> None:
-        """Add the ends of other rows."""
-        if self.needs_quantiles(**self._tmp["args"]):
-            raise AllRowsNeeded("places its knots by quantiles of all rows; give them as knots=[...]")
-        self._tmp["xs"] = [*self._tmp["xs"], *other["_tmp"]["xs"]]
-        self.remember_ends_only()
+def is_stateful(function: Any) -> bool:
+    """Whether a function remembers its first data."""
+    return hasattr(function, "__patsy_stateful_transform__") or getattr(function, "__is_stateful_transform__", False)
 
 
-class BSplines(Splines, BS):
-    """``bs(x)`` of patsy, with the ways of formulaic to go beyond the data: "clip", "na", "zero" and "extend"."""
-
-    def memorize_chunk(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> None:
-        if extrapolation not in ("raise", "clip", "na", "zero", "extend"):
-            raise ValueError(f"extrapolation={extrapolation!r} is not one of raise, clip, na, zero, extend")
-        super().memorize_chunk(x, *args, **options)
-        self.remember_ends_only()
-
-    def needs_quantiles(self, df: Any, knots: Any, degree: int, include_intercept: bool, **bounds: Any) -> bool:
-        """Whether there are knots to be placed."""
-        return knots is None and df is not None and df > degree + bool(include_intercept)
-
-    def transform(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> Any:
-        low, high = self._all_knots[[0, -1]]
-        outside = np.asarray((x < low) | (x > high))
-        if extrapolation == "raise" and outside.any():
-            raise ValueError(
-                f"{outside.sum()} values are outside the {low:g} to {high:g} of the spline; "
-                "extrapolation='clip' or 'extend' allows them"
-            )
-        basis = np.array(super().transform(np.clip(x, low, high), *args, **options))
-        if extrapolation == "extend" and outside.any():
-            every = BSpline(self._all_knots, np.eye(len(self._all_knots) - self._degree - 1), self._degree)
-            basis[outside] = every(np.asarray(x)[outside])[:, -basis.shape[1] :]
-        elif extrapolation in ("na", "zero"):
-            basis[outside] = np.nan if extrapolation == "na" else 0.0
-        return basis
-
-
-class CubicSplines(Splines):
-    """What ``cr`` and ``cc`` of patsy add: a centred basis needs the mean over all rows."""
-
-    def memorize_chunk(self, x: Any, *args: Any, **options: Any) -> None:
-        super().memorize_chunk(x, *args, **options)
-        self.remember_ends_only()
-
-    def needs_quantiles(self, knots: Any, constraints: Any, **rest: Any) -> bool:
-        """Whether there are knots to be placed, or a basis to be centred."""
-        return knots is None or constraints is not None
-
-
-class NaturalSplines(CubicSplines, CR):
-    """``cr(x)`` of patsy."""
-
-
-class CyclicSplines(CubicSplines, CC):
-    """``cc(x)`` of patsy."""
+def apply_stateful(function: Any, state: dict[str, Any], *args: Any, **options: Any) -> Any:
+    """Call a stateful function of patsy or formulaic; what it learns is kept in `state`, and used if that is not empty."""
+    kind = getattr(function, "__patsy_stateful_transform__", None)
+    if kind is None:
+        return function(*args, _state=state, **options)
+    transform = kind()
+    if state:
+        vars(transform).update(state)
+    else:
+        transform.memorize_chunk(*args, **options)
+        transform.memorize_finish()
+        state.update(vars(transform))
+    return transform.transform(*args, **options)
 
 
 def in_patsy(value: Any) -> Any:
-    """Return a function of formulaic that remembers its first data as one that does so in patsy; others as they are."""
+    """Return a stateful function of formulaic as one of patsy; others unchanged."""
     if not getattr(value, "__is_stateful_transform__", False):
         return value
 
-    class Memory:
-        def __init__(self):
+    class Stateful:
+        def __init__(self) -> None:
             self.state: dict[str, Any] = {}
 
-        def memorize_chunk(self, *args, **options):
+        def memorize_chunk(self, *args: Any, **options: Any) -> None:
             value(*args, _state=self.state, **options)
 
-        def memorize_finish(self):
+        def memorize_finish(self) -> None:
             pass
 
-        def transform(self, *args, **options):
+        def transform(self, *args: Any, **options: Any) -> Any:
             result = value(*args, _state=self.state, **options)
             return np.column_stack(list(result.values())) if isinstance(result, dict) else np.asarray(result)
 
-    return patsy.stateful_transform(Memory)
+    return patsy.stateful_transform(Stateful)
+
+
+def lag(x: Any, k: int = 1) -> pd.Series:
+    """Return the values of k rows before."""
+    return pd.Series(x).shift(k)
 
 
 WORDS: dict[str, Any] = {
     **{name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__ if name not in ("I", "Q")},
     **{name: getattr(np, name) for name in ("log", "log2", "log10", "exp", "exp2")},
+    "I": lambda value: value,
     "exp10": lambda x: 10.0**x,
     "center": patsy.stateful_transform(Center),
     "standardize": patsy.stateful_transform(Standardize),
@@ -161,6 +125,9 @@ WORDS: dict[str, Any] = {
     "cr": patsy.stateful_transform(NaturalSplines),
     "cs": patsy.stateful_transform(NaturalSplines),
     "cc": patsy.stateful_transform(CyclicSplines),
+    "poly": poly,
+    "lag": lag,
+    "hashed": hashed,
     "contr": SimpleNamespace(
         treatment=lambda base=None: patsy.Treatment(base),
         SAS=lambda base=-1: patsy.Treatment(base),
@@ -170,7 +137,3 @@ WORDS: dict[str, Any] = {
         diff=patsy.Diff,
     ),
 }
-with suppress(ImportError):
-    from formulaic.transforms import lag, poly
-
-    WORDS |= {"lag": lag, "poly": poly}

@@ -4,13 +4,12 @@ The averaged curve is the standardised risk
 
 .. math:: m(x) = \frac{\sum_i w_i F(v_i(x))}{\sum_i w_i},
 
-with the variable set to x in every row and all else as it is, as in :mod:`gevglm.effects.standardised`; its limits are symmetric for the log
+with the variable set to x in every row and all else unchanged, as in :mod:`gevglm.effects.standardised`; its limits are symmetric for the log
 odds. Transformations and interactions in the formula follow the variable.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +19,9 @@ from numpy.typing import NDArray
 
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.tables import suggestion
-from gevglm.effects.contrasts import Arm
-from gevglm.effects.counterfactual import Rows
+from gevglm.effects.rows import Rows, Scenario, label_of, levels_of, reference_row, variables
 from gevglm.effects.standardised import averages, risk_table
-from gevglm.effects.typical import _typical as typical_value
-from gevglm.effects.typical import variables
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.exceptions import InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:
     from gevglm.results.core import BinaryGLMResults
@@ -69,7 +65,7 @@ class EffectCurve:
         """Return the curves, each with its label."""
         if self.by is None:
             return [("", self.frame)]
-        return [(f"{self.by} = {_shown(level)}", rows) for level, rows in self.frame.groupby("group", sort=False)]
+        return [(f"{self.by} = {label_of(level, 4)}", rows) for level, rows in self.frame.groupby("group", sort=False)]
 
 
 def effect_curve(
@@ -104,28 +100,26 @@ def effect_curve(
         One minus the coverage of the limits.
     """
     design = results.model.design
-    if not results.has_data:
-        raise InvalidDataError(
-            "the rows of the fit are not in memory (removed, or read in pieces), so that there is nothing to average over; "
-            "predict rows of your own with get_prediction."
-        )
+    design.need_rows("an effect curve", "predict rows of your own with get_prediction")
     if at not in AT:
         raise unknown_option("at", at, AT)
-    names = variables(design)
+    names = list(variables(design))
     for role, name in (("variable", variable), ("by", by)):
         if name is not None and name not in names:
-            raise InvalidOptionError(f"{role}={name!r} is no variable of the model.{suggestion(str(name), names)}")
+            raise InvalidOptionError(f"{role}={name!r} is not a variable of the model.{suggestion(str(name), names)}")
     if by == variable:
         raise InvalidOptionError(f"by={by!r} is the variable itself; give another one.")
-    everybody = Rows.of(results)
-    continuous, grid = _values(everybody, variable, points)
+    all_rows = Rows.of(results)
+    continuous, grid = _values(all_rows, variable, points)
     if values is not None:
         grid = list(np.atleast_1d(values))
     if len(grid) == 0:
         raise InvalidOptionError("values is empty; give at least one value.")
-    levels = [None] if by is None else _groups(everybody, by)
-    held = _typical_values(results, {variable, by}) if at == "typical" else {}
-    chosen = _typical_row(everybody, held) if at == "typical" else _thinned(everybody, rows)
+    levels = [None] if by is None else _groups(all_rows, by)
+    held: dict[str, Any] = {}
+    if at == "typical":
+        held = reference_row(design, results.model.sampling.population_weights(design.y), {variable, by})
+    chosen = _typical_row(all_rows, held) if at == "typical" else _subsampled(all_rows, rows)
     curves = []
     for level in levels:
         group = chosen if by is None else _set(chosen, by, level)
@@ -133,8 +127,8 @@ def effect_curve(
     frame = pd.concat(curves, ignore_index=True)[["value", "group", "risk", "ci_lower", "ci_upper"]]
     seen = np.array([])
     if continuous:
-        column = everybody.frame[variable].to_numpy(float)
-        seen = weighted_quantile(column, everybody.weights, np.linspace(0.01, 0.99, 99))
+        column = all_rows.frame[variable].to_numpy(float)
+        seen = weighted_quantile(column, all_rows.weights, np.linspace(0.01, 0.99, 99))
     return EffectCurve(variable, by, frame, continuous, seen, 0 if at == "typical" else len(chosen.X), held)
 
 
@@ -151,11 +145,11 @@ def _risks(results: BinaryGLMResults, rows: Rows, variable: str, grid: list, alp
 
 def _set(rows: Rows, name: str, value: Any) -> Rows:
     """Return rows with a variable set to a value in all of them."""
-    arm = Arm(_shown(value), lambda column: value)
-    return replace(rows, frame=rows.frame.assign(**{name: value}), X=rows.designs(name, [arm])[0])
+    scenario = Scenario.at(value)
+    return replace(rows, frame=rows.frame.assign(**{name: value}), X=rows.designs(name, [scenario])[0])
 
 
-def _thinned(rows: Rows, most: int | None) -> Rows:
+def _subsampled(rows: Rows, most: int | None) -> Rows:
     """Return at most so many rows, evenly spaced."""
     n = len(rows.X)
     if most is None or n <= most:
@@ -163,13 +157,6 @@ def _thinned(rows: Rows, most: int | None) -> Rows:
     used = np.linspace(0, n - 1, most).astype(int)
     offset = np.broadcast_to(rows.offset, (n,))[used]
     return replace(rows, frame=rows.frame.iloc[used], X=rows.X[used], offset=offset, weights=rows.weights[used])
-
-
-def _typical_values(results: BinaryGLMResults, moved: set) -> dict[str, Any]:
-    """Return the mean, or the most frequent level, of every variable that is not moved."""
-    design = results.model.design
-    weights = results.model.sampling.population_weights(design.y)
-    return {name: typical_value(design, name, weights) for name in variables(design) if name not in moved}
 
 
 def _typical_row(rows: Rows, held: dict[str, Any]) -> Rows:
@@ -181,20 +168,12 @@ def _typical_row(rows: Rows, held: dict[str, Any]) -> Rows:
     return replace(rows, frame=frame, X=X, offset=offset, weights=np.ones(1))
 
 
-def _is_number(column: pd.Series) -> bool:
-    return pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-
-
 def _values(rows: Rows, name: str, points: int) -> tuple[bool, list]:
     """Return whether a variable is continuous, and the values to look at."""
-    column, recipe = rows.frame[name], rows.design.recipe
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        return False, [level for level in column.cat.categories if level in set(column.unique())]
-    distinct = sorted(column.unique())
-    factor = recipe is not None and re.search(rf"\bC\(\s*`?{re.escape(name)}\b", recipe.formula)
-    if factor or not _is_number(column) or len(distinct) <= FEW:
-        return False, distinct
-    low, high = weighted_quantile(column.to_numpy(float), rows.weights, np.array(CENTRE))
+    levels = levels_of(variables(rows.design)[name], rows.frame[name], FEW)
+    if levels is not None:
+        return False, levels
+    low, high = weighted_quantile(rows.frame[name].to_numpy(float), rows.weights, np.array(CENTRE))
     return True, list(np.linspace(low, high, points))
 
 
@@ -203,7 +182,3 @@ def _groups(rows: Rows, name: str) -> list:
     if not continuous:
         return levels
     return list(np.unique(weighted_quantile(rows.frame[name].to_numpy(float), rows.weights, np.array(GROUPS))))
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

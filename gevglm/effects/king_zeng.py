@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.effects.rows import label_of
 from gevglm.engine.linalg import quadratic_forms
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.links.base import BinaryLink
@@ -57,7 +58,7 @@ class RiskModel:
         return self.link.inverse(linear - reach), self.link.inverse(linear + reach)
 
     def draws(self, X: NDArray, offset: NDArray | float, normals: NDArray) -> NDArray:
-        """Return simulated risks, one row a draw of the coefficients, one column a row of `X`."""
+        """Return simulated risks, one row per draw of the coefficients, one column per row of `X`."""
         values, vectors = np.linalg.eigh(self.covariance)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         return self.link.inverse(np.dot(self.params + np.dot(normals, root.T), X.T) + offset)
@@ -180,8 +181,8 @@ class RiskChange:
         return self.table
 
     def __str__(self) -> str:
-        moved = ", ".join(f"{name} from {_shown(a)} to {_shown(b)}" for name, (a, b) in self.change.items())
-        held = ", ".join(f"{name} = {_shown(value)}" for name, value in self.at.items())
+        moved = ", ".join(f"{name} from {label_of(a, 4)} to {label_of(b, 4)}" for name, (a, b) in self.change.items())
+        held = ", ".join(f"{name} = {label_of(value, 4)}" for name, value in self.at.items())
         return f"Risk with {moved}" + (f", at {held}" if held else "") + f" ({self.draws} draws)\n{self.table.round(5)}"
 
 
@@ -239,7 +240,3 @@ def normals(draws: int, k: int, rng: Any) -> NDArray:
         raise InvalidOptionError(f"draws={draws!r} must be a whole number of at least 2.")
     half = np.random.default_rng(rng).standard_normal((int(draws + 1) // 2, k))
     return np.vstack([half, -half])[:draws]
-
-
-def _shown(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else str(value)

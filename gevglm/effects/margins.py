@@ -108,7 +108,7 @@ def _representative(model, exog: NDArray, at: str, atexog) -> tuple[NDArray, NDA
 
 
 def _effects(link, params, exog, offset, columns, discrete, method) -> NDArray:
-    """One row a row of `exog`, one column an effect."""
+    """Return the effects, one row per row of `exog`, one column per effect."""
     linear = exog @ params + offset
     effects = link.inverse_deriv(linear)[:, None] * params[columns]
     for position, j in enumerate(columns):

@@ -1,6 +1,6 @@
 r"""Risks standardised over the sample (g-computation) and their contrasts.
 
-With everybody's variable set to a, and everything else as it is, the risk is
+With the variable set to a in all rows, and everything else unchanged, the risk is
 
 .. math:: R_a = \frac{\sum_i w_i F(x_i(a)'b)}{\sum_i w_i}, \qquad G_a = \frac{\partial R_a}{\partial b} = \frac{\sum_i w_i F'(x_i(a)'b)\, x_i(a)}{\sum_i w_i},
 
@@ -18,6 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from gevglm.effects.rows import Scenario
 from gevglm.exceptions import unknown_option
 
 ROWS = 65_536  # averaged at a time
@@ -31,7 +32,7 @@ class Contrast:
     ----------
     word : str
     pattern : str
-        How a contrast is written, from the labels of two arms.
+        How a contrast is written, from the labels of two scenarios.
     scale : callable
         A contrast is the difference of `scale` of two risks,
     slope : callable
@@ -47,10 +48,10 @@ class Contrast:
     back: Callable[[NDArray], NDArray] | None
 
     def label(self, other: str, reference: str) -> str:
-        """Return how a contrast of two arms is written."""
+        """Return how a contrast of two scenarios is written."""
         inside = "odds" in self.pattern
-        arms = (f"({arm})" if not inside and (" " in arm or arm.startswith("-")) else arm for arm in (other, reference))
-        return self.pattern.format(*arms)
+        labels = (f"({x})" if not inside and (" " in x or x.startswith("-")) else x for x in (other, reference))
+        return self.pattern.format(*labels)
 
 
 CONTRASTS = {
@@ -81,15 +82,17 @@ class RiskContrast:
     variable : str
     contrast : str
     risks : DataFrame
-        The risk in every arm: columns ``estimate``, ``se``, ``ci_lower`` and ``ci_upper``.
+        The risk in every scenario: columns ``estimate``, ``se``, ``ci_lower`` and ``ci_upper``.
     table : DataFrame
-        Their contrasts against the first arm: the same columns.
+        Their contrasts against the first scenario: the same columns.
     pvalues : Series
         Two-sided, that there is no effect; missing for bootstrap intervals.
     cov : ndarray
         Covariance of the risks, in the order of `risks`.
     note : str
         Over whom it was averaged, and where the standard errors come from.
+    scenarios : tuple of Scenario
+        What was compared; the first is the reference.
     """
 
     variable: str
@@ -99,6 +102,7 @@ class RiskContrast:
     pvalues: pd.Series
     cov: NDArray
     note: str
+    scenarios: tuple[Scenario, ...] = ()
 
     def summary_frame(self) -> pd.DataFrame:
         """Return the contrasts: columns estimate, se, ci_lower and ci_upper."""
@@ -127,7 +131,7 @@ class RiskContrast:
 
 @dataclass(frozen=True)
 class Averages:
-    """Risks of arms (and groups of rows), their gradients, and the rows' own part in them.
+    """Risks of scenarios (and groups of rows), their gradients, and the rows' own part in them.
 
     Attributes
     ----------
@@ -165,14 +169,14 @@ def averages(
     offset = np.broadcast_to(offset, weights.shape[1:])
     risks, gradients = [], []
     for X in designs:
-        risk, gradient = 0.0, 0.0
+        risk, gradient = np.zeros(len(share)), np.zeros((len(share), 1))
         for start in range(0, len(X), ROWS):
             rows = slice(start, start + ROWS)
             p, slope = risk_and_slope(X[rows], offset[rows])
             risk, gradient = risk + share[:, rows] @ p, gradient + share[:, rows] @ slope
         risks.append(risk)
         gradients.append(gradient)
-    # arms within groups
+    # scenarios within groups
     return Averages(np.stack(risks, axis=1).ravel(), np.stack(gradients, axis=1).reshape(-1, gradients[0].shape[-1]))
 
 
@@ -220,7 +224,7 @@ def contrast_table(
 
 
 def bootstrap_limits(contrast: Contrast, draws: NDArray, pairs: Sequence[tuple[int, int]], alpha: float) -> NDArray:
-    """Return standard errors and percentile limits of contrasts from risks drawn by the bootstrap, one row a draw.
+    """Return standard errors and percentile limits of contrasts from risks drawn by the bootstrap, one row per draw.
 
     The percentiles are median-unbiased; those of NumPy's default are too close to the middle, by 2.5 % of the width with 200 draws.
     """

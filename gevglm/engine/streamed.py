@@ -55,7 +55,7 @@ class StreamedEngine(Engine):
         """The blocks, where the source keeps them."""
         n_bytes = self.n_rows * self.reader.row_bytes
         make = partial(_all_blocks, self.reader, self._starts, self._kept)
-        return self.source.held(make, self.reader.all_columns, n_bytes)
+        return self.source.cached(make, self.reader.all_columns, n_bytes)
 
     def thin(self, every: int) -> StreamedEngine:
         thinned = self._copy()

@@ -17,10 +17,10 @@ from numbers import Real
 
 import numpy as np
 from numpy.polynomial import chebyshev
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
-from gevglm.exceptions import InvalidOptionError
+from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.links.base import LARGEST_PROBABILITY, BinaryLink, Point
 
 PANEL = 2.0  # width, in log odds, of the pieces on which integrals are polynomials
@@ -352,3 +352,50 @@ def checked_share(name: str, value: object) -> float:
         hint = f" {value:g} % is {name}={value / 100.0:g}." if percent else ""
         raise InvalidOptionError(f"{name}={value!r} is no share of events: it must lie between 0 and 1.{hint}")
     return float(value)
+
+
+def shift_odds(p: ArrayLike, factor: ArrayLike) -> NDArray | float:
+    r"""Multiply the odds of probabilities.
+
+    .. math:: \frac{f p}{1 - p + f p}
+
+    Parameters
+    ----------
+    p, factor : array_like
+        Probabilities, of any shape; positive factors f, one for all or one each.
+
+    Examples
+    --------
+    >>> shift_odds(0.5, 3)
+    0.75
+    """
+    probabilities, factor = checked_probabilities(p), numbers(factor, "factors of the odds")
+    wrong = ~((factor > 0.0) & np.isfinite(factor))
+    if wrong.any():
+        raise InvalidOptionError(f"odds can be multiplied by positive numbers only, got {factor[wrong].ravel()[0]:g}.")
+    try:
+        shifted = factor * probabilities / (1.0 - probabilities + factor * probabilities)
+    except ValueError:
+        raise InvalidDataError(
+            f"factors of shape {factor.shape} do not fit probabilities of shape {probabilities.shape}; give one for all, or one each."
+        ) from None
+    return float(shifted) if shifted.ndim == 0 else shifted
+
+
+def checked_probabilities(p: ArrayLike) -> NDArray:
+    """Return an array of probabilities, of any shape."""
+    probabilities = numbers(p, "probabilities")
+    wrong = ~((probabilities >= 0.0) & (probabilities <= 1.0))
+    if wrong.any():
+        raise InvalidDataError(
+            f"{int(wrong.sum())} of {wrong.size} probabilities are not in [0, 1] (the first is {probabilities[wrong].ravel()[0]:g})."
+        )
+    return probabilities
+
+
+def numbers(values: ArrayLike, name: str) -> NDArray:
+    """Return values as numbers, or say by their name that they are not."""
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidDataError(f"{name} must be numbers, got {str(values)[:60]!r}.") from None

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2
 
+from gevglm.effects.rows import shifts, variables
 from gevglm.effects.standardised import RiskContrast, contrast_of, contrast_table
-from gevglm.effects.typical import variables
 from gevglm.exceptions import GevglmError
 from gevglm.report.numbers import level
 
@@ -74,8 +74,7 @@ def effects_of(results: BinaryGLMResults, alpha: float) -> Effects:
     known, missing = [], {}
     design = results.model.design
     constant = None if results.model.data.const_idx is None else design.names[results.model.data.const_idx]
-    shifts = (design.offset_name, design.exposure_name)
-    names = [name for name in variables(design) if name not in shifts]
+    names = [name for name in variables(design) if name not in shifts(design)]
     names = [name for name in names if design.recipe is not None or name != constant]
     for name in names[:MOST_VARIABLES]:
         try:
@@ -89,7 +88,7 @@ def effects_of(results: BinaryGLMResults, alpha: float) -> Effects:
 
 def _effect(results: BinaryGLMResults, name: str, alpha: float) -> Effect:
     found, kind = _compared(results, name, alpha)
-    levels = _levels([str(label).removeprefix(f"{name} = ") for label in found.risks.index])
+    levels = _levels([scenario.label for scenario in found.scenarios])
     pairs = [(0, j) for j in range(1, len(levels))]
     risks = found.risks["estimate"].to_numpy()
     index = pd.Index(levels[1:])
@@ -111,10 +110,10 @@ def _effect(results: BinaryGLMResults, name: str, alpha: float) -> Effect:
 def _compared(results: BinaryGLMResults, name: str, alpha: float) -> tuple[RiskContrast, str]:
     """Compare the levels of a variable, or the quartiles of a continuous one (a standard deviation, where they are equal)."""
     found = results.risk(name, alpha=alpha)
-    if not _moves(found):
+    if found.scenarios[0].shift is None:
         return found, "levels"
     found = results.risk(name, at="iqr", alpha=alpha)
-    if found.risks.index[0] != found.risks.index[1]:
+    if found.scenarios[0].label != found.scenarios[1].label:
         return found, "quartiles"
     return results.risk(name, at="sd", alpha=alpha), "sd"
 
@@ -123,11 +122,6 @@ def _levels(texts: list[str]) -> list[str]:
     """Return values as they are shown: shortened, unless that makes two of them the same."""
     short = [level(text) for text in texts]
     return short if len(set(short)) == len(set(texts)) else texts
-
-
-def _moves(found: RiskContrast) -> bool:
-    """Tell whether rows were moved by a unit, which is the default for continuous variables."""
-    return str(found.risks.index[0]).endswith(" = x - 1/2")
 
 
 def _joint(risks: Any, cov: Any) -> float:

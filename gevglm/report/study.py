@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.calibration.curves import link_name
-from gevglm.effects.typical import variables
+from gevglm.effects.rows import frame_of, mean_and_deviation, shifts, variables
 from gevglm.report.html import Html, table, tag
 from gevglm.report.numbers import count, percent, plain
 from gevglm.results.plotting import judged_rows
@@ -100,8 +100,8 @@ def characteristics(results: BinaryGLMResults) -> Html:
     counts = design.counts if design.counts is not None else np.ones(len(y))
     of_events, of_others = counts * y, counts * (1.0 - y)
     constant = results.model.data.const_idx
-    frame = design.frame if design.recipe is not None else pd.DataFrame(design.X, columns=design.names)
-    names = [name for name in variables(design) if name in frame.columns]
+    frame = frame_of(design)
+    names = [name for name in dict.fromkeys([*variables(design), *shifts(design)]) if name in frame.columns]
     if design.recipe is None and constant is not None:
         names.remove(design.names[constant])
     rows = []
@@ -134,6 +134,5 @@ def _share(chosen: pd.Series, weight: NDArray) -> str:
 
 
 def _mean(values: NDArray, weight: NDArray) -> str:
-    mean = float(weight @ values / weight.sum())
-    deviation = float(np.sqrt(weight @ (values - mean) ** 2 / weight.sum()))
+    mean, deviation = mean_and_deviation(values, weight)
     return f"{plain(mean)} ({plain(deviation)})"

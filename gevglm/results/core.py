@@ -262,7 +262,7 @@ class BinaryGLMResults(
         LikelihoodModelResults.remove_data(self)  # that of GLMResults recurses for ever in statsmodels 0.14
         for name in ("_endog", "_freq_weights", "_var_weights", "_iweights", "_n_trials"):
             setattr(self, name, None)
-        self.model.design.drop_rows()
+        self.model.design = self.model.design.without_rows()
         data = self.model.data
         for name in ("frame", "orig_endog", "orig_exog", "endog", "exog"):
             if getattr(data, name, None) is not None:

@@ -9,8 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.effects.contrasts import Arm
-from gevglm.effects.counterfactual import Rows
+from gevglm.effects.rows import Rows, Scenario
 from gevglm.effects.standardised import (
     Averages,
     Contrast,
@@ -101,7 +100,7 @@ class RiskEffects:
         _known("method", method, METHODS)
         _known("covariates", covariates, COVARIATES)
         rows = Rows.of(self, data)
-        chosen = rows.arms(variable, at)
+        chosen = rows.scenarios(variable, at)
         designs = rows.designs(variable, chosen)
         labels, weights = rows.groups(by)
         found = averages(designs, rows.offset, weights, self._risk_and_slope())
@@ -122,7 +121,7 @@ class RiskEffects:
         else:
             note += f"; delta method, {self.cov_type} covariance"
         risks = risk_table(found.risks, cov, names, alpha)
-        return RiskContrast(variable, contrast, risks, table, pvalues, cov, note)
+        return RiskContrast(variable, contrast, risks, table, pvalues, cov, note, tuple(chosen))
 
     def attributable_fraction(
         self, variable: str, reference: Any, *, data: Any = None, alpha: float = 0.05
@@ -148,7 +147,7 @@ class RiskEffects:
         """
         self._quantile(alpha)
         rows = Rows.of(self, data)
-        without, *_ = rows.arms(variable, [reference, reference])
+        without, *_ = rows.scenarios(variable, [reference, reference])
         designs = [rows.X, *rows.designs(variable, [without])]
         found = averages(designs, rows.offset, rows.weights[None, :], self._risk_and_slope())
         joint = self.cov_params_matrix if self._joint is None else self._joint
@@ -288,7 +287,7 @@ def _risk_and_slope(
 
 
 def _labels(
-    variable: str, chosen: list[Arm], groups: pd.Index | None, rule: Contrast
+    variable: str, chosen: list[Scenario], groups: pd.Index | None, rule: Contrast
 ) -> tuple[pd.Index, list[tuple[int, int]], pd.Index]:
     """Return the names of all risks, the pairs that are contrasted, and the names of the contrasts."""
     arms = [f"{variable} = {arm.label}" for arm in chosen]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm, t
 
 from gevglm.effects.king_zeng import RiskChange, RiskModel, corrected_risks, risk_change, risk_range
-from gevglm.effects.typical import changed_rows
+from gevglm.effects.rows import changed_rows
 from gevglm.engine import Block
 from gevglm.engine.base import MappedEngine
 from gevglm.exceptions import InvalidDataError, InvalidOptionError

@@ -37,8 +37,7 @@ class Scorer:
 
     def __init__(self, results: BinaryGLMResults, which: str = "mean"):
         model = results.model
-        self.recipe = model.design.recipe
-        self.design = DesignFacts(model.design)
+        self.layout = model.design.layout
         self.params = np.asarray(results.params)
         self.outside: Callable[[NDArray], NDArray] = model.link.outside
         self.links: dict[str, BinaryLink] = {"mean": model.population_link, "fitted": model.link}
@@ -46,7 +45,7 @@ class Scorer:
 
     def linear(self, table: pd.DataFrame) -> NDArray:
         """Return the linear predictor of the rows of a table."""
-        rows = read_table(self.design, table, sparse=True)
+        rows = read_table(self.layout, table, sparse=True)
         return rows.X @ self.params + (0.0 if rows.offset is None else rows.offset)
 
     def __call__(self, table: pd.DataFrame, number: Number) -> tuple[NDArray, int]:
@@ -57,14 +56,6 @@ class Scorer:
             return linear, outside
         mean = self.links["fitted" if self.which == "fitted" else "mean"].inverse(linear)
         return mean * (1.0 - mean) if self.which == "var_unscaled" else mean, outside
-
-
-class DesignFacts:
-    """What reading new data needs to know of a design."""
-
-    def __init__(self, design: Any):
-        for name in ("recipe", "names", "offset_name", "exposure_name", "array_offset", "array_exposure"):
-            setattr(self, name, getattr(design, name))
 
 
 def columns_to_predict(results: BinaryGLMResults, source: Source) -> list[str]:

@@ -1,6 +1,6 @@
 """Drawing samples by the outcome: under-sampling the majority class, and case-control samples.
 
-Both return a :class:`Subsample`, which remembers how common events were in the data. Give that to :func:`gevglm.fit` as ``prevalence=``, and
+Both return a :class:`Subsample`, which knows how common events were in the data. Give that to :func:`gevglm.fit` as ``prevalence=``, and
 coefficients and predictions are those of all the data; probabilities of other models are corrected by :meth:`Subsample.correct`.
 """
 
@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from gevglm.calibration.correction import shift_odds
 from gevglm.data import outcome as outcomes
 from gevglm.data.tables import as_frame, column
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.links.odds import shift_odds
 
 
 @dataclass(frozen=True)
@@ -178,11 +178,11 @@ def _number(role: str, given: Any, available: int) -> int:
         raise InvalidOptionError(f"{role}={given!r} must be a number of rows (int) or a share of them (float).")
     if isinstance(given, Integral):
         number = int(given)
-    elif 0.0 < given <= 1.0:
-        number = round(float(given) * available)
+    elif 0.0 < (share := float(given)) <= 1.0:
+        number = round(share * available)
     else:
         raise InvalidOptionError(
-            f"{role}={given!r} is no share: it must lie in (0, 1]; give an int for a number of rows."
+            f"{role}={given!r} is not a share: it must lie in (0, 1]; give an int for a number of rows."
         )
     if not 1 <= number <= available:
         raise InvalidOptionError(

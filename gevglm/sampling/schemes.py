@@ -20,13 +20,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from gevglm.data.design import Design
 from gevglm.exceptions import (
     GevglmWarning,
     IncompatibleOptionsError,
@@ -39,6 +38,9 @@ from gevglm.links import BinaryLink, Sampled, ScaledOdds
 from gevglm.links.odds import checked_share
 from gevglm.losses import Loss
 
+if TYPE_CHECKING:
+    from gevglm.data.design import Design
+
 METHODS = ("prior", "weight")
 FAR = 5.0  # standard errors that the sample may fall short of the prevalence by chance
 
@@ -49,7 +51,11 @@ class Sampling:
     title = "random"
     default_covariance = "nonrobust"
     reweights = False
-    ends: tuple[Sampling, ...] = ()
+
+    @property
+    def at_bounds(self) -> tuple[Sampling, ...]:
+        """The same sampling at the ends of the range in which the prevalence is known to lie."""
+        return ()
 
     def applied_to(self, design: Design, loss: Loss) -> tuple[Design, Loss]:
         """Return the design with its weights and the loss to minimise, for those of the population."""
@@ -109,9 +115,8 @@ class OutcomeSampling(Sampling):
         return (1.0 - self.prevalence) / (1.0 - self.sample_mean)
 
     @property
-    def ends(self) -> tuple[Sampling, ...]:
-        """The same sampling at the ends of the range."""
-        return tuple(replace(self, prevalence=end, bounds=None) for end in self.bounds or ())
+    def at_bounds(self) -> tuple[Sampling, ...]:
+        return tuple(replace(self, prevalence=bound, bounds=None) for bound in self.bounds or ())
 
     def population_weights(self, y: NDArray) -> NDArray:
         return np.where(y > 0, self.event_weight, self.other_weight)
@@ -120,8 +125,8 @@ class OutcomeSampling(Sampling):
         return [("Sampling:", [self.title]), ("Prevalence:", [f"{self.prevalence:.4g}"])]
 
     def notes(self) -> list[str]:
-        told = f"Predictions are probabilities in the population, where {100 * self.prevalence:.3g} % are events"
-        notes = [f"{told} (sample: {100 * self.sample_mean:.3g} %); {self._how()}"]
+        where = f"Predictions are probabilities in the population, where {100 * self.prevalence:.3g} % are events"
+        notes = [f"{where} (sample: {100 * self.sample_mean:.3g} %); {self._how()}"]
         if self.bounds is not None:
             low, high = (f"{end:.4g}" for end in self.bounds)
             notes.append(
@@ -320,7 +325,7 @@ def _class_weighting(class_weight: Any, design: Design) -> ClassWeighting:
 def _refuse_weights_and_counts(design: Design, option: str, whole_frequencies: bool) -> None:
     if design.trials is not None:
         raise IncompatibleOptionsError(
-            f"{option} goes with one outcome a row, not with counts or shares; give rows of 0 and 1 with freq_weights instead."
+            f"{option} goes with one outcome per row, not with counts or shares; give rows of 0 and 1 with freq_weights instead."
         )
     if not whole_frequencies:
         return
@@ -329,7 +334,7 @@ def _refuse_weights_and_counts(design: Design, option: str, whole_frequencies: b
             "prevalence and var_weights both weight the rows; leave var_weights out, or leave prevalence out and give weights "
             "that already bring the sample to the population, with cov_type='HC0'."
         )
-    if design.n_broken_frequencies:
+    if design.n_non_integer:
         raise InvalidDataError(
-            f"prevalence goes with rows that count as they are; {design.n_broken_frequencies} freq_weights are no whole numbers and look like sampling weights."
+            f"prevalence goes with rows that count as they are; {design.n_non_integer} freq_weights are not whole numbers and look like sampling weights."
         )

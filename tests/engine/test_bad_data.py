@@ -270,6 +270,6 @@ def test_saved_results_know_what_is_gone(small, tmp_path):
     results = fit([small])
     results.save(tmp_path / "fit.pickle")
     assert (tmp_path / "fit.pickle").stat().st_size < 50_000
-    with pytest.raises(InvalidDataError, match="the data are gone"):
+    with pytest.raises(InvalidDataError, match="needs the rows of the fit, which are not in memory"):
         gevglm.load(tmp_path / "fit.pickle").lr_tests()
     assert isinstance(gevglm.load(tmp_path / "fit.pickle").predict(small), pd.Series)

@@ -134,7 +134,7 @@ def test_saved_in_kilobytes_without_the_data(fits, table, tmp_path):
     again = gevglm.load(path)
     assert str(again.summary()) == text
     assert_array_equal(again.predict(table.head()), results.predict(table.head()))
-    with pytest.raises(InvalidDataError, match="the data are gone"):
+    with pytest.raises(InvalidDataError, match="needs the rows of the fit, which are not in memory"):
         again.lr_tests()
 
 
@@ -165,7 +165,7 @@ def test_saved_with_the_names_of_the_files(fits, tmp_path):
     ],
 )
 def test_what_needs_all_rows_says_so(what, fits):
-    with pytest.raises(InvalidDataError, match="needs all rows in memory"):
+    with pytest.raises(InvalidDataError, match="needs the rows of the fit, which are not in memory"):
         what(fits[0])
 
 

@@ -543,7 +543,7 @@ def test_missing_values_of_factors(right):
 # -- where the engines differ, or both refuse ----------------------------------------------
 
 
-@pytest.mark.parametrize("right", ["hashed(g, levels=4)", "x.apply(lambda v: v + 1)", "sum([x for _ in range(2)])"])
+@pytest.mark.parametrize("right", ["x.apply(lambda v: v + 1)", "sum([x for _ in range(2)])"])
 def test_what_patsy_cannot_read_is_said(right):
     with pytest.raises(InvalidOptionError, match="formula_engine='formulaic' can"):
         model(right, "patsy")
@@ -551,7 +551,13 @@ def test_what_patsy_cannot_read_is_said(right):
 
 def test_formulaic_reads_what_patsy_cannot():
     assert_allclose(model("x.apply(lambda v: v + 1)", "formulaic").exog[:, 1], DATA["x"] + 1)
-    assert model("hashed(g, levels=4)", "formulaic").exog.shape == (N, 4)
+    assert_allclose(model("sum([x for _ in range(2)])", "formulaic").exog[:, 1], 2 * DATA["x"])
+
+
+def test_both_engines_hash():
+    one, other = (model("hashed(g, levels=4) + x", engine) for engine in ENGINES)
+    assert one.exog_names == other.exog_names and one.exog.shape == (N, 5)
+    assert_array_equal(one.exog, other.exog)
 
 
 def test_patsy_refuses_categories_that_an_expression_makes_of_some_levels():

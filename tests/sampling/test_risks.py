@@ -169,7 +169,7 @@ def test_without_the_data_values_have_to_be_given(tmp_path):
     res.save(tmp_path / "fit.pkl")
     loaded = gevglm.load(tmp_path / "fit.pkl")
     assert_allclose(loaded.risk_change({"smoker": (0, 1)}, at={"x": 0}, rng=1).table, before.table)
-    with refused(InvalidDataError, "the data are gone", "'x'", "at="):
+    with refused(InvalidDataError, "needs the rows of the fit", "'x'", "at="):
         loaded.risk_change({"smoker": (0, 1)})
 
 
@@ -181,7 +181,7 @@ def test_without_the_data_values_have_to_be_given(tmp_path):
     [
         ({"change": {}}, ("change=", "dict")),
         ({"change": [("x", 0, 1)]}, ("change=", "dict")),
-        ({"change": {"smoking": (0, 1)}}, ("'smoking'", "no variable of the model", "Did you mean 'smoker'")),
+        ({"change": {"smoking": (0, 1)}}, ("'smoking'", "not a variable of the model", "Did you mean 'smoker'")),
         ({"change": {"x": 1}}, ("two values, before and after",)),
         ({"change": {"x": (0, 1, 2)}}, ("two values, before and after",)),
         ({"change": {"smoker": "ab"}}, ("two values, before and after",)),

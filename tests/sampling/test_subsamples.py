@@ -93,8 +93,8 @@ def test_ratios_that_cannot_be_had_are_refused(words, parts):
     [
         ({"cases": 10**6}, ("cases=1000000", "but there are")),
         ({"controls": 0}, ("controls=0", "asks for 0 rows")),
-        ({"controls": -0.1}, ("controls=-0.1", "no share")),
-        ({"controls": 2.0}, ("controls=2.0", "no share", "int for a number")),
+        ({"controls": -0.1}, ("controls=-0.1", "not a share")),
+        ({"controls": 2.0}, ("controls=2.0", "not a share", "int for a number")),
         ({"cases": "all"}, ("cases='all'", "number of rows")),
     ],
 )

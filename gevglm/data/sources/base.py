@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import closing
 from functools import partial
@@ -21,6 +21,8 @@ BATCH_ROWS = 1 << 18  # rows read at a time: a multiple of the rows of a block
 Answer = TypeVar("Answer")
 Number = tuple[int, int]  # of a piece, and of a batch within it
 Load = Callable[[], pd.DataFrame]
+Answers = Generator[tuple[Number, Answer], None, None]  # to be closed, which ends the work
+Batches = Generator[tuple[Number, Load], None, None]
 
 
 class Source(ABC):
@@ -39,7 +41,7 @@ class Source(ABC):
     @abstractmethod
     def map(
         self, function: Callable[[pd.DataFrame, Number], Answer], columns: Sequence[str], every: int = 1
-    ) -> Iterator[tuple[Number, Answer]]:
+    ) -> Answers[Answer]:
         """Apply a function to every batch of rows, and yield what it returns in the order of the rows.
 
         Parameters
@@ -52,7 +54,7 @@ class Source(ABC):
             Look at every so many-th piece only.
         """
 
-    def held(
+    def cached(
         self, function: Callable[[pd.DataFrame, Number], Answer], columns: Sequence[str], n_bytes: float
     ) -> Source | None:
         """Return a source of what a function makes of the tables, computed once, if that is kept somewhere and there is room for it."""
@@ -69,21 +71,21 @@ class ReadSource(Source):
     """A source that this process reads: the next batch while threads work on the last ones."""
 
     @abstractmethod
-    def batches(self, columns: Sequence[str], every: int = 1) -> Iterator[tuple[Number, Load]]:
+    def batches(self, columns: Sequence[str], every: int = 1) -> Batches:
         """Yield the number of every batch of rows, and what turns it into a table."""
 
     def map(
         self, function: Callable[[pd.DataFrame, Number], Answer], columns: Sequence[str], every: int = 1
-    ) -> Iterator[tuple[Number, Answer]]:
+    ) -> Answers[Answer]:
         with closing(self.batches(columns, every)) as batches:
             tasks = (partial(_apply, function, load, number) for number, load in batches)
             yield from in_order(tasks, available_cores())
 
 
-def in_order(tasks: Iterator[Callable[[], Answer]], workers: int) -> Iterator[Answer]:
+def in_order(tasks: Iterator[Callable[[], Answer]], workers: int) -> Generator[Answer, None, None]:
     """Run tasks in threads and yield their results in order, with few tasks under way at any time.
 
-    Whatever ends the iteration (an error, an interrupt, or nobody asking for more) leaves no task behind.
+    Whatever ends the iteration (an error, an interrupt, or no one asking for more) leaves no task behind.
     """
     pending: deque = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="gevglm") as pool:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gevglm.data.sources.arrow import need_pyarrow, refuse_differences, table_of
-from gevglm.data.sources.base import Load, Number, ReadSource
+from gevglm.data.sources.base import Batches, ReadSource
 from gevglm.exceptions import InvalidDataError
 
 BLOCK_BYTES = 1 << 24
@@ -46,7 +46,7 @@ class CsvSource(ReadSource):
         while new and not self._settled(new):
             pass
 
-    def batches(self, columns: Sequence[str], every: int = 1) -> Iterator[tuple[Number, Load]]:
+    def batches(self, columns: Sequence[str], every: int = 1) -> Batches:
         piece = 0
         for path in self.paths:
             reader = self._reader(path, list(columns))

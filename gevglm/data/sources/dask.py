@@ -1,13 +1,13 @@
-"""Dask DataFrames: one task a partition and pass, wherever the scheduler runs it; what comes back are sums."""
+"""Dask DataFrames: one task per partition and pass, wherever the scheduler runs it; what comes back are sums."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from gevglm.data.sources.base import Answer, Number, Source
+from gevglm.data.sources.base import Answer, Answers, Number, Source
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.memory import physical_memory
 from gevglm.exceptions import GevglmError
@@ -33,15 +33,13 @@ class DaskSource(Source):
         self.columns = [str(column) for column in frame.columns]
         self._parts: dict[tuple[str, ...], list[Any]] = {}
 
-    def map(
-        self, function: Callable[[Any, Number], Answer], columns: Sequence[str], every: int = 1
-    ) -> Iterator[tuple[Number, Answer]]:
+    def map(self, function: Callable[[Any, Number], Answer], columns: Sequence[str], every: int = 1) -> Answers[Answer]:
         return computed(self._partitions(columns), function, every)
 
-    def held(self, function: Callable[[Any, Number], Any], columns: Sequence[str], n_bytes: float) -> Source | None:
+    def cached(self, function: Callable[[Any, Number], Any], columns: Sequence[str], n_bytes: float) -> Source | None:
         if n_bytes > SHARE * _memory():
             return None
-        return HeldParts(_tasks(self._partitions(columns), function, 1))
+        return CachedParts(_tasks(self._partitions(columns), function, 1))
 
     def _partitions(self, columns: Sequence[str]) -> list[Any]:
         key = tuple(columns)
@@ -53,7 +51,7 @@ class DaskSource(Source):
         return {**self.__dict__, "_parts": {}}
 
 
-class HeldParts(Source):
+class CachedParts(Source):
     """What was computed from partitions and stays where it is: in this process, or on the workers.
 
     Parameters
@@ -68,17 +66,13 @@ class HeldParts(Source):
         import dask
 
         with one_blas_thread():
-            self._parts = list(_guarded(lambda: dask.persist(*tasks)))
+            self._parts = list(_guarded(partial(dask.persist, *tasks)))
 
-    def map(
-        self, function: Callable[[Any, Number], Answer], columns: Sequence[str], every: int = 1
-    ) -> Iterator[tuple[Number, Answer]]:
+    def map(self, function: Callable[[Any, Number], Answer], columns: Sequence[str], every: int = 1) -> Answers[Answer]:
         return computed(self._parts, function, every)
 
 
-def computed(
-    parts: list[Any], function: Callable[[Any, Number], Answer], every: int
-) -> Iterator[tuple[Number, Answer]]:
+def computed(parts: list[Any], function: Callable[[Any, Number], Answer], every: int) -> Answers[Answer]:
     """Apply a function to what delayed parts stand for, where they are, and yield what it returns in their order."""
     import dask
 
@@ -88,7 +82,7 @@ def computed(
     while first < len(tasks):
         wave = slice(first, first + size)
         with one_blas_thread():
-            answers = _guarded(lambda wave=wave: dask.compute(*tasks[wave]))
+            answers = _guarded(partial(dask.compute, *tasks[wave]))
         yield from zip(numbers[wave], answers, strict=True)
         first += size
         size = max(2, min(WAVE, WAVE_BYTES // len(pickle.dumps(answers[0]))))

@@ -76,10 +76,10 @@ def _of_files(files: list[Path], name: str) -> Source:
     absent = [file for file in files if not file.exists()]
     if absent:
         raise InvalidDataError(f"there is no file {str(absent[0])!r}.")
-    readers = {READERS.get(_suffix(file)) for file in files}
-    if None in readers:
-        odd = next(file for file in files if _suffix(file) not in READERS)
-        raise InvalidDataError(f"{str(odd)!r} is neither a csv nor a parquet file by its name.")
+    odd = [file for file in files if _suffix(file) not in READERS]
+    if odd:
+        raise InvalidDataError(f"{str(odd[0])!r} is neither a csv nor a parquet file by its name.")
+    readers = {READERS[_suffix(file)] for file in files}
     if len(readers) > 1:
         raise InvalidDataError(f"{name} holds both csv and parquet files; give a pattern that matches one kind.")
     return readers.pop()(files, name)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from typing import Any
 
 import pandas as pd
 
-from gevglm.data.sources.base import BATCH_ROWS, Load, Number, ReadSource
+from gevglm.data.sources.base import BATCH_ROWS, Batches, ReadSource
 from gevglm.data.tables import as_frame
 from gevglm.exceptions import InvalidDataError
 
@@ -35,11 +35,11 @@ class FramesSource(ReadSource):
             raise InvalidDataError(f"{self.name} returns no tables; it must return an iterable of DataFrames.")
         self.columns = [str(column) for column in first.columns]
 
-    def batches(self, columns: Sequence[str], every: int = 1) -> Iterator[tuple[Number, Load]]:
+    def batches(self, columns: Sequence[str], every: int = 1) -> Batches:
         with closing(self._tables()) as tables:
             yield from self._cut(tables, columns, every)
 
-    def _cut(self, tables: Iterator[pd.DataFrame], columns: Sequence[str], every: int) -> Iterator[tuple[Number, Load]]:
+    def _cut(self, tables: Iterator[pd.DataFrame], columns: Sequence[str], every: int) -> Batches:
         for piece, table in enumerate(tables):
             if piece % every:
                 continue
@@ -52,7 +52,7 @@ class FramesSource(ReadSource):
             for j, start in enumerate(range(0, len(table), BATCH_ROWS)):
                 yield (piece, j), _Slice(table, start)
 
-    def _tables(self) -> Iterator[pd.DataFrame]:
+    def _tables(self) -> Generator[pd.DataFrame, None, None]:
         tables = self.factory()
         if isinstance(tables, ENDLESS):
             raise InvalidDataError(

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from gevglm.data.sources.arrow import kind_of, need_pyarrow, refuse_differences, table_of
-from gevglm.data.sources.base import BATCH_ROWS, Load, Number, ReadSource
+from gevglm.data.sources.base import BATCH_ROWS, Batches, ReadSource
 from gevglm.exceptions import InvalidDataError
 
 
@@ -45,12 +46,12 @@ class ParquetSource(ReadSource):
         super().check(columns)
         refuse_differences(columns, self._kinds, self.paths)
 
-    def batches(self, columns: Sequence[str], every: int = 1) -> Iterator[tuple[Number, Load]]:
-        opened, file = None, None
+    def batches(self, columns: Sequence[str], every: int = 1) -> Batches:
+        opened, file = -1, None
         try:
             for piece in range(0, len(self._groups), every):
                 i, group = self._groups[piece]
-                if opened != i:
+                if file is None or opened != i:
                     if file is not None:
                         file.close()
                     opened, file = i, _open(self.paths[i])
@@ -63,7 +64,7 @@ class ParquetSource(ReadSource):
                 file.close()
 
 
-def _open(path: str):
+def _open(path: str) -> Any:
     from pyarrow import parquet
 
     if not Path(path).exists():

@@ -10,7 +10,9 @@ import pandas as pd
 from patsy import PatsyError
 
 from gevglm.data import formula as formulas
-from gevglm.data.sources.base import BATCH_ROWS, Answer, Load, Number, ReadSource
+from gevglm.data.expressions import expression
+from gevglm.data.formula_engines import read, terms_of
+from gevglm.data.sources.base import BATCH_ROWS, Answer, Batches, Number, ReadSource
 from gevglm.data.sources.frames import FramesSource
 
 WIDE_BYTES = 2 << 30  # of a dense design that is not built
@@ -30,17 +32,17 @@ class WideSource(FramesSource):
         super().__init__(self._pieces)
         self.name = "the data"
 
-    def held(
+    def cached(
         self, function: Callable[[pd.DataFrame, Number], Answer], columns: Sequence[str], n_bytes: float
-    ) -> HeldAnswers:
-        return HeldAnswers(list(self.map(function, columns)))
+    ) -> CachedAnswers:
+        return CachedAnswers(list(self.map(function, columns)))
 
     def _pieces(self) -> Iterator[pd.DataFrame]:
         for start in range(0, len(self._table), BATCH_ROWS):
             yield self._table.iloc[start : start + BATCH_ROWS]
 
 
-class HeldAnswers(ReadSource):
+class CachedAnswers(ReadSource):
     """What was made of the pieces of a table, in memory.
 
     Parameters
@@ -55,7 +57,7 @@ class HeldAnswers(ReadSource):
     def __init__(self, answers: list[tuple[Number, Answer]]):
         self._answers = answers
 
-    def batches(self, columns: Sequence[str], every: int = 1) -> Iterator[tuple[Number, Load]]:
+    def batches(self, columns: Sequence[str], every: int = 1) -> Batches:
         for number, answer in self._answers:
             if number[0] % every == 0:
                 yield number, partial(_same, answer)
@@ -75,9 +77,7 @@ def wide_source(formula: str, table: pd.DataFrame, engine: str | None = None) ->
     engine : {"formulaic", "patsy"}, optional
         patsy knows no sparse designs.
     """
-    if (engine or formulas.default_engine()) != "formulaic":
-        return None
-    return WideSource(table) if _is_wide(formula, table) else None
+    return WideSource(table) if engine != "patsy" and _is_wide(formula, table) else None
 
 
 def _is_wide(formula: str, table: pd.DataFrame) -> bool:
@@ -91,15 +91,14 @@ def _is_wide(formula: str, table: pd.DataFrame) -> bool:
 def _columns(formula: str, table: pd.DataFrame) -> int:
     """Return about how many columns a formula has, from the levels that rows have."""
     try:
-        terms = formulas.read(formulas.split(formula)[1]).rhs_termlist
+        terms = terms_of(read(formulas.split(formula)[1]))
     except PatsyError:  # which is explained elsewhere
         return 0
-    return sum(prod(_levels(factor.name(), table) for factor in term.factors) for term in terms)
+    return sum(prod(_levels(factor, table) for factor in term) for term in terms)
 
 
 def _levels(factor: str, table: pd.DataFrame) -> int:
-    names = [name for name in formulas.names_in(factor) if name in table.columns]
-    if len(names) != 1 or not (factor.startswith(("C(", "Q(")) or factor == names[0]):
+    name = expression(factor).variable
+    if name not in table.columns or (formulas.is_number(table[name].dtype) and not factor.startswith("C(")):
         return 1
-    numeric = pd.api.types.is_numeric_dtype(table[names[0]].dtype)
-    return 1 if numeric and not factor.startswith("C(") else int(table[names[0]].nunique())
+    return int(table[name].nunique())

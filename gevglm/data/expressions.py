@@ -1,0 +1,213 @@
+"""Expressions of formulas, outcomes and subsets, compiled once and evaluated on any rows.
+
+Before Python 3.12.1 the state of CPython's parser is shared between threads, so that two that parse at once may fail; and parsing again for every
+piece of a table is waste. A text is compiled when a recipe is made, or where a pickled one arrives, under a lock; evaluating never parses.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import keyword
+import re
+import threading
+from collections.abc import Callable, Mapping
+from types import CodeType
+from typing import Any, NamedTuple
+
+import numpy as np
+
+_NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w|\s*=[^=])")
+_QUOTED = re.compile(r"Q\((['\"])(.+?)\1\)|`(.+?)`")
+_SYMBOLS = re.compile(r"""('[^']*'|"[^"]*")|([&|])""")
+_LOCK = threading.RLock()
+MATHEMATICS = (
+    "sin cos tan exp log expm1 log1p log10 sqrt abs floor ceil sinh cosh tanh arcsin arccos arctan arctan2".split()
+)
+
+
+class Call(NamedTuple):
+    """A call of a function by its simple name.
+
+    Attributes
+    ----------
+    alias : str
+        The name under which compiled code calls it.
+    name : str
+    text : str
+    inner : tuple of Call
+        The calls within it.
+    """
+
+    alias: str
+    name: str
+    text: str
+    inner: tuple[Call, ...]
+
+
+class Expression:
+    """A Python expression; made by :func:`expression` or :func:`condition`.
+
+    Parameters
+    ----------
+    text : str
+    by_rows : bool
+        Whether `and`, `or`, `not`, `in` and chains of comparisons work row by row.
+
+    Attributes
+    ----------
+    calls : list of Call
+    names : set of str
+        Names it uses besides those of functions it calls.
+    variable : str or None
+        The variable that it is, by itself, quoted or in ``C()``: where a string makes dummies.
+    """
+
+    def __init__(self, text: str, by_rows: bool = False):
+        self.text = text
+        self.calls: list[Call] = []
+        self.variable: str | None = None
+        self.names: set[str] = set()
+        self._by_rows = by_rows
+        self._code: CodeType | Exception
+        source = with_quotes(text).strip()
+        if by_rows:  # & and | bind as loosely as the words, as in pandas
+            source = _SYMBOLS.sub(lambda match: match[1] or {"&": " and ", "|": " or "}[match[2]], source)
+        try:
+            tree = ast.parse(source, mode="eval")
+        except (SyntaxError, ValueError) as error:
+            self._code = error
+            return
+        self.variable = _variable(tree.body)
+        self.calls = _calls(tree)
+        if by_rows:
+            tree = ast.fix_missing_locations(_RowByRow().visit(tree))
+        self.names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        self._code = compile(tree, text, "eval")
+
+    def evaluate(self, context: Mapping[str, Any], wrapped: Callable[[Any, Call], Any] | None = None) -> Any:
+        """Return the value.
+
+        Parameters
+        ----------
+        context : mapping
+            What it may name, besides Python's own functions.
+        wrapped : callable, optional
+            What to call instead of a function, from the function and the :class:`Call`.
+        """
+        if isinstance(self._code, Exception):
+            raise self._code
+        scope = {name: context[name] for name in self.names if name in context}
+        for call in self.calls:
+            function = context[call.name] if call.name in context else getattr(builtins, call.name, None)
+            if function is None:
+                raise NameError(f"name {call.name!r} is not defined")
+            scope[call.alias] = function if wrapped is None else wrapped(function, call)
+        return eval(self._code, scope)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return condition if self._by_rows else expression, (self.text,)
+
+
+def expression(text: str) -> Expression:
+    """Return a compiled expression; a text that cannot be parsed says so when it is evaluated."""
+    with _LOCK:
+        return _compiled(text, False)
+
+
+def condition(text: str) -> Expression:
+    """Return a compiled condition on columns, in the words of :meth:`pandas.DataFrame.eval`."""
+    with _LOCK:
+        return _compiled(text, True)
+
+
+_compiled = functools.lru_cache(4096)(Expression)
+
+
+def rows_where(given: Expression, frame: Any) -> Any:
+    """Return the value of a condition in the rows of a table."""
+    mathematics = {name: getattr(np, name) for name in MATHEMATICS}
+    words = {"_in": _is_in, "_not_in": _is_not_in, "Q": frame.__getitem__, "index": frame.index}
+    columns = {name: frame[name] for name in given.names if name in frame.columns}
+    return given.evaluate(mathematics | words | columns)
+
+
+class _RowByRow(ast.NodeTransformer):
+    """Rewrite what Python does once for a whole column into what is done for each of its rows."""
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
+        operator = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
+        values = [self.visit(value) for value in node.values]
+        return functools.reduce(lambda left, right: ast.BinOp(left, operator, right), values)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        self.generic_visit(node)
+        return ast.UnaryOp(ast.Invert(), node.operand) if isinstance(node.op, ast.Not) else node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        self.generic_visit(node)
+        sides = [node.left, *node.comparators]
+        pairs = [self._pair(*pair) for pair in zip(sides, node.ops, sides[1:], strict=False)]
+        return functools.reduce(lambda left, right: ast.BinOp(left, ast.BitAnd(), right), pairs)
+
+    def _pair(self, left: ast.expr, operator: ast.cmpop, right: ast.expr) -> ast.expr:
+        listed = isinstance(right, (ast.List, ast.Tuple))
+        for word, kinds in (("_in", (ast.In, ast.Eq)), ("_not_in", (ast.NotIn, ast.NotEq))):
+            if isinstance(operator, kinds[0]) or (listed and isinstance(operator, kinds[1])):
+                return ast.Call(ast.Name(word, ast.Load()), [left, right], [])
+        return ast.Compare(left, [operator], [right])
+
+
+def _is_in(value: Any, among: Any) -> Any:
+    return value.isin(among) if hasattr(value, "isin") else value in among
+
+
+def _is_not_in(value: Any, among: Any) -> Any:
+    return ~value.isin(among) if hasattr(value, "isin") else value not in among
+
+
+def _calls(tree: ast.AST) -> list[Call]:
+    """Return the calls of functions by simple names, and let the tree call them by their aliases."""
+    bound = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}  # by a lambda
+    nodes = [
+        (node, node.func)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in bound
+    ]
+    found: dict[ast.AST, Call] = {}
+    for number, (node, function) in reversed(list(enumerate(nodes))):  # inner ones come later
+        inner = tuple(found[other] for other in ast.walk(node) if other in found)
+        found[node] = Call(f"_call_{number}", function.id, ast.unparse(node), inner)
+    for node, function in nodes:
+        function.id = found[node].alias
+    return [found[node] for node, _ in nodes]
+
+
+def _variable(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.args:
+        first = node.args[0]
+        if node.func.id == "Q" and isinstance(first, ast.Constant):
+            return str(first.value)
+        return _variable(first) if node.func.id == "C" else None
+    return None
+
+
+def names_in(text: str) -> list[str]:
+    """Return the names an expression uses, quoted ones included."""
+    quoted = [match.group(2) or match.group(3) for match in _QUOTED.finditer(text)]
+    plain = _NAME.findall(re.sub(r"(['\"]).*?\1", "", _QUOTED.sub("", text)))
+    return list(dict.fromkeys(quoted + [name for name in plain if not keyword.iskeyword(name)]))
+
+
+def with_quotes(text: str) -> str:
+    """Return an expression with names in backticks as ``Q()``."""
+    return re.sub(r"`(.+?)`", lambda match: f"Q({match[1]!r})", text)
+
+
+def unquoted(text: str) -> str:
+    """Return the name that a quoted name stands for; another text unchanged."""
+    match = _QUOTED.fullmatch(text)
+    return (match.group(2) or match.group(3)) if match else text

@@ -1,0 +1,340 @@
+"""The one door to patsy and formulaic: everything of theirs that is private, undocumented or differs between versions.
+
+patsy says which columns a formula has (its terms, the coding of factors, names); formulaic's model specification is what statsmodels asks for the
+terms of a model. The rest of the package uses the functions of this module and the public names of both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from types import CodeType
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import pandas as pd
+import patsy
+from formulaic import Formula, ModelSpec
+from formulaic.materializers.base import EncodedTermStructure
+from formulaic.materializers.types import EvaluatedFactor, FactorValues, ScopedFactor, ScopedTerm
+from formulaic.parser.types import Factor, Term
+from formulaic.transforms import hashed as hash_of_formulaic
+from numpy.typing import NDArray
+from patsy.categorical import _CategoricalBox
+from patsy.contrasts import _get_level, _name_levels, code_contrast_matrix
+from patsy.eval import VarLookupDict
+from patsy.infix_parser import Operator
+from patsy.mgcv_cubic_splines import CC, CR
+from patsy.parse_formula import parse_formula
+from patsy.redundancy import pick_contrasts_for_term
+from patsy.splines import BS
+from patsy.util import SortAnythingKey
+from scipy.interpolate import BSpline
+
+from gevglm.data.expressions import with_quotes
+
+TermCoding = list[tuple[str, bool]]  # factors of some columns of a term; whether each is coded less one level
+
+
+# -- reading a formula -----------------------------------------------------------------------
+
+
+def read(formula: str) -> patsy.ModelDesc:
+    """Return the terms of a formula, as patsy reads it; names in backticks are quoted, and ``^`` is ``**``."""
+    tree = parse_formula(with_quotes(formula), extra_operators=[Operator("^", 2, 500)])
+    nodes = [tree]
+    for node in nodes:
+        nodes.extend(node.args)
+        node.type = "**" if node.type == "^" else node.type
+    return patsy.ModelDesc.from_formula(tree)
+
+
+def terms_of(formula: patsy.ModelDesc) -> list[tuple[str, ...]]:
+    """Return the factors of each term of a right-hand side; none for the constant."""
+    return [tuple(factor.code for factor in term.factors) for term in formula.rhs_termlist]
+
+
+def codings(terms: Iterable[tuple[str, ...]], numbers: set[str]) -> list[tuple[tuple[str, ...], list[TermCoding]]]:
+    """Order the terms and say how their factors are coded, as patsy does.
+
+    First come terms without numbers, then those of each set of numbers, in each group by degree.
+
+    Parameters
+    ----------
+    terms : iterable of tuple of str
+    numbers : set of str
+        Factors that are not categorical.
+    """
+    groups: dict[frozenset[str], list[tuple[str, ...]]] = {frozenset(): []}
+    for term in terms:
+        groups.setdefault(frozenset(numbers.intersection(term)), []).append(term)
+    coded = []
+    for inside, group in groups.items():
+        used: set[Any] = set()
+        for term in sorted(group, key=len):
+            picked = pick_contrasts_for_term(patsy.Term(list(term)), inside, used)
+            columns = [
+                [(name, not full.get(name, True)) for name in term if name in inside or name in full] for full in picked
+            ]
+            coded.append((term, columns))
+    return coded
+
+
+# -- factors ---------------------------------------------------------------------------------
+
+
+class Categorical(NamedTuple):
+    """Values that make dummies, with the contrast and the levels that ``C()`` was given."""
+
+    values: Any
+    contrast: Any = None
+    levels: list[Any] | None = None
+
+
+def categorical(values: Any) -> Categorical | None:
+    """Return values that make dummies as such; None for numbers."""
+    if isinstance(values, _CategoricalBox):
+        contrast = values.contrast() if isinstance(values.contrast, type) else values.contrast
+        return Categorical(values.data, contrast, None if values.levels is None else list(values.levels))
+    if isinstance(values, FactorValues) and values.__formulaic_metadata__.encoder is not None:
+        raise ValueError("functions of formulaic that code factors are not known; use C()")
+    values = unwrapped(values)
+    if isinstance(values, dict):
+        return None
+    dtype = values.dtype if hasattr(values, "dtype") else np.asarray(values).dtype
+    if pd.api.types.is_timedelta64_dtype(dtype):
+        raise ValueError("lengths of time are not numbers; divide them by pd.Timedelta('1 day')")
+    if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
+        return None
+    return Categorical(values)
+
+
+def unwrapped(values: Any) -> Any:
+    """Return the values that a function of formulaic returned."""
+    return values.__wrapped__ if isinstance(values, FactorValues) else values
+
+
+def hashed(data: Any, levels: int, contrasts: Any = None, **options: Any) -> Any:
+    """Hash the values of a factor into so many levels, as formulaic does."""
+    return patsy.builtins.C(hash_of_formulaic(data, levels, **options).__wrapped__, contrasts, levels=range(levels))
+
+
+def in_order(levels: Iterable[Any]) -> list[Any]:
+    """Sort levels of any kind."""
+    return sorted(levels, key=SortAnythingKey)
+
+
+def contrast_columns(levels: list[Any], contrast: Any, reduced: bool) -> tuple[NDArray, list[str]]:
+    """Return the codes of a factor, one row per level, and the endings of the names of its columns."""
+    coding = code_contrast_matrix(not reduced, levels, contrast, default=patsy.Treatment)
+    return coding.matrix, coding.column_suffixes
+
+
+def treatment_columns(levels: list[Any], contrast: patsy.Treatment, reduced: bool) -> tuple[list[int], list[str], Any]:
+    """Return the levels that have a column, the endings of the names of these, and the reference, without a matrix of codes."""
+    reference = 0 if contrast.reference is None else _get_level(levels, contrast.reference)
+    places = [place for place in range(len(levels)) if not (reduced and place == reference)]
+    return places, _name_levels("T." if reduced else "", [levels[place] for place in places]), levels[reference]
+
+
+@dataclass
+class Coding:
+    """How a factor was coded, in the words of formulaic; statsmodels asks for it.
+
+    Attributes
+    ----------
+    levels : list
+    matrices : dict or None
+        The codes, by whether they are those less one level; None for the usual ones.
+    reference : object
+        The level that is left out by treatment coding; by default the first.
+    """
+
+    levels: list[Any]
+    matrices: dict[bool, NDArray] | None = None
+    reference: Any = None
+
+    @property
+    def left_out(self) -> Any:
+        """The level whose codes are all zero, None if there is none."""
+        if self.matrices is None:
+            return self.levels[0] if self.reference is None else self.reference
+        return left_out(self.levels, self.matrices[True]) if True in self.matrices else None
+
+    def get_coding_matrix(self, reduced_rank: bool = True) -> NDArray:
+        """Return the codes, one row per level."""
+        if self.matrices is None:
+            return contrast_columns(self.levels, patsy.Treatment(self.reference), reduced_rank)[0]
+        return self.matrices[reduced_rank]
+
+
+# -- patsy as an engine ----------------------------------------------------------------------
+
+
+def patsy_design(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[NDArray, patsy.DesignInfo]:
+    """Return the matrix that patsy makes of a formula or of an earlier design, and the design."""
+    matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([scope]), NA_action=_NoMissingLevels("raise"))
+    for info in matrix.design_info.factor_infos.values():
+        if not isinstance(info.state["eval_env"], _CompiledEnvironment):
+            info.state["eval_env"] = _CompiledEnvironment(info.state["eval_env"], info.state["eval_code"])
+    return matrix, matrix.design_info
+
+
+def patsy_codings(design: patsy.DesignInfo) -> dict[str, Coding]:
+    """Return how each factor of a design of patsy is coded."""
+    found: dict[str, Coding] = {}
+    for coding in (coding for term in design.term_codings.values() for coding in term):
+        for factor, contrast in coding.contrast_matrices.items():
+            levels = list(design.factor_infos[factor].categories)
+            known = found.setdefault(factor.code, Coding(levels, {}))
+            known.matrices = {**(known.matrices or {}), contrast.matrix.shape[1] < len(levels): contrast.matrix}
+    return found
+
+
+def left_out(levels: list[Any], codes: NDArray) -> Any:
+    """Return the level whose codes are all zero, None if there is none."""
+    return next((level for level, row in zip(levels, codes, strict=True) if not np.any(row)), None)
+
+
+class _CompiledEnvironment:
+    """Where patsy evaluates a factor of new data: as in its own environment, but what is evaluated is compiled before."""
+
+    def __init__(self, environment: patsy.EvalEnvironment, text: str):
+        self.text = text
+        self.code: CodeType = compile(text, "<string>", "eval", environment.flags, False)
+        self.namespace = environment.namespace
+
+    def eval(self, expr: str, source_name: str = "<string>", inner_namespace: Any = None) -> Any:
+        assert expr == self.text
+        return eval(self.code, {}, VarLookupDict([inner_namespace or {}, self.namespace]))
+
+
+class _NoMissingLevels(patsy.NAAction):
+    """Refuse missing values of factors, let those of numbers pass."""
+
+    def is_categorical_NA(self, obj: Any) -> bool:
+        return obj is None or obj != obj
+
+    def is_numerical_NA(self, arr: Any) -> NDArray:
+        return np.zeros(len(arr), dtype=bool)
+
+
+# -- formulaic's description of a design -----------------------------------------------------
+
+
+class Intercept(Term):
+    """The constant, under the name it has in patsy."""
+
+    def __repr__(self) -> str:
+        return "Intercept"
+
+
+def specification(
+    structure: Sequence[tuple[tuple[str, ...], list[TermCoding]]], columns: Sequence[list[str]], state: Any
+) -> ModelSpec:
+    """Return a design in the words of formulaic.
+
+    Parameters
+    ----------
+    structure : sequence
+        Terms and codings, see :func:`codings`.
+    columns : sequence of list of str
+        Names of the columns of each term.
+    state : TransformState
+    """
+    factors = {name: Factor(name, eval_method="python") for term, _ in structure for name in term}
+    rows = []
+    for (term, coded), names in zip(structure, columns, strict=True):
+        of_formulaic = (
+            Term([factors[name] for name in term]) if term else Intercept([Factor("1", eval_method="literal")])
+        )
+        scoped = [
+            ScopedTerm(ScopedFactor(EvaluatedFactor(factors[name], None, set()), less) for name, less in coding)
+            for coding in coded
+        ]
+        rows.append(EncodedTermStructure(of_formulaic, scoped, names))
+    kinds = {True: Factor.Kind.CATEGORICAL, False: Factor.Kind.NUMERICAL}
+    return ModelSpec(
+        Formula([row.term for row in rows], _ordering="none"),
+        materializer="gevglm",  # which formulaic does not know: it describes matrices, and does not build them
+        structure=rows,
+        transform_state=state.functions,
+        encoder_state={
+            name: (
+                kinds[coding is not None],
+                {} if coding is None else {"categories": coding.levels, "contrasts": coding},
+            )
+            for name, coding in state.factors.items()
+        },
+    )
+
+
+# -- splines of patsy ------------------------------------------------------------------------
+
+
+class AllRowsNeeded(Exception):
+    """A function cannot learn from pieces; the message says what to write instead."""
+
+
+class Splines:
+    """What splines have in common: with given knots they need to know no more than where the data begin and end."""
+
+    _tmp: dict[str, Any]
+
+    def memorize_chunk(self, x: Any, *args: Any, **options: Any) -> None:
+        cast(Any, super()).memorize_chunk(x, *args, **options)
+        self.keep_ends_only()
+
+    def needs_quantiles(self, args: dict[str, Any]) -> bool:
+        """Whether more than the ends of the data is needed: knots to be placed, or a basis to be centred by the mean over all rows."""
+        return args["knots"] is None or args.get("constraints") is not None
+
+    def keep_ends_only(self) -> None:
+        """Keep the smallest and largest value of the rows seen, if more is not needed."""
+        if not self.needs_quantiles(self._tmp["args"]):
+            x = np.concatenate(self._tmp["xs"])
+            self._tmp["xs"] = [np.array([x.min(), x.max()])] if len(x) else [x]
+
+    def merge(self, other: dict[str, Any]) -> None:
+        """Add the ends of other rows."""
+        if self.needs_quantiles(self._tmp["args"]):
+            raise AllRowsNeeded("places its knots by quantiles of all rows; give them as knots=[...]")
+        self._tmp["xs"] = [*self._tmp["xs"], *other["_tmp"]["xs"]]
+        self.keep_ends_only()
+
+
+class BSplines(Splines, BS):
+    """``bs(x)`` of patsy, with the ways of formulaic to go beyond the data: "clip", "na", "zero" and "extend"."""
+
+    def memorize_chunk(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> None:
+        if extrapolation not in ("raise", "clip", "na", "zero", "extend"):
+            raise ValueError(f"extrapolation={extrapolation!r} is not one of raise, clip, na, zero, extend")
+        super().memorize_chunk(x, *args, **options)
+
+    def needs_quantiles(self, args: dict[str, Any]) -> bool:
+        df = args["df"]
+        return args["knots"] is None and df is not None and df > args["degree"] + bool(args["include_intercept"])
+
+    def transform(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> Any:
+        low, high = self._all_knots[[0, -1]]
+        outside = np.asarray((x < low) | (x > high))
+        if extrapolation == "raise" and outside.any():
+            raise ValueError(
+                f"{outside.sum()} values are outside the {low:g} to {high:g} of the spline; "
+                "extrapolation='clip' or 'extend' allows them"
+            )
+        basis = np.array(super().transform(np.clip(x, low, high), *args, **options))
+        if extrapolation == "extend" and outside.any():
+            every = BSpline(self._all_knots, np.eye(len(self._all_knots) - self._degree - 1), self._degree)
+            basis[outside] = every(np.asarray(x)[outside])[:, -basis.shape[1] :]
+        elif extrapolation in ("na", "zero"):
+            basis[outside] = np.nan if extrapolation == "na" else 0.0
+        return basis
+
+
+class NaturalSplines(Splines, CR):
+    """``cr(x)`` of patsy."""
+
+
+class CyclicSplines(Splines, CC):
+    """``cc(x)`` of patsy."""

@@ -1,0 +1,297 @@
+"""From what the user has (formula and table, or arrays) to a design whose rows are in memory."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.data import formula as formulas
+from gevglm.data import outcome as outcomes
+from gevglm.data.design import Design, UnloadedArray, rows_needed
+from gevglm.data.grouping import Grouping
+from gevglm.data.new_rows import Layout, offset_options
+from gevglm.data.selection import Selection, check_rows, complete_rows
+from gevglm.data.tables import (
+    as_frame,
+    check_labels,
+    column,
+    combined_offset,
+    numeric_matrix,
+    vector,
+    without_unused_levels,
+)
+from gevglm.engine import Block, MemoryEngine
+from gevglm.exceptions import InvalidDataError
+
+VECTORS = ("freq", "var", "trials", "offset")
+
+
+@dataclass(frozen=True)
+class MemoryDesign(Layout):
+    """A design whose rows are in memory; see :class:`gevglm.data.design.Design`."""
+
+    X: NDArray
+    y: NDArray
+    outcome: str = "y"
+    event: Any = 1
+    freq: NDArray | None = None
+    var: NDArray | None = None
+    trials: NDArray | None = None
+    offset: NDArray | None = None
+    constant: int | None = None
+    rows: NDArray | None = None
+    index: pd.Index | None = field(default=None, repr=False)
+    n_given: int = 0
+    n_missing: int = 0
+    frame: pd.DataFrame | None = field(default=None, repr=False)
+
+    @property
+    def has_rows(self) -> bool:
+        return not isinstance(self.X, UnloadedArray)
+
+    def need_rows(self, what: str, instead: str = "") -> None:
+        if not self.has_rows:
+            raise InvalidDataError(rows_needed(what, instead))
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.y)
+
+    @property
+    def counts(self) -> NDArray | None:
+        return Block(0, self.X, self.y, freq=self.freq, trials=self.trials).weight
+
+    @property
+    def n_events(self) -> float:
+        counts = self.counts
+        return float((self.y if counts is None else counts * self.y).sum())
+
+    @property
+    def n_total(self) -> float:
+        counts = self.counts
+        return float(len(self.y) if counts is None else counts.sum())
+
+    @property
+    def sum_freq(self) -> float:
+        return float(len(self.y) if self.freq is None else self.freq.sum())
+
+    @property
+    def n_non_integer(self) -> int:
+        return 0 if self.freq is None else int((self.freq != np.round(self.freq)).sum())
+
+    def engine(self, exog: NDArray | None = None) -> MemoryEngine:
+        self.need_rows("a pass over the data", "give data")
+        X = self.X if exog is None else exog
+        return MemoryEngine(X, self.y, freq=self.freq, var=self.var, trials=self.trials, offset=self.offset)
+
+    def labelled(self) -> tuple[Any, Any]:
+        if self.index is None:
+            return self.y, self.X
+        y = pd.Series(self.y, index=self.index, name=self.outcome, copy=False)
+        return y, pd.DataFrame(self.X, index=self.index, columns=self.names, copy=False)
+
+    def reweighted(self, weights: Callable[[NDArray], NDArray | None]) -> MemoryDesign:
+        added = weights(self.y)
+        if added is None:
+            return self
+        return replace(self, var=added if self.var is None else added * self.var)
+
+    def unweighted(self) -> MemoryDesign:
+        return replace(self, var=None)
+
+    def grouping(self, groups: Any) -> Grouping:
+        return Grouping.of(self.rows_of(groups, "groups"))
+
+    def same_outcomes(self, other: Design) -> bool:
+        return self.n_rows == other.n_rows and other.has_rows and np.array_equal(self.y, other.y)
+
+    def column_variances(self) -> NDArray:
+        return self.X.var(axis=0)
+
+    def rows_of(self, values: Any, role: str) -> NDArray:
+        names = [values] if isinstance(values, str) else values
+        if isinstance(names, (list, tuple)) and len(names) <= 2 and all(isinstance(name, str) for name in names):
+            if self.frame is None:
+                raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
+            return np.column_stack([column(self.frame, name, role).to_numpy() for name in names])
+        array = np.asarray(values)
+        if len(array) == self.n_given:
+            return array if self.rows is None else array[self.rows]
+        if len(array) != len(self.y):
+            raise InvalidDataError(f"{role} has {len(array)} rows, but the data have {self.n_given}.")
+        return array
+
+    def labels_of(self, positions: list[int]) -> list[str]:
+        if self.index is not None:
+            return [str(label) for label in self.index[positions]]
+        return [str(position) for position in (positions if self.rows is None else self.rows[positions])]
+
+    def on_rows(self, rows: NDArray) -> MemoryDesign:
+        X, y = self.X[rows], self.y[rows]
+        freq, var, trials, offset = (None if v is None else v[rows] for v in (getattr(self, name) for name in VECTORS))
+        return replace(
+            self,
+            X=X,
+            y=y,
+            freq=freq,
+            var=var,
+            trials=trials,
+            offset=offset,
+            constant=_constant(X),
+            rows=None,
+            index=None,
+            recipe=None,
+            frame=None,
+            n_given=len(rows),
+        )
+
+    def without_rows(self) -> MemoryDesign:
+        n, k = self.n_rows, len(self.names)
+        vectors: dict[str, Any] = {
+            name: None if getattr(self, name) is None else UnloadedArray.of(n) for name in VECTORS
+        }
+        return replace(
+            self, X=UnloadedArray.of(n, k), y=UnloadedArray.of(n), rows=None, index=None, frame=None, **vectors
+        )
+
+
+def _constant(X: NDArray) -> int | None:
+    """Return the first column of ones, if there is one."""
+    for j in np.flatnonzero((X[:64] == 1.0).all(axis=0)):
+        if (X[:, j] == 1.0).all():
+            return int(j)
+    return None
+
+
+def from_formula(
+    formula: str,
+    data: Any,
+    *,
+    scope: dict[str, Any],
+    event: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
+    freq_weights: Any = None,
+    var_weights: Any = None,
+    subset: Any = None,
+    missing: str = "drop",
+    engine: str | None = None,
+) -> MemoryDesign:
+    """Build a design from a formula and a table."""
+    frame = as_frame(data)
+    n = len(frame)
+    if n == 0:
+        raise InvalidDataError("the data have no rows.")
+    selection = Selection(formula, scope, offset, exposure, freq_weights, var_weights, subset, missing)
+    chosen = selection.of(frame)
+    check_rows(n, chosen.n_selected, chosen.n_missing, missing)
+    recipe = formulas.Recipe(
+        selection.right,
+        without_unused_levels(chosen.frame, selection.used(frame.columns)),
+        selection.scope_beside(frame.columns),
+        engine or "formulaic",
+    )
+    return _finish(
+        recipe.take_first(),
+        chosen.values,
+        chosen.columns,
+        names=recipe.names,
+        recipe=recipe,
+        outcome=formulas.outcome_name(selection.left.text, frame.columns),
+        event=event,
+        rows=chosen.rows,
+        index=chosen.frame.index,
+        n_given=n,
+        n_missing=chosen.n_missing,
+        frame=chosen.frame,
+        **offset_options(offset, exposure),
+    )
+
+
+def from_arrays(
+    endog: Any,
+    exog: Any,
+    *,
+    event: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
+    freq_weights: Any = None,
+    var_weights: Any = None,
+    n_trials: Any = None,
+    missing: str = "none",
+) -> MemoryDesign:
+    """Build a design from an outcome and a design matrix, the latter unchanged."""
+    if hasattr(exog, "to_pandas"):  # polars and pyarrow
+        exog = exog.to_pandas()
+    names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
+    labelled = exog if isinstance(exog, pd.DataFrame) else endog if isinstance(endog, pd.Series) else None
+    index = None if labelled is None else labelled.index
+    options = {"offset": offset, "exposure": exposure, "freq_weights": freq_weights, "var_weights": var_weights}
+    if isinstance(exog, pd.DataFrame):
+        for role, value in options.items():
+            check_labels(value, exog.index, role)
+    outcome = str(getattr(endog, "name", None) or "y")
+    if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
+        raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")
+    X = numeric_matrix(exog)
+    y = np.asarray(endog.to_numpy() if hasattr(endog, "to_numpy") else endog)
+    n = len(X)
+    if n == 0:
+        raise InvalidDataError("the data have no rows.")
+    if y.shape not in ((n,), (n, 1), (n, 2)):
+        raise InvalidDataError(f"the outcome has shape {y.shape}; for {n} rows it has one column, or two of counts.")
+    columns = {role: vector(value, None, role, n) for role, value in (options | {"n_trials": n_trials}).items()}
+    complete = complete_rows(n, missing, [y, X, *columns.values()])
+    n_missing = n - int(complete.sum())
+    check_rows(n, n, n_missing, missing)
+    rows = np.flatnonzero(complete) if n_missing else None
+    if rows is not None:
+        X, y = X[rows], y[rows]
+        columns = {role: None if given is None else given[rows] for role, given in columns.items()}
+    if names is None:
+        others, constant = itertools.count(1), _constant(X)
+        names = ["const" if j == constant else f"x{next(others)}" for j in range(X.shape[1])]
+    return _finish(
+        X,
+        y,
+        columns,
+        names=names,
+        outcome=outcome,
+        event=event,
+        rows=rows,
+        index=index if index is None or rows is None else index[rows],
+        n_given=n,
+        n_missing=n_missing,
+        **offset_options(offset, exposure),
+    )
+
+
+def _finish(X: NDArray, values: Any, columns: dict[str, NDArray | None], **facts: Any) -> MemoryDesign:
+    if X.shape[1] == 0:
+        raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
+    for role in ("freq_weights", "var_weights"):
+        _check_weights(columns[role], role)
+    y, event, freq, trials = outcomes.resolve(
+        values, facts.pop("event"), facts["outcome"], columns["freq_weights"], columns.get("n_trials")
+    )
+    offset = combined_offset(columns["offset"], columns["exposure"])
+    vectors: dict[str, Any] = {"freq": freq, "var": columns["var_weights"], "trials": trials, "offset": offset}
+    return MemoryDesign(X, y, event=event, constant=_constant(X), **vectors, **facts)
+
+
+def _check_weights(weights: NDArray | None, role: str) -> None:
+    if weights is None:
+        return
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        raise InvalidDataError(
+            f"{role} must be finite and not negative; {int(wrong.sum())} rows are not (the first is {weights[wrong][0]:g})."
+        )
+    if not weights.any():
+        raise InvalidDataError(f"{role} are zero in all {len(weights)} rows.")

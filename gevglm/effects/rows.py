@@ -1,0 +1,334 @@
+"""Rows unchanged, with a variable changed in all of them, and one reference row: what effects are computed from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.calibration.bins import weighted_quantile
+from gevglm.data.design import Design
+from gevglm.data.formula import Variable
+from gevglm.data.new_rows import read_matrix, read_table
+from gevglm.data.tables import as_frame, suggestion
+from gevglm.engine.matrices import dense
+from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
+
+if TYPE_CHECKING:
+    from gevglm.results.core import BinaryGLMResults
+
+MOVES = ("unit", "sd", "iqr", "range")
+MOST_LEVELS = 20  # compared without being asked for one by one
+QUARTILES = np.array([0.25, 0.75])
+
+
+# -- variables -------------------------------------------------------------------------------
+
+
+def variables(design: Design) -> dict[str, Variable]:
+    """Return what can be changed: variables of the formula, or columns of the design."""
+    return {name: Variable(name) for name in design.names} if design.recipe is None else design.recipe.variables
+
+
+def shifts(design: Design) -> list[str]:
+    """Return the columns of the offset and of the exposure."""
+    return [name for name in (design.offset_name, design.exposure_name) if name is not None]
+
+
+def levels_of(variable: Variable, column: pd.Series, few: int) -> list[Any] | None:
+    """Return the levels of a factor that rows have, in their order, or the values of a number that has at most so many; None for other numbers."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        present = set(column.unique())
+        return [level for level in column.cat.categories if level in present]
+    values = sorted(column.dropna().unique().tolist())
+    return values if variable.is_factor or len(values) <= few else None
+
+
+def mean_and_deviation(values: NDArray, weights: NDArray, ddof: float = 0.0) -> tuple[float, float]:
+    """Return the weighted mean and standard deviation."""
+    total = weights.sum()
+    mean = weights @ values / total
+    return float(mean), float(np.sqrt(weights @ (values - mean) ** 2 / (total - ddof)))
+
+
+def label_of(value: Any, digits: int = 6) -> str:
+    """Return how a value is shown."""
+    return f"{value:.{digits}g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+# -- scenarios -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One of the worlds that are compared: a variable set to a value, or moved, in all rows.
+
+    Attributes
+    ----------
+    label : str
+        The value, or how the variable is moved.
+    value : object
+    shift : float or None
+        What is added to the variable, if it is moved.
+    """
+
+    label: str
+    value: Any = None
+    shift: float | None = None
+
+    @classmethod
+    def at(cls, value: Any) -> Scenario:
+        """Return the world in which the variable has a value."""
+        return cls(label_of(value), value)
+
+    def column(self, column: pd.Series) -> Any:
+        """Return the column of the variable in this world, from that of the data."""
+        if self.shift is not None:
+            return column + self.shift
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            return pd.Categorical([self.value] * len(column), dtype=column.dtype)
+        return pd.Series(np.repeat(self.value, len(column)), index=column.index, name=column.name)
+
+
+def scenarios(variable: Variable, column: pd.Series, at: Any, weights: NDArray) -> list[Scenario]:
+    """Return the scenarios to compare; the first is the reference.
+
+    Parameters
+    ----------
+    variable : Variable
+    column : Series
+        Its values, one per row.
+    at : str, sequence or None
+        Values of the variable; "unit" or "sd" to move every row by one unit or one standard deviation, centred on where it is; "iqr" or
+        "range" for the quartiles or the extremes. By default every level of a factor, a boolean or a variable with two values, and a unit of others.
+    weights : ndarray
+        Weights of the rows, for standard deviations and quartiles.
+    """
+    levels = levels_of(variable, column, few=2)
+    if at is None:
+        at = "unit" if levels is None or (len(levels) < 2 and not variable.is_factor) else levels
+        if len(at) > MOST_LEVELS:
+            raise InvalidOptionError(
+                f"{variable.name!r} has {len(at)} levels; give those to compare as at=, the first being the reference."
+            )
+    if isinstance(at, str):
+        return _moved(variable, column, at, weights)
+    if np.ndim(at) != 1 or len(at) < 2:
+        raise InvalidOptionError(
+            f"at={at!r} must be two values or more, the first being the reference, or one of {', '.join(MOVES)}."
+        )
+    if variable.is_factor:
+        known = list(variable.levels) or levels or []
+        absent = [value for value in at if value not in known]
+        if absent:
+            raise InvalidOptionError(f"at has {absent[0]!r}, but the levels of {variable.name!r} are {known}.")
+    else:
+        _warn_of_extrapolation(column, at)
+    return [Scenario.at(value) for value in at]
+
+
+def _warn_of_extrapolation(column: pd.Series, at: Sequence[Any]) -> None:
+    low, high = column.min(), column.max()
+    beyond = [value for value in at if not low <= value <= high]
+    if beyond:
+        warn(
+            f"at has {beyond[0]!r}, but {column.name!r} is between {low:g} and {high:g} in the data: the risk there is extrapolated.",
+            GevglmWarning,
+        )
+
+
+def _moved(variable: Variable, column: pd.Series, how: str, weights: NDArray) -> list[Scenario]:
+    if how not in MOVES:
+        raise InvalidOptionError(
+            f"at={how!r} is not known; give two values or more, the first being the reference, or one of {', '.join(MOVES)}."
+        )
+    if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
+        levels = levels_of(variable, column, few=2)
+        raise InvalidOptionError(f"at={how!r} needs numbers, but {variable.name!r} has the levels {levels}; give two.")
+    values = column.to_numpy(float)
+    if how == "range":
+        return [Scenario.at(value) for value in (values.min(), values.max())]
+    if how == "iqr":
+        return [Scenario.at(value) for value in weighted_quantile(values, weights, QUARTILES)]
+    half = 0.5 if how == "unit" else 0.5 * mean_and_deviation(values, weights, ddof=1.0)[1]
+    unit = "1/2" if how == "unit" else "sd/2"
+    return [Scenario(f"x - {unit}", shift=-half), Scenario(f"x + {unit}", shift=half)]
+
+
+# -- rows to average over --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows to average over.
+
+    Attributes
+    ----------
+    design : Design
+    frame : DataFrame
+        Variables of the formula, or columns of the design.
+    X : ndarray of shape (n, k)
+    offset : ndarray of shape (n,) or float
+    weights : ndarray of shape (n,)
+    """
+
+    design: Design
+    frame: pd.DataFrame
+    X: NDArray
+    offset: NDArray | float
+    weights: NDArray
+
+    @classmethod
+    def of(cls, results: BinaryGLMResults, data: Any = None) -> Rows:
+        """Return the rows of the fit, weighted to the population, or rows given as data, each counted once."""
+        design = results.model.design
+        if data is not None:
+            return cls._given(design, data)
+        design.need_rows("an average over rows", "give data= to average over")
+        weights = np.asarray(results.model.freq_weights * results.model.n_trials, dtype=float)
+        population = results.model.sampling.population_weights(design.y)
+        weights = weights if population is None else weights * population
+        frame = frame_of(design)
+        return cls(design, frame, design.X, 0.0 if design.offset is None else design.offset, weights)
+
+    @classmethod
+    def _given(cls, design: Design, data: Any) -> Rows:
+        if design.recipe is not None:
+            frame = as_frame(data)
+            read = read_table(design.layout, frame)
+        else:
+            read = read_matrix(design.layout, data)
+            frame = pd.DataFrame(read.X, columns=design.names)
+        X = dense(read.X)
+        incomplete = ~np.isfinite(X).all(axis=1)
+        if incomplete.any():
+            raise InvalidDataError(
+                f"{int(incomplete.sum())} of {len(frame)} rows of data are incomplete; drop or fill them."
+            )
+        return cls(design, frame, X, 0.0 if read.offset is None else read.offset, np.ones(len(frame)))
+
+    def column(self, name: str, role: str) -> pd.Series:
+        """Return a variable by its name."""
+        names = list(self.frame.columns) if role == "by" else list(variables(self.design))
+        if name not in names:
+            inside = isinstance(name, str) and name in self.design.names
+            hint = (
+                f" {name!r} is a term of the formula; name the variable in it."
+                if inside
+                else suggestion(str(name), names)
+            )
+            raise InvalidOptionError(f"{role}={name!r} is not a variable of the model.{hint}")
+        return self.frame[name]
+
+    def scenarios(self, variable: str, at: Any) -> list[Scenario]:
+        """Return the scenarios of a comparison; see :func:`scenarios`."""
+        column = self.column(variable, "variable")
+        return scenarios(variables(self.design)[variable], column, at, self.weights)
+
+    def designs(self, variable: str, chosen: Sequence[Scenario]) -> list[NDArray]:
+        """Return the design matrix in each scenario."""
+        return [self._changed(variable, scenario) for scenario in chosen]
+
+    def _changed(self, variable: str, scenario: Scenario) -> NDArray:
+        column = scenario.column(self.frame[variable])
+        if self.design.recipe is None:
+            X = self.X.copy()
+            X[:, self.design.names.index(variable)] = column
+            return X
+        X = dense(self.design.recipe.matrix(self.frame.assign(**{variable: column})))
+        undefined = int((~np.isfinite(X)).any(axis=1).sum())
+        if undefined:
+            raise InvalidOptionError(
+                f"with {variable} = {scenario.label}, {undefined} of {len(X)} rows of the design are not finite; "
+                "the formula is not defined there. Give other values as at=."
+            )
+        return X
+
+    def groups(self, by: Any) -> tuple[pd.Index | None, NDArray]:
+        """Return the labels of groups of rows, and the weights of the rows in each."""
+        if by is None:
+            return None, self.weights[None, :]
+        values = self.column(by, "by") if isinstance(by, str) else pd.Series(np.asarray(by))
+        if len(values) != len(self.weights):
+            raise InvalidOptionError(f"by has {len(values)} values, but {len(self.weights)} rows are averaged.")
+        codes, labels = pd.factorize(values, sort=True)
+        if (codes < 0).any():
+            raise InvalidDataError(f"by is missing in {int((codes < 0).sum())} rows.")
+        name = by if isinstance(by, str) else "by"
+        return pd.Index(labels, name=name), self.weights * (codes == np.arange(len(labels))[:, None])
+
+
+def frame_of(design: Design) -> pd.DataFrame:
+    """Return the rows of a design in memory as a table: that of the formula, or its columns."""
+    return pd.DataFrame(design.X, columns=design.names) if design.frame is None else design.frame
+
+
+# -- one reference row -----------------------------------------------------------------------
+
+
+def changed_rows(
+    design: Design, change: Any, at: Any, offset: Any, weights: NDArray | None = None
+) -> tuple[pd.DataFrame | NDArray, NDArray | None, dict[str, Any]]:
+    """Return a row before and after a change, its offset, and the values at which the other variables are held.
+
+    Parameters
+    ----------
+    design : Design
+    change : dict
+        Variable (of the formula, or column of the design) to its value before and after.
+    at : dict or None
+        Values of other variables.
+    offset : float or None
+        For designs whose offset was given as an array.
+    weights : ndarray of shape (n,) or None
+        Weights of the rows in means and frequencies, besides their frequency weights.
+
+    Returns
+    -------
+    rows : DataFrame or ndarray of two rows
+    offset : ndarray of shape (2,) or None
+    held : dict
+    """
+    names = list(dict.fromkeys([*variables(design), *shifts(design)]))
+    at = {} if at is None else at
+    for role, given in (("change", change), ("at", at)):
+        if not isinstance(given, Mapping) or (role == "change" and not given):
+            raise InvalidOptionError(f"{role}={given!r} must be a dict, such as {{'age': (40, 50)}}.")
+        for name in given:
+            if name not in names:
+                raise InvalidOptionError(
+                    f"{role} has {name!r}, which is not a variable of the model.{suggestion(str(name), names)}"
+                )
+    for name, pair in change.items():
+        if isinstance(pair, str) or np.shape(pair) != (2,):
+            raise InvalidOptionError(f"change[{name!r}]={pair!r} must be two values, before and after.")
+    twice = [name for name in change if name in at]
+    if twice:
+        raise InvalidOptionError(f"{twice[0]!r} is both in change and in at; leave it out of one of them.")
+    held = {
+        name: at[name] if name in at else reference_value(design, name, weights) for name in names if name not in change
+    }
+    shift = None if offset is None else np.full(2, float(offset))
+    table = pd.DataFrame({name: change.get(name, (held.get(name),) * 2) for name in names})
+    return (table[design.names].to_numpy(float) if design.recipe is None else table), shift, held
+
+
+def reference_row(design: Design, weights: NDArray | None, moved: set[str | None]) -> dict[str, Any]:
+    """Return the mean, or the most frequent level, of every variable that is not moved."""
+    names = dict.fromkeys([*variables(design), *shifts(design)])
+    return {name: reference_value(design, name, weights) for name in names if name not in moved}
+
+
+def reference_value(design: Design, name: str, weights: NDArray | None) -> Any:
+    """Return the mean of a variable, or its most frequent level."""
+    design.need_rows(f"the mean of {name!r}", "give its value in at=")
+    size = np.ones(design.n_rows) if design.freq is None else design.freq
+    size = size if weights is None else size * weights
+    column = frame_of(design)[name]
+    if variables(design).get(name, Variable(name)).is_factor:
+        return pd.Series(size, index=column.to_numpy()).groupby(level=0, observed=True).sum().idxmax()
+    return float(size @ column.to_numpy(float) / size.sum())

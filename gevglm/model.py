@@ -462,7 +462,7 @@ class BinaryGLM(GLM):
         self, data: Any, offset: Any = None, exposure: Any = None
     ) -> tuple[NDArray, NDArray | None, pd.Index]:
         """Return design matrix, offset and row labels of new data, by the formula and column names of the model."""
-        rows = newdata.read_table(self.design, data, offset, exposure)
+        rows = newdata.read_table(self.design.layout, data, offset, exposure)
         return rows.X, rows.offset, rows.index
 
     def score_factor(self, params, scale=None):

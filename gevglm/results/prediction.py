@@ -174,7 +174,7 @@ class Predictions:
             n = len(self.model.endog)
             return None, vector(offset, design.frame, "offset", n), vector(exposure, design.frame, "exposure", n), None
         by_formula = transform and design.recipe is not None and not isinstance(exog, np.ndarray)
-        rows = (read_table if by_formula else read_matrix)(design, exog, offset, exposure)
+        rows = (read_table if by_formula else read_matrix)(design.layout, exog, offset, exposure)
         linear = self.model.predict(self._params, rows.X, offset=rows.offset, which="linear")
         outside = int((self.link.outside(linear) & np.isfinite(linear)).sum())
         if outside:

@@ -45,29 +45,12 @@ class BinaryGLM(GLM):
         Outcome: 0/1, bool, two levels with `event`, shares with `freq_weights`, or two columns (successes, failures).
     exog : array_like of shape (n, k)
         Design matrix as given; no constant is added.
-    link : str or BinaryLink, optional
-        "logit" (default), "probit", "cloglog", "loglog", "cauchit", "gev", "gevc", or a link of :mod:`gevglm.links`.
-    loss : str, optional
-        "log" or "canonical"; by default canonical for the GEV links and log for the rest.
-    xi : float, "ml" or "cv", optional
-        Shape of the GEV links; given alone it means ``link="gev"``. "ml" maximises the likelihood over it, "cv" chooses it by
-        cross-validation.
-    offset, exposure, freq_weights, var_weights : array_like, optional
-        As in statsmodels; the log of the exposure is added to the offset, for any link.
     n_trials : array_like, optional
         Trials behind each row when `endog` holds shares.
-    event : object, optional
-        The level of the outcome that is the event.
     missing : {"none", "drop", "raise"}
         What to do with incomplete rows.
-    prevalence : float or (float, float), optional
-        Share of events in the population, or the range it is known to lie in, for rows that were sampled by their outcome.
-        Coefficients and predictions are then those of the population.
-    sampling : {"prior", "weight"}
-        How `prevalence` is used: by the likelihood of the sample (:class:`gevglm.links.Sampled`), or by weights that bring the sample
-        to the population, with robust covariance by default.
-    class_weight : "balanced" or dict, optional
-        Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. Predictions are corrected for them.
+    link, loss, xi, offset, exposure, freq_weights, var_weights, event, prevalence, sampling, class_weight : optional
+        See :func:`gevglm.fit`; here columns are given as arrays.
 
     Examples
     --------
@@ -102,7 +85,8 @@ class BinaryGLM(GLM):
         sampling: str = "prior",
         class_weight: Any = None,
     ):
-        self._begin_with_arrays(endog, exog, ModelOptions.of(locals()))
+        options = ModelOptions.of(locals())
+        self._begin(designs.from_arrays(endog, exog, n_trials=n_trials, **options.columns()), options)
 
     @classmethod
     def from_formula(
@@ -126,35 +110,18 @@ class BinaryGLM(GLM):
         formula_engine: str | None = None,
         eval_env: int = 0,
     ) -> BinaryGLM:
-        """Build a model from a formula and a table.
+        """Build a model from a formula and a table; all words but the last are described in :func:`gevglm.fit`.
 
         Parameters
         ----------
-        formula : str
-            As in ``"y ~ x1 + C(group)"``; the left-hand side may be ``"successes + failures"``.
-        data : table or source of tables
-            See :func:`gevglm.fit`.
-        offset, exposure, freq_weights, var_weights : str or array_like, optional
-            A column of `data`, or an array.
-        subset : array_like or str, optional
-            Rows to use: booleans, index labels, or a condition such as ``"age > 40"``.
-        formula_engine : {"formulaic", "patsy"}, optional
-            formulaic by default; tests of terms with statsmodels before 0.15 need patsy.
         eval_env : int
             How many frames above the caller the names used in the formula are looked up.
-        link, loss, xi, event, missing, prevalence, sampling, class_weight : optional
-            See :class:`BinaryGLM`.
         """
         return cls.of_table(formula, data, ModelOptions.of(locals()), formulas.caller_names(formula, eval_env + 1))
 
     @classmethod
     def of_table(
-        cls,
-        formula: str,
-        data: Any,
-        options: ModelOptions,
-        scope: dict[str, Any],
-        monitor: Monitor = NULL_MONITOR,
+        cls, formula: str, data: Any, options: ModelOptions, scope: dict[str, Any], monitor: Monitor = NULL_MONITOR
     ) -> BinaryGLM:
         """Build a model from a formula, a table, options, and the objects of the user's scope that the formula names."""
         source = as_source(data)
@@ -178,11 +145,8 @@ class BinaryGLM(GLM):
     def of_arrays(cls, endog: Any, exog: Any, options: ModelOptions) -> BinaryGLM:
         """Build a model from an outcome, a design matrix and options."""
         model = cls.__new__(cls)
-        model._begin_with_arrays(endog, exog, options)
+        model._begin(designs.from_arrays(endog, exog, n_trials=options.n_trials, **options.columns()), options)
         return model
-
-    def _begin_with_arrays(self, endog: Any, exog: Any, options: ModelOptions) -> None:
-        self._begin(designs.from_arrays(endog, exog, n_trials=options.n_trials, **options.columns()), options)
 
     def _begin(self, design: Design, options: ModelOptions) -> None:
         loss, choice = options.resolve(), options.shape_choice
@@ -216,11 +180,8 @@ class BinaryGLM(GLM):
     ) -> None:
         self.options = options
         self.shape_choice = shape_choice
-        self.sampling = sampling
-        self.design = design
-        self.loss = loss
-        self.link = loss.link
-        self.family = family_of(loss)
+        self.sampling, self.design = sampling, design
+        self.loss, self.link, self.family = loss, loss.link, family_of(loss)
         n = design.n_rows
         ones = np.broadcast_to(np.ones(()), (n,))
         self.freq_weights = ones if design.freq is None else design.freq
@@ -228,15 +189,12 @@ class BinaryGLM(GLM):
         self.n_trials = ones if design.trials is None else design.trials
         self.iweights = ones if design.freq is None and design.var is None else self.freq_weights * self.var_weights
         self.family.n = 1 if design.trials is None else design.trials
-        self._has_freq_weights = design.freq is not None
-        self._has_var_weights = design.var is not None
-        self._has_offset = design.offset is not None
-        self._has_exposure = False
+        self._has_freq_weights, self._has_var_weights = design.freq is not None, design.var is not None
+        self._has_offset, self._has_exposure = design.offset is not None, False
         LikelihoodModel.__init__(self, *design.labelled(), missing="none", hasconst=False)
         if not design.has_rows:
             self.endog, self.exog = design.y, design.X
-        self.exposure = None
-        self.offset = design.offset
+        self.exposure, self.offset = None, design.offset
         self._offset_exposure = 0.0 if design.offset is None else design.offset
         self._offset_name, self._exposure_name = design.offset_name, design.exposure_name
         self._freq_weights_name = self._var_weights_name = None
@@ -245,8 +203,7 @@ class BinaryGLM(GLM):
         self.data.const_idx = design.constant
         self.data.k_constant = self.k_constant = int(design.constant is not None)
         self.nobs = n
-        self.scaletype = None
-        self._optim_hessian = None
+        self.scaletype = self._optim_hessian = None
         self._init_keys = ["link", "loss", "offset", "freq_weights", "var_weights", "n_trials"]
         self._data_attr.extend(["freq_weights", "var_weights", "iweights", "_offset_exposure", "n_trials", "offset"])
 
@@ -388,23 +345,13 @@ class BinaryGLM(GLM):
         return results
 
     def fit_regularized(self, *args, **kwargs):
-        """Refuse: the penalty here is ridge, through ``fit(alpha=...)``."""
+        """Refuse: the penalty here is ridge."""
         raise InvalidOptionError("use fit(alpha=...) for a ridge penalty; there is no elastic net here.")
 
     @property
     def population_link(self) -> BinaryLink:
         """The link from linear predictors to probabilities in the population."""
         return self.sampling.population_link(self.link)
-
-    @property
-    def n_events(self) -> float:
-        """Events, each row counted by its frequency weight and trials."""
-        return self.design.n_events
-
-    @property
-    def n_total(self) -> float:
-        """Observations, each row counted by its frequency weight and trials."""
-        return self.design.n_total
 
     # -- statsmodels' vocabulary -----------------------------------------------------------
 
@@ -430,10 +377,8 @@ class BinaryGLM(GLM):
             linear = np.dot(np.asarray(exog), params) + (0.0 if offset is None else np.asarray(offset))
         if exposure is not None:
             linear = linear + np.log(np.asarray(exposure))
-        if which == "linear":
-            return linear
-        if which == "fitted":
-            return self.link.inverse(linear)
+        if which in ("linear", "fitted"):
+            return linear if which == "linear" else self.link.inverse(linear)
         mean = self.population_link.inverse(linear)
         return mean if which == "mean" else mean * (1.0 - mean)
 

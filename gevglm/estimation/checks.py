@@ -182,7 +182,7 @@ def warn_of_problems(
             ConvergenceWarning,
         )
     warn_of_support(model, support)
-    rarer = min(model.n_events, model.n_total - model.n_events)
+    rarer = min(model.design.n_events, model.design.n_total - model.design.n_events)
     if plain and separation is None and rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
         warn(
             f"{rarer:g} observations of the rarer outcome for {len(fitted.params)} coefficients are few; "

@@ -11,20 +11,17 @@ logit that is a shift of the intercept; for every other link it is another curve
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import cached_property, lru_cache
 from numbers import Real
 
 import numpy as np
-from numpy.polynomial import chebyshev
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.links._integral import PiecewiseIntegral
 from gevglm.links.base import LARGEST_PROBABILITY, BinaryLink, Point
 
-PANEL = 2.0  # width, in log odds, of the pieces on which integrals are polynomials
-DEGREE = 20
 FARTHEST_LOG_ODDS = 690.0  # against the event; in its favour doubles end earlier
 LARGEST_LOG_ODDS = 36.0
 GRID = np.linspace(-60.0, 34.0, 4001)  # log odds at which the sign of the curvature is looked at
@@ -278,39 +275,6 @@ class Sampled(ScaledOdds):
 
     def _arguments(self) -> list[str]:
         return [f"prevalence={self.prevalence:g}", f"sample_mean={self.sample_mean:g}"]
-
-
-class PiecewiseIntegral:
-    """The integral of a smooth function, as Chebyshev series on pieces of equal width.
-
-    Parameters
-    ----------
-    function : callable
-        Taken to be zero where it is beyond all numbers, at the far end of a heavy tail.
-    lower, upper : float
-        The range; outside it the integral is constant.
-    from_top : bool
-        Whether the integral is zero at the upper end of the range, instead of the lower one.
-    """
-
-    def __init__(self, function: Callable[[NDArray], NDArray], lower: float, upper: float, from_top: bool = False):
-        pieces = int(np.ceil((upper - lower) / PANEL))
-        edges = np.linspace(lower, upper, pieces + 1)
-        half = 0.5 * (upper - lower) / pieces
-        nodes = chebyshev.chebpts1(DEGREE + 1)
-        values = function((edges[:-1, None] + half * (1.0 + nodes)).ravel()).reshape(pieces, -1)
-        series = chebyshev.chebfit(nodes, np.where(np.isfinite(values), values, 0.0).T, DEGREE)
-        integrals = half * chebyshev.chebint(series, lbnd=-1.0)
-        areas = integrals.sum(axis=0)
-        integrals[0] += -np.cumsum(areas[::-1])[::-1] if from_top else np.cumsum(areas) - areas
-        self.edges, self.half, self.series, self.from_top = edges, half, integrals, from_top
-
-    def __call__(self, x: NDArray) -> NDArray:
-        """Return the integral up to `x`."""
-        x = np.clip(x, self.edges[0], self.edges[-1])
-        piece = np.searchsorted(self.edges[1:-1], x)
-        value = chebyshev.chebval((x - self.edges[piece]) / self.half - 1.0, self.series[:, piece], tensor=False)
-        return value if self.from_top else np.maximum(value, 0.0)
 
 
 @lru_cache(maxsize=64)

@@ -84,7 +84,7 @@ class ResultsCore(GLMResults):
         self.decrement = fitted.decrement
         self.reason = fitted.reason
         self.positive_definite = fitted.positive_definite
-        self.n_events = model.n_events
+        self.n_events = model.design.n_events
         self.n_outside_support = n_outside_support
         self.n_contradicted = n_contradicted
         self.alpha = alpha

@@ -69,7 +69,7 @@ class FitStatistics(ResultsCore):
             size = RowWeights.of(block).observations
             return block.linear_predictor(params), size * block.y, size * (1.0 - block.y)
 
-        return streamed_auc(model.engine(), scores, model.n_events < 0.5 * model.n_total)
+        return streamed_auc(model.engine(), scores, model.design.n_events < 0.5 * model.design.n_total)
 
     # -- likelihood, where there is one ----------------------------------------------------
 

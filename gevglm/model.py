@@ -239,8 +239,6 @@ class BinaryGLM(GLM):
         given["n_trials"] = self.design.trials is not None
         return {key: getattr(self, key) if given.get(key, True) else None for key in self._init_keys}
 
-    # -- the fit ---------------------------------------------------------------------------
-
     def engine(self, exog: NDArray | None = None) -> Engine:
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         return self.design.engine() if exog is None else self.design.engine(exog)
@@ -352,8 +350,6 @@ class BinaryGLM(GLM):
     def population_link(self) -> BinaryLink:
         """The link from linear predictors to probabilities in the population."""
         return self.sampling.population_link(self.link)
-
-    # -- statsmodels' vocabulary -----------------------------------------------------------
 
     def predict(self, params, exog=None, exposure=None, offset=None, which="mean"):
         """Return predictions for a design matrix.

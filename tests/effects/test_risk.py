@@ -9,8 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 import gevglm
-from gevglm.datasets import simulate_study
-from gevglm.datasets.simulated import STUDY_XI
+from gevglm.datasets.simulated import STUDY_XI, simulate_study
 from gevglm.exceptions import GevglmError, GevglmWarning, IncompatibleOptionsError, InvalidDataError, InvalidOptionError
 from gevglm.links import GEV
 from tests.support.golden import birthwt, numbers

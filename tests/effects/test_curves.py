@@ -1,5 +1,7 @@
 """Curves behind the pictures: against scikit-learn, against definitions, and that pictures show them."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -111,3 +113,10 @@ def test_bad_words_are_named(fitted):
     ):
         with pytest.raises((InvalidOptionError, InvalidDataError), match=message):
             call()
+
+
+def test_what_was_compared_is_data(fitted):
+    smoker, age = fitted.risk("smoker"), gevglm.fit("event ~ age", fitted.model.data.frame, xi=0.5).risk("age", at="sd")
+    assert [scenario.value for scenario in smoker.scenarios] == [0, 1]
+    assert age.scenarios[0].shift == -age.scenarios[1].shift < 0 and age.scenarios[0].label == "x - sd/2"
+    assert pickle.loads(pickle.dumps(smoker)).scenarios == smoker.scenarios

@@ -333,8 +333,6 @@ def shift_odds(p: ArrayLike, factor: ArrayLike) -> NDArray | float:
     p, factor : array_like
         Probabilities, of any shape; positive factors f, one for all or one each.
 
-    Examples
-    --------
     >>> shift_odds(0.5, 3)
     0.75
     """

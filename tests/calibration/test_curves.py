@@ -1,5 +1,7 @@
 """Curves behind the pictures: against scikit-learn, against definitions, and that pictures show them."""
 
+import pickle
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -127,3 +129,10 @@ def test_a_logarithmic_axis_begins_where_the_predictions_do():
     start = log_axis_start(p, np.ones_like(p))
     assert 0.001 < start < 0.003 and not is_rare(p, np.ones_like(p)) and is_rare(p / 4, np.ones_like(p))
     assert log_axis_start(np.array([0.0, 0.01, 0.02]), np.ones(3)) >= 0.01
+
+
+def test_what_was_compared_is_data(fitted):
+    smoker, age = fitted.risk("smoker"), gevglm.fit("event ~ age", fitted.model.data.frame, xi=0.5).risk("age", at="sd")
+    assert [scenario.value for scenario in smoker.scenarios] == [0, 1]
+    assert age.scenarios[0].shift == -age.scenarios[1].shift < 0 and age.scenarios[0].label == "x - sd/2"
+    assert pickle.loads(pickle.dumps(smoker)).scenarios == smoker.scenarios

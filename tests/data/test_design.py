@@ -1,5 +1,6 @@
 """From what the user has to the numbers of a regression: outcomes, tables, offsets and weights, rows."""
 
+import dataclasses
 import functools
 import re
 import warnings
@@ -650,3 +651,35 @@ def test_the_warning_points_at_the_line_of_the_user(call):
         else:
             BinaryGLM(data["y"], data[["x"]], missing="drop")
     assert [warning.filename for warning in caught] == [__file__]
+
+
+# -- the contract of designs ---------------------------------------------------------------
+
+
+def contract_of_designs():
+    data = pd.DataFrame({"y": [0, 1, 0, 1, 1, 0], "x": [1.0, 2.0, 4.0, 3.0, 0.5, 2.5], "n": [1, 2, 1, 3, 1, 2]})
+    whole = BinaryGLM.from_formula("y ~ x", data, freq_weights="n").design
+    return whole, BinaryGLM.from_formula("y ~ x", [data[:3], data[3:]], freq_weights="n").design
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["in memory", "in pieces"])
+def test_designs_are_frozen_and_lose_their_rows_in_a_copy(which):
+    design = contract_of_designs()[which]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        design.names = ["a", "b"]
+    stripped = design.without_rows()
+    assert not stripped.has_rows and stripped.X.shape == design.X.shape == (6, 2)
+    assert stripped.freq is not None and stripped.var is None  # that there were weights is still known
+    assert (stripped.constant, stripped.names, stripped.layout) == (design.constant, design.names, design.layout)
+    assert design.engine().n_rows == 6
+    for needs in (stripped.engine, lambda: stripped.need_rows("risk()", "give data="), lambda: stripped.y + 1):
+        with pytest.raises(InvalidDataError, match=r"needs the rows of the fit, which are not in memory \(removed"):
+            needs()
+
+
+def test_counts_are_the_same_wherever_the_rows_are():
+    one, other = contract_of_designs()
+    names = ("n_rows", "n_given", "n_missing", "n_events", "n_total", "sum_freq", "n_non_integer", "constant", "event")
+    assert [getattr(one, name) for name in names] == [getattr(other, name) for name in names]
+    one.need_rows("risk()")
+    assert not one.same_outcomes(other) and not other.same_outcomes(one)

@@ -90,6 +90,8 @@ class MeanReduction(AdjustedRows):
         return loss.link.canonical_is_log
 
     def matrix(self, engine: Engine, loss: Loss, params: NDArray, inverse: NDArray) -> NDArray:
+        if loss.is_likelihood:  # as Nonrobust has it; asked for in every step
+            return inverse
         return Nonrobust().matrix(Fitted(engine, loss, params, inverse, 0.0))
 
     def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:

@@ -31,6 +31,7 @@ MODULES = (
 NOT_LISTED = {
     "__version__",
     "datasets",
+    "exceptions",
     "COLORS",
     "CanonicalVariance",
     "family_of",

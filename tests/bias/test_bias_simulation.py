@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks import bias_simulation as simulation
+from benchmarks.simulation import bias as simulation
 
 SETTINGS = [(xi, rate) for xi in simulation.SHAPES for rate in simulation.RATES]
 

@@ -81,7 +81,7 @@ def test_the_summary_tells_the_range():
 def test_a_range_of_no_width_is_a_number():
     res = gevglm.fit(FORMULA, drawn().data, prevalence=[0.05, 0.05])
     assert res.prevalence == 0.05
-    assert res.ends == ()
+    assert res.range_fits == ()
 
 
 def test_bounds_need_a_range():

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from benchmarks.report import table
-from gevglm.bias import MeanReduction, Problem
+from gevglm.bias import MeanReduction
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.checks import check_support
-from gevglm.estimation.estimate import Estimate
+from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.links import GEV, BinaryLink
 from gevglm.losses import Canonical
 

@@ -183,11 +183,7 @@ def precision_recall_curve(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None
     levels, events, others = counts_by_score(sample, "a precision-recall curve")
     found, alarms = _from_above(events)[1:], _from_above(others)[1:]
     return PrecisionRecallCurve(
-        levels[::-1],
-        found / found[-1],
-        found / (found + alarms),
-        area_under_precision(events, others),
-        sample.rate,
+        levels[::-1], found / found[-1], found / (found + alarms), area_under_precision(events, others), sample.rate
     )
 
 

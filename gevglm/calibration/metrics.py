@@ -282,13 +282,7 @@ def calibration_loss(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = Non
 
 
 def expected_calibration_error(
-    y: ArrayLike,
-    p: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    bins: int = 10,
-    by: str = "width",
-    norm: float = 1,
+    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, bins: int = 10, by: str = "width", norm: float = 1
 ) -> float:
     r"""Distance of mean prediction and share of events, over bins.
 

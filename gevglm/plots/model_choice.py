@@ -62,13 +62,7 @@ def plot_path(frame: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     """
     ax = ax or new_axes()
     for i, name in enumerate(frame.columns):
-        ax.plot(
-            frame.index,
-            frame[name],
-            color=color(i),
-            linestyle=("-", "--", ":")[i // len(COLORS) % 3],
-            label=name,
-        )
+        ax.plot(frame.index, frame[name], color=color(i), linestyle=("-", "--", ":")[i // len(COLORS) % 3], label=name)
     ax.axhline(0.0, color="0.5", linewidth=0.8)
     if 0.0 in frame.index:
         ax.set_xscale("symlog", linthresh=float(min(frame.index[frame.index > 0], default=1.0)))

@@ -18,12 +18,7 @@ class CostSensitive(AdaBoost):
     _bound: ClassVar[str | None] = None
 
     def __init__(
-        self,
-        estimator: Any = None,
-        rounds: int = 50,
-        cost_ratio: float = 2.0,
-        rare: Any = None,
-        corrected: bool = True,
+        self, estimator: Any = None, rounds: int = 50, cost_ratio: float = 2.0, rare: Any = None, corrected: bool = True
     ):
         super().__init__(estimator=estimator, rounds=rounds, rare=rare, corrected=corrected)
         self.cost_ratio = cost_ratio

@@ -323,16 +323,7 @@ def all_indices(
 ) -> dict[str, float]:
     """Return every index, from its name to its number; :class:`Measured` where a standard error is at hand.
 
-    Parameters
-    ----------
-    sample : Sample
-    cox, curve : CoxCalibration, IntegratedCalibration or None
-        None to leave their indices out.
-    corp : Reliability
-    bins : int
-        Bins of the calibration loss and of the ECE.
-    level : float
-        Coverage of the intervals.
+    Without `cox` or `curve` their indices are left out; `bins` are those of the calibration loss and of the ECE.
     """
     data = sample.y, sample.p, sample.weight
     brier = (sample.y - sample.p) ** 2

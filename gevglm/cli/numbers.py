@@ -12,16 +12,7 @@ from gevglm.results.summary import default_method, notes_of
 
 
 def numbers_of(results: Any, formula: str, data: str, alpha: float) -> dict[str, Any]:
-    """Return what the summary shows as plain numbers and words; numbers that are not finite are None.
-
-    Parameters
-    ----------
-    results : BinaryGLMResults
-    formula, data : str
-        As given.
-    alpha : float
-        One minus the coverage of the intervals, which are Wald's.
-    """
+    """Return what the summary shows as plain numbers and words; intervals are Wald's, numbers that are not finite are None."""
     limits = np.asarray(results.conf_int(alpha=alpha))
     columns = zip(
         results.model.exog_names, results.params, results.bse, results.tvalues, results.pvalues, limits, strict=True

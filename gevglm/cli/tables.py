@@ -39,14 +39,7 @@ NEEDS = {
 
 
 def read_table(name: str, *, sep: str | None = None, encoding: str | None = None) -> pd.DataFrame:
-    """Read a table from a file of any kind, by its name.
-
-    Parameters
-    ----------
-    name : str
-    sep, encoding : str, optional
-        Of csv files; the encoding also of SAS files.
-    """
+    """Read a table from a file of any kind, by its name; `sep` and `encoding` are those of csv files, the latter also of SAS files."""
     import pandas as pd
 
     from gevglm.exceptions import InvalidDataError

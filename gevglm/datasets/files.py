@@ -16,13 +16,8 @@ ATTRIBUTE = re.compile(r"@attribute\s+('[^']+'|[^\s{]+)", flags=re.I)
 def read_rows(content: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read a table whose fields stand between commas or blanks.
 
-    Parameters
-    ----------
-    content : str
-        Rows after the line ``@data`` if there is one (ARFF and KEEL files, whose header names the columns), else all lines.
-    columns : sequence of str, optional
-        Names of the columns; without them, and without ``@attribute`` lines, the first line has them, and a first column without a
-        name becomes the index.
+    ARFF and KEEL files have the names of columns in ``@attribute`` lines and their rows after ``@data``; in others the first line has the
+    names, unless they are given. A first column without a name becomes the index.
     """
     header, mark, body = _parts(content)
     if mark and columns is None:

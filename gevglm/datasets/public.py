@@ -59,7 +59,7 @@ def load(name: str) -> pd.DataFrame:
 def available() -> pd.DataFrame:
     """Return the public data sets, one row per set: what it is, its rows and events, and where `load` would take it from.
 
-    The last column, ``where``, is empty for sets that this machine cannot have as it is.
+    The last column, ``where``, is empty for sets that `load` would not find.
     """
     columns = ("about", "rows", "outcome", "events", "source")
     rows = {

@@ -17,17 +17,7 @@ if TYPE_CHECKING:
 
 
 def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:
-    """Draw the likelihood-ratio statistic of a coefficient, its Wald approximation, and the interval.
-
-    Parameters
-    ----------
-    profile : Profile
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
-    """
+    """Draw the likelihood-ratio statistic of a coefficient, its Wald approximation, and the interval."""
     ax = ax or new_axes()
     frame, quantile = profile.frame, chi2.ppf(1.0 - profile.alpha, 1)
     ax.plot(frame["value"], frame["ratio"], color=COLORS[0], label="likelihood ratio")
@@ -55,10 +45,6 @@ def plot_shape(profile: pd.DataFrame, xi: float, interval: tuple[float, float], 
         The estimate.
     interval : tuple of float
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     ax = ax or new_axes()
     known = profile[np.isfinite(profile["llf"])]

@@ -15,13 +15,7 @@ if TYPE_CHECKING:
 
 
 def plot_link(curve: LinkCurve, *, ax: Axes | None = None) -> Axes:
-    """Draw the fitted link, the logit nearest to it in these data, and shares of events in tenths of the data.
-
-    Parameters
-    ----------
-    curve : LinkCurve
-    ax : Axes, optional
-    """
+    """Draw the fitted link, the logit nearest to it in these data, and shares of events in tenths of the data."""
     ax = ax or new_axes(6.0, 4.0)
     bins = curve.bins
     rate = bins["rate"].to_numpy()

@@ -17,17 +17,7 @@ if TYPE_CHECKING:
 
 
 def plot_search(search: Search, *, ax: Axes | None = None) -> Axes:
-    """Draw the scores of a search against the shape, a curve for each penalty.
-
-    Parameters
-    ----------
-    search : Search
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
-    """
+    """Draw the scores of a search against the shape, a curve for each penalty."""
     ax = ax or new_axes()
     table = search.table[np.isfinite(search.table["score"])]
     by_penalty = table["xi"].nunique() == 1
@@ -55,10 +45,6 @@ def plot_path(frame: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     frame : DataFrame
         One row per penalty, one column per coefficient.
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     ax = ax or new_axes()
     for i, name in enumerate(frame.columns):
@@ -82,10 +68,6 @@ def plot_links(reference: NDArray, name: str, others: dict[str, NDArray], *, ax:
         What it is called.
     others : dict of str to ndarray
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     ax = ax or new_axes()
     order = np.argsort(reference)

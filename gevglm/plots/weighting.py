@@ -26,10 +26,6 @@ def plot_history(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     history : DataFrame
         ``history_`` of an estimator of :mod:`gevglm.weighting`.
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     ax = ax or new_axes()
     from matplotlib.ticker import MaxNLocator

@@ -31,20 +31,11 @@ LEVELS = ("problem", "warning", "fine")
 
 @dataclass(frozen=True)
 class Assessed:
-    """How good the predictions are.
-
-    Attributes
-    ----------
-    assessment : Assessment
-    how : str
-        On which predictions, in a few words.
-    weighted : bool
-        Whether rows were weighted to the population, so that intervals and tests do not hold.
-    """
+    """How good the predictions are."""
 
     assessment: Assessment
-    how: str
-    weighted: bool
+    how: str  # on which predictions, in a few words
+    weighted: bool  # whether rows were weighted to the population, so that intervals and tests do not hold
 
 
 def assess_predictions(results: BinaryGLMResults) -> Assessed:
@@ -99,15 +90,9 @@ def calibration(results: BinaryGLMResults, assessed: Assessed) -> Html:
 
 @dataclass(frozen=True)
 class Remark:
-    """What a check found: a problem, a warning, or nothing.
+    """What a check found: a problem, a warning, or nothing."""
 
-    Attributes
-    ----------
-    level : {"problem", "warning", "fine"}
-    text : str
-    """
-
-    level: str
+    level: str  # one of LEVELS
     text: str
 
 

@@ -22,47 +22,24 @@ MOST_VARIABLES = 30
 
 @dataclass(frozen=True)
 class Effect:
-    """The standardised risks of a variable, compared.
-
-    Attributes
-    ----------
-    variable : str
-    kind : {"binary", "levels", "quartiles", "sd"}
-        What is compared: two values, all levels with the first, the third quartile with the first, a standard deviation.
-    levels : list of str
-        The values compared, the first being the reference.
-    risks : DataFrame
-    differences, ratios : DataFrame
-        One row for each value but the first: ``estimate``, ``se``, ``ci_lower``, ``ci_upper``.
-    pvalues : Series
-        That a difference is zero.
-    joint : float
-        P-value of the hypothesis that all differences are zero.
-    """
+    """The standardised risks of a variable, compared."""
 
     variable: str
-    kind: str
-    levels: list[str]
+    kind: str  # "binary", "levels" (all with the first), "quartiles" (the third with the first) or "sd" (half a standard deviation around each row)
+    levels: list[str]  # the values compared, the first being the reference
     risks: pd.DataFrame
-    differences: pd.DataFrame
+    differences: pd.DataFrame  # one row for each value but the first: ``estimate``, ``se``, ``ci_lower``, ``ci_upper``
     ratios: pd.DataFrame
-    pvalues: pd.Series
-    joint: float
+    pvalues: pd.Series  # that a difference is zero
+    joint: float  # p-value of the hypothesis that all differences are zero
 
 
 @dataclass(frozen=True)
 class Effects:
-    """The effects of all variables.
-
-    Attributes
-    ----------
-    known : list of Effect
-    missing : dict of str to str
-        Why a variable has none.
-    """
+    """The effects of all variables."""
 
     known: list[Effect]
-    missing: dict[str, str]
+    missing: dict[str, str]  # why a variable has none
 
     def by_evidence(self) -> list[Effect]:
         """Return the effects, the clearest first."""

@@ -111,16 +111,7 @@ def publication_table(
 ) -> PublicationTable:
     """Return a table over models.
 
-    Parameters
-    ----------
-    results : mapping of str to BinaryGLMResults
-    facts : mapping of str to mapping
-        For each model, further rows of the table.
-    stars : bool
-        Mark p-values below 0.05, 0.01 and 0.001.
-    interval : bool
-        Show 95 % limits instead of standard errors.
-    decimals : int
+    `facts` are further rows, for each model; the other options are those of :meth:`gevglm.comparison.Comparison.summary`.
     """
     names = list(dict.fromkeys(name for res in results.values() for name in res.model.exog_names))
     cells = {name: _coefficients(res, stars, interval, decimals) for name, res in results.items()}

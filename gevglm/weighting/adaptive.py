@@ -17,19 +17,11 @@ HOPELESS = 1e4  # times the weight of the main class, at which a learner that se
 
 @dataclass(frozen=True)
 class ClassWeights:
-    r"""Class weights, and a distribution over the rows of each class.
+    r"""Class weights, and a distribution over the rows of each class."""
 
-    Attributes
-    ----------
-    main, rare : float
-        :math:`w^-` and :math:`w^+`.
-    distribution : ndarray of shape (n,)
-        D, which adds up to one in each class.
-    """
-
-    main: float
-    rare: float
-    distribution: NDArray
+    main: float  # w-
+    rare: float  # w+
+    distribution: NDArray  # D, which adds up to one in each class
 
 
 class ClassWeighted(WeightedClassifier):

@@ -38,30 +38,14 @@ SAID_ONCE = (SeparationWarning, FewEventsWarning)  # weights change neither; the
 
 @dataclass(frozen=True)
 class Round:
-    """What an algorithm makes of a trained learner.
+    """What an algorithm makes of a trained learner."""
 
-    Attributes
-    ----------
-    vote : float
-        The learner's weight in the final vote.
-    facts : dict
-        Columns of the history.
-    after : object
-        The weights of the next round.
-    stop : str or None
-        Why the loop ends here.
-    warning : str or None
-        What the user must know about that.
-    kept : bool
-        Whether the learner takes part in the vote.
-    """
-
-    vote: float
-    facts: dict[str, float]
-    after: Any
-    stop: str | None = None
-    warning: str | None = None
-    kept: bool = True
+    vote: float  # the learner's weight in the final vote
+    facts: dict[str, float]  # columns of the history
+    after: Any  # the weights of the next round
+    stop: str | None = None  # why the loop ends here
+    warning: str | None = None  # what the user must know about that
+    kept: bool = True  # whether the learner takes part in the vote
 
 
 @dataclass(frozen=True)

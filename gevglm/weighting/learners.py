@@ -22,11 +22,7 @@ def base_learner(estimator: Any) -> Any:
 def check_learner(learner: Any, *, individual: bool) -> None:
     """Refuse a learner that takes no weights of the kind needed, or has class weights of its own.
 
-    Parameters
-    ----------
-    learner : estimator
-    individual : bool
-        Whether each row has its own weight, so that class weights will not do.
+    With weights of individual rows class weights are not enough.
     """
     name = type(learner).__name__
     for parameter in class_weight_parameters(learner):

@@ -16,6 +16,7 @@ from gevglm.links import Logit
 from gevglm.losses import Log
 
 MAX_STEPS = 50
+IDENTITY = np.array([0.0, 1.0])  # intercept and slope of calibrated predictions
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,12 @@ class Bins:
         """Mean prediction of each bin."""
         return self.expected / self.weight
 
+    def table(self, level: float = 0.95) -> pd.DataFrame:
+        """Return ``score``, ``rate`` with Wilson's limits ``lower`` and ``upper``, ``n`` and ``events`` of each bin."""
+        lower, upper = wilson_limits(self.events, self.weight, level)
+        columns = {"score": self.score, "rate": self.rate, "lower": lower, "upper": upper, "n": self.weight}
+        return pd.DataFrame(columns | {"events": self.events})
+
     def __len__(self) -> int:
         return len(self.weight)
 

@@ -328,14 +328,13 @@ def all_indices(
     data = sample.y, sample.p, sample.weight
     brier = (sample.y - sample.p) ** 2
     spread = np.sqrt(sample.rate * (1.0 - sample.rate) / sample.total)
+    rarer = min(sample.events, sample.total - sample.events)
     loss = -xlogy(sample.y, sample.p) - xlog1py(1.0 - sample.y, -sample.p)
     indices = {
         "Brier score": _mean_with_interval(sample, brier, level),
         "scaled Brier score": _scaled_brier(sample, brier, level),
         "log loss": _mean_with_interval(sample, loss, level) if np.isfinite(loss).all() else np.inf,
-        "AUC": auc(*data)
-        if min(sample.events, sample.total - sample.events) <= 1
-        else auc_interval(*data, level=level),
+        "AUC": auc(*data) if rarer <= 1 else auc_interval(*data, level=level),
         "average precision": average_precision(*data),
         "observed / expected": _observed_to_expected(sample, level),
     }

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.calibration.curves import link_name
 from gevglm.effects.rows import frame_of, mean_and_deviation, shifts, variables
 from gevglm.report.html import Html, table, tag
 from gevglm.report.numbers import count, percent, plain
@@ -37,7 +36,7 @@ def facts(results: BinaryGLMResults) -> Html:
             "Model",
             results.model.formula if design.recipe is not None else f"{len(design.names)} columns of a design matrix",
         ),
-        ("Link", link_name(results.link.population)),
+        ("Link", results.link.population.label),
         ("Loss", results.loss.name),
         ("Estimation", _estimation(results)),
         ("Standard errors", _errors(results)),

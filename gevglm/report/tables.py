@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gevglm.calibration.curves import link_name
 from gevglm.report.effects import Effects
 from gevglm.report.html import Html, items, joined, table, tag
 from gevglm.report.numbers import MINUS, percent, plain, pvalue, rounded, with_limits
@@ -66,7 +65,7 @@ def _meaning(results: BinaryGLMResults, meaning: str | None) -> str:
             "A coefficient is the change of the log hazard for one unit of its variable; exponentiated, a hazard ratio."
         )
     return (
-        f"A coefficient is the change of the linear predictor of {link_name(results.link.population)} for one unit of its variable: its sign says "
+        f"A coefficient is the change of the linear predictor of {results.link.population.label} for one unit of its variable: its sign says "
         "whether the risk rises or falls. With this link exp(coefficient) is not an odds ratio; sizes are read from the effects on the risk."
     )
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from gevglm import __version__
 from gevglm._files import check_target, write_text
-from gevglm.calibration.curves import link_name
 from gevglm.exceptions import GevglmError
 from gevglm.plots import new_axes
 from gevglm.report import assessment, figures, findings, study, tables
@@ -83,7 +82,7 @@ def report(
     ]
     outcome = results.model.design.outcome
     today = datetime.date.today().isoformat()
-    subtitle = ", ".join(part for part in (author, today, f"{link_name(results.link.population)} link") if part)
+    subtitle = ", ".join(part for part in (author, today, f"{results.link.population.label} link") if part)
     foot = f"Made with gevglm {__version__} and Python {platform.python_version()}."
     return page(title or f"Regression of {outcome}", subtitle, sections, foot)
 

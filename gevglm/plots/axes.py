@@ -63,14 +63,8 @@ def finish(ax: Axes, xlabel: str = "", ylabel: str = "", legend: str | None = No
         return ax
     place: dict[str, Any] = {"loc": legend, "bbox_to_anchor": (0.0, 0.0, 1.0, legend_top)}
     if legend == "above":
-        n = len(ax.get_legend_handles_labels()[0])
-        place = {
-            "loc": "lower left",
-            "bbox_to_anchor": (0.0, 1.0),
-            "ncols": n,
-            "columnspacing": 1.2,
-            "handlelength": 1.4,
-        }
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "columnspacing": 1.2, "handlelength": 1.4}
+        place["ncols"] = len(ax.get_legend_handles_labels()[0])
     ax.legend(frameon=False, fontsize="small", **place)
     return ax
 

@@ -35,10 +35,8 @@ def plot_precision_recall(curve: PrecisionRecallCurve, *, ax: Axes | None = None
     """Draw a precision-recall curve, and the prevalence: the precision of calling at random."""
     ax = ax or new_axes(5.0, 4.0)
     shown = _vertices(np.arange(len(curve.recall)) + 10.0 * len(curve.recall) * curve.recall)
-    label = f"average precision {curve.average_precision:.3g}"
-    ax.plot(
-        curve.recall[shown], curve.precision[shown], color=COLORS[0], linewidth=1.6, drawstyle="steps-pre", label=label
-    )
+    x, y, label = curve.recall[shown], curve.precision[shown], f"average precision {curve.average_precision:.3g}"
+    ax.plot(x, y, color=COLORS[0], linewidth=1.6, drawstyle="steps-pre", label=label)
     label = f"prevalence {_percent(curve.prevalence)}"
     ax.axhline(curve.prevalence, color="0.45", linewidth=1.2, linestyle=":", label=label)
     settled = curve.precision[curve.recall >= 0.02]

@@ -28,9 +28,8 @@ def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:
             ax.plot([limit, limit], [0.0, quantile], color=COLORS[0], linewidth=0.8, linestyle=":")
     ax.plot(profile.estimate, 0.0, "o", color=COLORS[0])
     ax.set_ylim(0.0, 2.2 * quantile)
-    ax.set_title(
-        f"{100 * (1 - profile.alpha):g} % interval: {profile.interval[0]:.4g} to {profile.interval[1]:.4g}", fontsize=10
-    )
+    lower, upper = profile.interval
+    ax.set_title(f"{100 * (1 - profile.alpha):g} % interval: {lower:.4g} to {upper:.4g}", fontsize=10)
     return finish(ax, profile.name, "likelihood-ratio statistic", "best")
 
 

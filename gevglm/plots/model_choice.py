@@ -75,9 +75,7 @@ def plot_links(reference: NDArray, name: str, others: dict[str, NDArray], *, ax:
     for i, (label, p) in enumerate(others.items()):
         inside = drawn[(p[drawn] > 0) & (p[drawn] < 1)]
         marker = ".x+"[i // len(COLORS) % 3]
-        ax.plot(
-            reference[inside], p[inside], linestyle="none", label=label, color=color(i), marker=marker, markersize=3
-        )
+        ax.plot(reference[inside], p[inside], marker, label=label, color=color(i), markersize=3)
     ends = [reference.min(), reference.max()]
     ax.plot(ends, ends, color="0.5", linewidth=0.8)
     ax.set_xscale("logit")

@@ -10,13 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
-from gevglm.sklearn.glm import BinaryGLMClassifier
 from gevglm.weighting.rare_class import RareClassSample
-
-
-def base_learner(estimator: Any) -> Any:
-    """Return the base learner: the one given, or our logistic regression."""
-    return BinaryGLMClassifier(link="logit") if estimator is None else estimator
 
 
 def check_learner(learner: Any, *, individual: bool) -> None:

@@ -23,16 +23,9 @@ def read_rows(content: str, columns: Sequence[str] | None = None) -> pd.DataFram
     if mark and columns is None:
         columns = [name.strip("'") for name in ATTRIBUTE.findall(header)]
     separator = "," if "," in body.lstrip().partition("\n")[0] else r"\s+"
-    frame = pd.read_csv(
-        io.StringIO(body),
-        sep=separator,
-        header="infer" if columns is None else None,
-        names=columns,
-        skipinitialspace=True,
-        keep_default_na=False,
-        na_values=MISSING,
-        comment="%" if mark else None,
-    )
+    first_line, comment = "infer" if columns is None else None, "%" if mark else None
+    fields = {"sep": separator, "skipinitialspace": True, "keep_default_na": False, "na_values": MISSING}
+    frame = pd.read_csv(io.StringIO(body), header=first_line, names=columns, comment=comment, **fields)
     first = frame.columns[0]
     return frame.set_index(first).rename_axis(None) if str(first).startswith("Unnamed") else frame
 

@@ -139,13 +139,8 @@ def _from_address(dataset: Dataset) -> pd.DataFrame:
     except ImportError:
         raise _NotThere("pooch, which would download it, is not installed") from None
     try:
-        path = pooch.retrieve(
-            dataset.url,
-            f"sha256:{dataset.sha256}",
-            fname=dataset.file,
-            path=pooch.os_cache("gevglm"),
-            progressbar=False,
-        )
+        place = {"fname": dataset.file, "path": pooch.os_cache("gevglm")}
+        path = pooch.retrieve(dataset.url, f"sha256:{dataset.sha256}", progressbar=False, **place)
     except (OSError, ValueError) as failure:  # no network, or another file at the address
         other = "its SHA-256 is not the known one"
         reason = other if isinstance(failure, ValueError) else type(failure).__name__

@@ -16,24 +16,16 @@ from gevglm.links import Logit
 from gevglm.losses import Log
 
 MAX_STEPS = 50
+IDENTITY = np.array([0.0, 1.0])  # intercept and slope of calibrated predictions
 
 
 @dataclass(frozen=True)
 class LogisticFit:
-    """A logistic regression.
-
-    Attributes
-    ----------
-    params : ndarray of shape (k,)
-    cov : ndarray of shape (k, k)
-        Inverse information; with a penalty, that of the information plus penalty, with the information in between.
-    llf : float
-        Log-likelihood, without penalty.
-    """
+    """A logistic regression."""
 
     params: NDArray
-    cov: NDArray
-    llf: float
+    cov: NDArray  # inverse information; with a penalty, that of the information plus penalty, with the information in between
+    llf: float  # log-likelihood, without penalty
 
     @property
     def bse(self) -> NDArray:
@@ -48,12 +40,7 @@ class LogisticFit:
 
 @dataclass(frozen=True)
 class Quadratic:
-    r"""Penalty :math:`b' P b` with a positive semi-definite matrix :math:`P`.
-
-    Attributes
-    ----------
-    matrix : ndarray of shape (k, k)
-    """
+    r"""Penalty :math:`b' P b` with a positive semi-definite matrix :math:`P`."""
 
     matrix: NDArray
 
@@ -81,21 +68,7 @@ def fit_logistic(
 ) -> LogisticFit:
     """Fit a logistic regression whose first column is constant.
 
-    Parameters
-    ----------
-    columns : ndarray of shape (n, k)
-    y, weight : ndarray of shape (n,)
-        Outcomes (or shares of events) and the observations of each row.
-    what, advice : str
-        For messages: what is fitted, and what to do if it has no finite solution.
-    offset : ndarray of shape (n,), optional
-    penalty : Quadratic, optional
-    start : ndarray of shape (k,), optional
-
-    Raises
-    ------
-    InvalidDataError
-        If there is no finite solution.
+    Outcomes may be shares of events. Without a finite solution the error says so of `what` is fitted, with `advice`.
     """
     ones = None if (weight == 1.0).all() else weight
     engine = MemoryEngine(columns, y, freq=ones, offset=offset)
@@ -170,16 +143,7 @@ class LogisticBatch:
     def minimise(self, start: NDArray, tolerance: float | NDArray) -> tuple[NDArray, NDArray]:
         """Minimise by damped Newton steps.
 
-        Parameters
-        ----------
-        start : ndarray of shape (b, k)
-        tolerance : float or ndarray of shape (b,)
-            Newton decrement at which a regression counts as converged.
-
-        Returns
-        -------
-        params : ndarray of shape (b, k)
-        converged : ndarray of bool, shape (b,)
+        A regression counts as converged at a Newton decrement of `tolerance`, which may differ between them.
         """
         params, value, converged = start, self.loss(start), np.zeros(len(start), dtype=bool)
         for _ in range(MAX_STEPS):

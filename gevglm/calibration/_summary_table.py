@@ -19,16 +19,7 @@ def summary_table(
 ) -> Summary:
     """Return a statsmodels Summary: facts in two columns, one table or more below, notes at the end.
 
-    Parameters
-    ----------
-    title : str
-    facts : mapping
-        Names and values of the upper part.
-    frames : DataFrame or sequence of DataFrame
-        The tables; missing numbers are left blank.
-    notes : sequence of str
-    formats : mapping, optional
-        From columns to format specifications; ``".4g"`` for the others.
+    Missing numbers are left blank; `formats` has the format of a column where it is not ``".4g"``.
     """
     summary = Summary()
     pairs = [(f"{name}:", value) for name, value in facts.items()]

@@ -169,16 +169,7 @@ def _chosen(sample: Sample, scale: _Scale, start: int, most: int, cut: float) ->
 
 
 def selected_sf(t: ArrayLike, first: int, added: int, cut: float) -> NDArray:
-    r"""Probability that :math:`\chi^2_{first} + \sum_{j \le added} X_j > t`, with :math:`X_j \sim \chi^2_1` given :math:`X_j > cut`.
-
-    Parameters
-    ----------
-    t : array_like
-    first : {1, 2}
-        Degrees of freedom of the part that is always there.
-    added : int
-        Number of parts that had to exceed the cut.
-    cut : float
+    r"""Probability that :math:`\chi^2_{first} + \sum_{j \le added} X_j > t`, with :math:`X_j \sim \chi^2_1` given :math:`X_j > cut`; `first` is 1 or 2.
 
     Notes
     -----
@@ -232,13 +223,7 @@ def _edges(
 class _Region:
     """Coefficients whose log-likelihood is within a distance of the largest.
 
-    Parameters
-    ----------
-    columns, weight : ndarray
-        Of groups of neighbouring predictions.
-    moments : ndarray of shape (k,)
-        Sum of the columns over events, row by row: what grouping must not touch.
-    fit : LogisticFit
+    The columns are those of groups of neighbouring predictions; `moments`, their sums over events, are taken row by row.
     """
 
     def __init__(self, columns: NDArray, weight: NDArray, moments: NDArray, fit: LogisticFit):

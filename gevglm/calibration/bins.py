@@ -26,22 +26,12 @@ WIDEST = 40.0  # log odds beyond which collected predictions are put together
 
 @dataclass(frozen=True)
 class Bins:
-    """Bins that hold at least one row, in increasing order of the prediction.
+    """Bins that hold at least one row, in increasing order of the prediction."""
 
-    Attributes
-    ----------
-    index : ndarray of int, shape (n,)
-        The bin of each row.
-    weight, events : ndarray
-        Observations and events of each bin.
-    expected : ndarray
-        Sum of the predictions of each bin.
-    """
-
-    index: NDArray
-    weight: NDArray
+    index: NDArray  # the bin of each row
+    weight: NDArray  # observations of each bin
     events: NDArray
-    expected: NDArray
+    expected: NDArray  # sum of the predictions
 
     @property
     def rate(self) -> NDArray:
@@ -53,6 +43,12 @@ class Bins:
         """Mean prediction of each bin."""
         return self.expected / self.weight
 
+    def table(self, level: float = 0.95) -> pd.DataFrame:
+        """Return ``score``, ``rate`` with Wilson's limits ``lower`` and ``upper``, ``n`` and ``events`` of each bin."""
+        lower, upper = wilson_limits(self.events, self.weight, level)
+        columns = {"score": self.score, "rate": self.rate, "lower": lower, "upper": upper, "n": self.weight}
+        return pd.DataFrame(columns | {"events": self.events})
+
     def __len__(self) -> int:
         return len(self.weight)
 
@@ -60,14 +56,8 @@ class Bins:
 def binned(sample: Sample, bins: int | None, by: str = "width") -> Bins:
     """Sort rows into bins.
 
-    Parameters
-    ----------
-    sample : Sample
-    bins : int or None
-        Number of bins; None for one bin per distinct prediction.
-    by : {"width", "mass"}
-        Bins of equal width, [0, 1/k], (1/k, 2/k], ..., (1-1/k, 1], or cut at the quantiles of the predictions (R's type 7, bins
-        closed on the right, equal predictions always together).
+    Bins are of equal width, [0, 1/k], (1/k, 2/k], ..., (1-1/k, 1], or by "mass": cut at the quantiles of the predictions (R's type 7, bins
+    closed on the right, equal predictions always together). Without a number there is one bin per distinct prediction.
     """
     if bins is None:
         index = np.unique(sample.p, return_inverse=True)[1]
@@ -165,16 +155,10 @@ def log_axis_start(p: NDArray, weight: NDArray) -> float:
 
 @dataclass(frozen=True)
 class Groups:
-    """Neighbouring scores put together.
+    """Neighbouring scores put together, by increasing score."""
 
-    Attributes
-    ----------
-    score, weight, events : ndarray
-        Mean score, observations and events of each group, by increasing score.
-    """
-
-    score: NDArray
-    weight: NDArray
+    score: NDArray  # mean of each group
+    weight: NDArray  # observations
     events: NDArray
 
     @property
@@ -259,10 +243,7 @@ class Collection:
 def _sums_by_odds(y: NDArray, p: NDArray, weights: NDArray) -> NDArray:
     """Return sums for every bin of log odds: the weight of the others, of the events, and of both times the prediction.
 
-    Returns
-    -------
-    ndarray of shape (3, ODDS_BINS + 2)
-        The first and last bins are those of predictions of exactly 0 and 1.
+    The first and last bins are those of predictions of exactly 0 and 1.
     """
     with np.errstate(divide="ignore"):
         odds = np.log(p) - np.log1p(-p)

@@ -18,16 +18,8 @@ from gevglm.calibration.smooth import SPANS, spline_columns, spline_knots
 from gevglm.engine.linalg import one_blas_thread
 
 RESAMPLED_GROUPS = 400  # groups of neighbouring predictions that are resampled
-FROM_ZERO = (
-    "ICI",
-    "E50",
-    "E90",
-    "Emax",
-    "ECE, equal width",
-    "ECE, equal mass",
-    "miscalibration (Brier)",
-    "miscalibration (log)",
-)
+FROM_ZERO = ("ICI", "E50", "E90", "Emax", "ECE, equal width", "ECE, equal mass", "miscalibration (Brier)",
+             "miscalibration (log)")  # fmt: skip
 SIGNED = ("average precision", "discrimination (Brier)", "discrimination (log)")  # errors of which have either sign
 FEWEST = 0.9  # share of resamples with a value below which there is no interval
 CLOSE = 1e-8  # Newton decrement, per observation, at which a curve counts as fitted
@@ -92,16 +84,7 @@ def bootstrap_intervals(
         )
     )
     return {
-        name: _interval(
-            value,
-            whole[name][0],
-            drawn[name],
-            null[name] if name in FROM_ZERO else None,
-            level,
-            distance=name not in SIGNED,
-        )
-        if name in whole
-        else value
+        name: _interval(name, value, whole[name][0], drawn[name], null[name], level) if name in whole else value
         for name, value in estimates.items()
     }
 
@@ -112,18 +95,16 @@ def _drawn(events: NDArray, others: NDArray, total: int, resamples: int, rng: np
     return rng.multinomial(total, cells / cells.sum(), size=resamples).reshape(resamples, 2, -1).astype(float)
 
 
-def _interval(
-    value: float, rough: float, drawn: NDArray, null: NDArray | None, level: float, *, distance: bool
-) -> float:
+def _interval(name: str, value: float, rough: float, drawn: NDArray, null: NDArray, level: float) -> float:
     """Interval by resamples, which are compared with the estimate from the same groups; the value alone if too few have one."""
     good = drawn[np.isfinite(drawn)]
     if not np.isfinite([value, rough]).all() or len(good) < FEWEST * len(drawn):
         return value
     below, above = np.quantile(good - rough, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
     lower, upper = value - above, value - below
-    if distance:
+    if name not in SIGNED:
         lower, upper = min(lower, value + below), max(upper, value + above)
-    if null is not None and rough <= np.nanquantile(null, (1.0 + level) / 2.0):
+    if name in FROM_ZERO and rough <= np.nanquantile(null, (1.0 + level) / 2.0):
         lower = 0.0
     return Measured(value, good.std(ddof=1), max(lower, 0.0), max(upper, 0.0), level)
 

@@ -175,11 +175,9 @@ def reliability(
     brier, log = decompositions(groups, isotonic.x)
     drawn, test = None, None
     if band is not None:
-        coarse = (
-            groups
-            if len(groups.score) <= RESAMPLED_GROUPS
-            else grouped(sample.p, sample.y, sample.weight, RESAMPLED_GROUPS)
-        )
+        coarse = groups
+        if len(groups.score) > RESAMPLED_GROUPS:
+            coarse = grouped(sample.p, sample.y, sample.weight, RESAMPLED_GROUPS)
         drawn, test = _band(coarse, band, checked_level(level), resamples, np.random.default_rng(rng))
     return Reliability(_blocks(groups, isotonic), brier, log, drawn, test)
 
@@ -223,7 +221,8 @@ def _mean_log(p: NDArray, events: NDArray, weight: NDArray) -> float:
 def _band(
     groups: Groups, kind: str, level: float, resamples: int, rng: np.random.Generator
 ) -> tuple[Band, CalibrationTest | None]:
-    truth = groups.score if kind == "consistency" else isotonic_regression(groups.rate, weights=groups.weight).x
+    isotonic = isotonic_regression(groups.rate, weights=groups.weight).x
+    truth = groups.score if kind == "consistency" else isotonic
     places = np.unique(np.linspace(0, len(truth) - 1, POINTS).round().astype(int))
     curves, losses = np.empty((resamples, len(places))), np.empty(resamples)
     for i, (curve, losses[i]) in enumerate(_resampled(groups, truth, resamples, rng)):
@@ -232,13 +231,9 @@ def _band(
     band = Band(kind, groups.score[places], lower, upper, level, resamples)
     if kind == "confidence":
         return band, None
-    observed = _miscalibration(
-        groups.score, groups.rate, isotonic_regression(groups.rate, weights=groups.weight).x, groups.weight
-    )
-    pvalue = (1.0 + float((losses >= observed).sum())) / (resamples + 1.0)
-    return band, CalibrationTest(
-        "miscalibration (CORP)", observed, pvalue, np.nan, f"calibrated, {resamples} resamples"
-    )
+    observed = _miscalibration(groups.score, groups.rate, isotonic, groups.weight)
+    pvalue, null = (1.0 + float((losses >= observed).sum())) / (resamples + 1.0), f"calibrated, {resamples} resamples"
+    return band, CalibrationTest("miscalibration (CORP)", observed, pvalue, np.nan, null)
 
 
 def _resampled(

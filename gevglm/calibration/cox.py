@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 from scipy.stats import chi2
 
-from gevglm.calibration._logistic import LogisticFit, bernoulli_llf, fit_logistic
+from gevglm.calibration._logistic import IDENTITY, LogisticFit, bernoulli_llf, fit_logistic
 from gevglm.calibration.estimates import CalibrationTest, Measured
 from gevglm.calibration.sample import Sample, predictions
 
@@ -114,14 +114,8 @@ def cox_calibration(
     eta = sample.log_odds
     sample.need_counts("the calibration slope").need_distinct("the calibration slope")
     y, weight, ones = sample.y, sample.weight, np.ones((len(eta), 1))
-    both = fit_logistic(
-        np.column_stack([ones, eta]),
-        y,
-        weight,
-        what="the calibration slope",
-        start=np.array([0.0, 1.0]),
-        advice="The predictions separate the outcomes perfectly.",
-    )
+    columns, advice = np.column_stack([ones, eta]), "The predictions separate the outcomes perfectly."
+    both = fit_logistic(columns, y, weight, what="the calibration slope", start=IDENTITY, advice=advice)
     large = fit_logistic(ones, y, weight, what="calibration in the large", offset=eta, start=np.zeros(1))
     return _assembled(sample, both, large, bernoulli_llf(y, eta, weight), level)
 

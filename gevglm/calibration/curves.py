@@ -12,7 +12,6 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from gevglm.calibration.bins import TAIL, binned, is_rare, log_axis_start, weighted_quantile
-from gevglm.calibration.estimates import wilson_limits
 from gevglm.calibration.metrics import area_under_precision, area_under_roc, counts_by_score
 from gevglm.calibration.sample import predictions, scores
 from gevglm.engine import MemoryEngine
@@ -183,11 +182,7 @@ def precision_recall_curve(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None
     levels, events, others = counts_by_score(sample, "a precision-recall curve")
     found, alarms = _from_above(events)[1:], _from_above(others)[1:]
     return PrecisionRecallCurve(
-        levels[::-1],
-        found / found[-1],
-        found / (found + alarms),
-        area_under_precision(events, others),
-        sample.rate,
+        levels[::-1], found / found[-1], found / (found + alarms), area_under_precision(events, others), sample.rate
     )
 
 
@@ -267,23 +262,9 @@ def link_curve(
     logistic = Problem(MemoryEngine(X, sample.y, freq=sample.weight), Log(Logit()), constant=0).estimate().params
     low, high = weighted_quantile(sample.p, sample.weight, np.array([TAIL, 1.0 - TAIL]))
     v = np.linspace(low, high, points)
-    cells = binned(sample, BINS, "mass")
-    lower, upper = wilson_limits(cells.events, cells.weight)
-    bins = pd.DataFrame({"linear": cells.score, "rate": cells.rate, "lower": lower, "upper": upper})
+    bins = binned(sample, BINS, "mass").table().rename(columns={"score": "linear"}).drop(columns=["n", "events"])
     logit = Logit().inverse(logistic[0] + logistic[1] * (v - middle) / scale)
-    return LinkCurve(link_name(link), v, link.inverse(v), logit, bins)
-
-
-def link_name(link: BinaryLink) -> str:
-    """Return a link as people write it, its shape to three digits.
-
-    Examples
-    --------
-    >>> from gevglm.links import GEV, Logit
-    >>> link_name(GEV(-0.699692)), link_name(Logit())
-    ('GEV(xi=-0.7)', 'Logit')
-    """
-    return link.label
+    return LinkCurve(link.label, v, link.inverse(v), logit, bins)
 
 
 def _from_above(counts: NDArray) -> NDArray:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from scipy.stats import chi2, norm
 
-from gevglm.calibration._logistic import fit_logistic
+from gevglm.calibration._logistic import IDENTITY, fit_logistic
 from gevglm.calibration.bins import binned
 from gevglm.calibration.estimates import CalibrationTest
 from gevglm.calibration.sample import Sample, predictions
@@ -59,10 +59,8 @@ def hosmer_lemeshow(
     surplus, variance = cells.events - cells.expected, cells.expected * (1.0 - cells.score)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(surplus == 0.0, 0.0, surplus**2 / variance)
-    statistic = float(terms.sum())
-    return CalibrationTest(
-        "Hosmer-Lemeshow", statistic, float(chi2.sf(statistic, df)), df, f"calibrated in {len(cells)} groups"
-    )
+    statistic, null = float(terms.sum()), f"calibrated in {len(cells)} groups"
+    return CalibrationTest("Hosmer-Lemeshow", statistic, float(chi2.sf(statistic, df)), df, null)
 
 
 def spiegelhalter(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> CalibrationTest:
@@ -137,9 +135,8 @@ def pregibon(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, me
     Pregibon (1980), Applied Statistics 29, 15-24.
     """
     sample = predictions(y, p, weights)
-    return _added_columns(
-        sample, sample.log_odds[:, None] ** 2, "Pregibon's link test", "no curvature in the log-odds", method
-    )
+    square, null = sample.log_odds[:, None] ** 2, "no curvature in the log-odds"
+    return _added_columns(sample, square, "Pregibon's link test", null, method)
 
 
 def _added_columns(sample: Sample, added: NDArray, name: str, null: str, method: str) -> CalibrationTest:
@@ -152,22 +149,12 @@ def _added_columns(sample: Sample, added: NDArray, name: str, null: str, method:
     free = [j for j in range(2, design.shape[1]) if j not in dependent]
     if not free:
         raise InvalidDataError(f"{name} has nothing to test: its columns are combinations of intercept and slope.")
-    null_fit = fit_logistic(
-        design[:, :2],
-        sample.y,
-        sample.weight,
-        what="the recalibration by intercept and slope",
-        start=np.array([0.0, 1.0]),
-    )
+    what = "the recalibration by intercept and slope"
+    null_fit = fit_logistic(design[:, :2], sample.y, sample.weight, what=what, start=IDENTITY)
     if method == "lr":
-        full = fit_logistic(
-            design[:, [0, 1, *free]],
-            sample.y,
-            sample.weight,
-            what=f"the alternative of {name}",
-            start=np.append(null_fit.params, np.zeros(len(free))),
-            advice='method="score" does not need it.',
-        )
+        columns, start = design[:, [0, 1, *free]], np.append(null_fit.params, np.zeros(len(free)))
+        what, advice = f"the alternative of {name}", 'method="score" does not need it.'
+        full = fit_logistic(columns, sample.y, sample.weight, what=what, start=start, advice=advice)
         statistic = 2.0 * (full.llf - null_fit.llf)
     else:
         statistic = _score_statistic(sample, design[:, :2], design[:, free], null_fit.params)

@@ -21,18 +21,7 @@ def loess(
 
     At a few vertices, a polynomial is fitted to the nearest share `span` of the observations with tricube weights
     :math:`(1 - |d|^3)^3`; cubics through the values and slopes at the vertices join them. The vertices halve the observations
-    until no cell has more than ``span * cell`` of them.
-
-    Parameters
-    ----------
-    x, y, weight : ndarray of shape (n,)
-        Whole weights repeat rows.
-    span, cell : float
-    degree : int
-
-    Returns
-    -------
-    CubicHermiteSpline
+    until no cell has more than ``span * cell`` of them. Whole weights repeat rows.
 
     References
     ----------
@@ -52,18 +41,7 @@ def loess_of_resamples(
 ) -> Callable[[NDArray, NDArray], NDArray]:
     """Return a function that smooths many resamples at once, with the vertices and bandwidths of the whole sample.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        Increasing.
-    weight : ndarray of shape (n,)
-    span, cell, degree
-        See :func:`loess`.
-
-    Returns
-    -------
-    callable
-        From sums of y and of weights at x, both of shape (b, n), to smooth values of shape (b, n).
+    It goes from sums of y and of weights at increasing x, both of shape (b, n), to smooth values of shape (b, n).
     """
     vertices, bandwidths = _neighbourhoods(x, weight, span, cell)
     distance = (x - vertices[:, None]) / bandwidths[:, None]

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from gevglm.calibration.bins import binned
 from gevglm.calibration.correction import ClassWeight, loss_corrected, weight_odds
 from gevglm.calibration.cox import cox_calibration
-from gevglm.calibration.estimates import CalibrationTest, checked_level, wilson_limits
+from gevglm.calibration.estimates import CalibrationTest
 from gevglm.calibration.sample import predictions
 from gevglm.calibration.smooth import curve_grid
 
@@ -91,19 +91,8 @@ def loss_calibration_curve(
     odds = weight_odds(weight)
     sample = predictions(y, p, weights)
     cells = binned(sample, bins, by)
-    lower, upper = wilson_limits(cells.events, cells.weight, checked_level(level))
     corrected = np.bincount(cells.index, sample.weight * loss_corrected(sample.p, weight)) / cells.weight
-    frame = pd.DataFrame(
-        {
-            "score": cells.score,
-            "rate": cells.rate,
-            "lower": lower,
-            "upper": upper,
-            "n": cells.weight,
-            "events": cells.events,
-            "corrected": corrected,
-        }
-    )
+    frame = cells.table(level).assign(corrected=corrected)
     grid = curve_grid(sample.p)
     return LossCalibrationCurve(frame, grid, np.asarray(loss_corrected(grid, weight)), odds / (1.0 + odds), level)
 

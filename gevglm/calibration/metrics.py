@@ -282,13 +282,7 @@ def calibration_loss(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = Non
 
 
 def expected_calibration_error(
-    y: ArrayLike,
-    p: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    bins: int = 10,
-    by: str = "width",
-    norm: float = 1,
+    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, bins: int = 10, by: str = "width", norm: float = 1
 ) -> float:
     r"""Distance of mean prediction and share of events, over bins.
 
@@ -329,28 +323,18 @@ def all_indices(
 ) -> dict[str, float]:
     """Return every index, from its name to its number; :class:`Measured` where a standard error is at hand.
 
-    Parameters
-    ----------
-    sample : Sample
-    cox, curve : CoxCalibration, IntegratedCalibration or None
-        None to leave their indices out.
-    corp : Reliability
-    bins : int
-        Bins of the calibration loss and of the ECE.
-    level : float
-        Coverage of the intervals.
+    Without `cox` or `curve` their indices are left out; `bins` are those of the calibration loss and of the ECE.
     """
     data = sample.y, sample.p, sample.weight
     brier = (sample.y - sample.p) ** 2
     spread = np.sqrt(sample.rate * (1.0 - sample.rate) / sample.total)
+    rarer = min(sample.events, sample.total - sample.events)
     loss = -xlogy(sample.y, sample.p) - xlog1py(1.0 - sample.y, -sample.p)
     indices = {
         "Brier score": _mean_with_interval(sample, brier, level),
         "scaled Brier score": _scaled_brier(sample, brier, level),
         "log loss": _mean_with_interval(sample, loss, level) if np.isfinite(loss).all() else np.inf,
-        "AUC": auc(*data)
-        if min(sample.events, sample.total - sample.events) <= 1
-        else auc_interval(*data, level=level),
+        "AUC": auc(*data) if rarer <= 1 else auc_interval(*data, level=level),
         "average precision": average_precision(*data),
         "observed / expected": _observed_to_expected(sample, level),
     }

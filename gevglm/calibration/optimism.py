@@ -79,13 +79,7 @@ class Optimism:
 
 
 def performance(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> dict[str, float]:
-    """Return the indices that are corrected for optimism by default: those of :func:`assess`.
-
-    Parameters
-    ----------
-    y, p, weights : array_like
-        Outcomes, predicted probabilities strictly between 0 and 1, and how many observations each row stands for.
-    """
+    """Return the indices that are corrected for optimism by default: those of :func:`assess`."""
     sample = predictions(y, p, weights)
     data = sample.y, sample.p, sample.weight
     found = all_indices(sample, cox_calibration(*data), integrated_calibration(*data), reliability(*data))

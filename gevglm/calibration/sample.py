@@ -15,21 +15,11 @@ from gevglm.exceptions import InvalidDataError
 
 @dataclass(frozen=True)
 class Sample:
-    """Outcomes and what was predicted for them; rows of weight zero are left out.
+    """Outcomes and what was predicted for them; rows of weight zero are left out."""
 
-    Attributes
-    ----------
-    y : ndarray of shape (n,)
-        Outcomes.
-    p : ndarray of shape (n,)
-        Probabilities, or scores of any kind.
-    weight : ndarray of shape (n,)
-        How many observations each row stands for.
-    """
-
-    y: NDArray
-    p: NDArray
-    weight: NDArray
+    y: NDArray  # outcomes
+    p: NDArray  # probabilities, or scores of any kind
+    weight: NDArray  # how many observations each row stands for
 
     @cached_property
     def total(self) -> float:
@@ -91,19 +81,7 @@ class Sample:
 
 
 def predictions(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, shares: bool = False) -> Sample:
-    """Return outcomes and probabilities as a sample.
-
-    Parameters
-    ----------
-    y : array_like
-        Outcomes, 0 or 1.
-    p : array_like
-        Probabilities of an event.
-    weights : array_like, optional
-        How many observations each row stands for.
-    shares : bool
-        Whether outcomes between 0 and 1 are allowed, as shares of events.
-    """
+    """Return outcomes (0 or 1, or on request shares of events) and probabilities as a sample."""
     sample = scores(y, p, weights, shares=shares, name="p")
     outside = ~((sample.p >= 0.0) & (sample.p <= 1.0))
     if outside.any():

@@ -10,7 +10,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 from statsmodels.nonparametric.smoothers_lowess import lowess
 
-from gevglm.calibration._logistic import fit_logistic
+from gevglm.calibration._logistic import IDENTITY, fit_logistic
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.calibration.estimates import checked_level
 from gevglm.calibration.loess import loess
@@ -133,7 +133,9 @@ def integrated_calibration(
     else:
         if knots is not None:
             raise IncompatibleOptionsError(f'knots belong to method="spline"; method={method!r} has a span.')
-        fitted, curve = (_loess if method == "loess" else _lowess)(sample, _checked_span(span), level)
+        if span is not None and not 0.0 < span <= 1.0:
+            raise InvalidOptionError(f"span={span!r} is not a share of the observations; give a number in (0, 1].")
+        fitted, curve = (_loess if method == "loess" else _lowess)(sample, span, level)
     distance = np.abs(fitted - sample.p)
     e50, e90 = weighted_quantile(distance, sample.weight, np.array([0.5, 0.9]))
     return IntegratedCalibration(
@@ -145,12 +147,6 @@ def integrated_calibration(
         method=method,
         curve=curve,
     )
-
-
-def _checked_span(span: float | None) -> float | None:
-    if span is not None and not 0.0 < span <= 1.0:
-        raise InvalidOptionError(f"span={span!r} is not a share of the observations; give a number in (0, 1].")
-    return span
 
 
 def curve_grid(p: NDArray, points: int = GRID) -> NDArray:
@@ -167,21 +163,14 @@ def curve_grid(p: NDArray, points: int = GRID) -> NDArray:
 def _spline(sample: Sample, knots: int | None, level: float) -> tuple[NDArray, SmoothCurve]:
     places = spline_knots(sample, knots)
     columns = spline_columns(sample.log_odds, places)
-    fit = fit_logistic(
-        columns,
-        sample.y,
-        sample.weight,
-        what="the spline of the calibration curve",
-        start=np.append([0.0, 1.0], np.zeros(columns.shape[1] - 2)),
-        advice="Take fewer knots.",
-    )
+    what, start = "the spline of the calibration curve", np.append(IDENTITY, np.zeros(columns.shape[1] - 2))
+    fit = fit_logistic(columns, sample.y, sample.weight, what=what, start=start, advice="Take fewer knots.")
     x = curve_grid(sample.p)
     on_grid = spline_columns(np.log(x) - np.log1p(-x), places)
     linear = on_grid @ fit.params
     reach = norm.isf((1.0 - level) / 2.0) * np.sqrt(np.einsum("ij,jk,ik->i", on_grid, fit.cov, on_grid))
-    return expit(columns @ fit.params), SmoothCurve(
-        x, expit(linear), expit(linear - reach), expit(linear + reach), level
-    )
+    curve = SmoothCurve(x, expit(linear), expit(linear - reach), expit(linear + reach), level)
+    return expit(columns @ fit.params), curve
 
 
 def spline_knots(sample: Sample, number: int | None = None) -> NDArray:
@@ -226,15 +215,8 @@ def _lowess(sample: Sample, span: float | None, level: float) -> tuple[NDArray, 
         raise IncompatibleOptionsError('method="lowess" has no weights; use method="loess" or "spline".')
     order = np.argsort(sample.p, kind="stable")
     p = sample.p[order]
-    smooth = lowess(
-        sample.y[order],
-        p,
-        frac=span or SPANS["lowess"],
-        it=0,
-        delta=0.01 * (p[-1] - p[0]),
-        is_sorted=True,
-        return_sorted=False,
-    )
+    near, span = 0.01 * (p[-1] - p[0]), span or SPANS["lowess"]
+    smooth = lowess(sample.y[order], p, frac=span, it=0, delta=near, is_sorted=True, return_sorted=False)
     fitted = np.empty_like(smooth)
     fitted[order] = smooth
     x = curve_grid(p)

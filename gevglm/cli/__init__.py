@@ -15,13 +15,7 @@ USAGE, FAILURE, INTERRUPTED = 2, 1, 130  # exit codes
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit code: 0, 1 if it failed, 2 if it was not understood.
-
-    Parameters
-    ----------
-    argv : sequence of str, optional
-        The words after ``gevglm``; those of the process by default.
-    """
+    """Run the command line and return its exit code: 0, 1 if it failed, 2 if it was not understood."""
     options = _parser().parse_args(argv)
     from gevglm.cli.messages import in_options, plain_warnings, say
     from gevglm.exceptions import GevglmError, IncompatibleOptionsError, InvalidOptionError
@@ -33,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except GevglmError as error:
         say(f"gevglm {options.command}: error: {in_options(str(error))}")
         return USAGE if isinstance(error, (InvalidOptionError, IncompatibleOptionsError)) else FAILURE
-    except BrokenPipeError:  # whoever reads the output has seen enough
+    except BrokenPipeError:  # the reader of the output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILURE
     except OSError as error:  # a disk that is full, a file that may not be read

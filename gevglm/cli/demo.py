@@ -36,13 +36,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def demonstrate(folder: str | Path = "demo-output") -> Path:
-    """Run the demo and return the path of its report.
-
-    Parameters
-    ----------
-    folder : path
-        Where pictures and report go.
-    """
+    """Run the demo and return the path of its report."""
     data = simulate_study(rng=2014)
     print("A cohort of 5,000 persons, simulated with a GEV link (xi = 0.5): age above 50, smoking, and a rare event.\n")
     results = fit("event ~ age + smoker", data, xi=STUDY_XI)

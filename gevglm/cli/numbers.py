@@ -10,33 +10,16 @@ import numpy as np
 from gevglm import __version__
 from gevglm.results.summary import default_method, notes_of
 
+COLUMNS = ("estimate", "std_err", "z", "pvalue", "ci_lower", "ci_upper")
+
 
 def numbers_of(results: Any, formula: str, data: str, alpha: float) -> dict[str, Any]:
-    """Return what the summary shows as plain numbers and words; numbers that are not finite are None.
-
-    Parameters
-    ----------
-    results : BinaryGLMResults
-    formula, data : str
-        As given.
-    alpha : float
-        One minus the coverage of the intervals, which are Wald's.
-    """
+    """Return what the summary shows as plain numbers and words; intervals are Wald's, numbers that are not finite are None."""
     limits = np.asarray(results.conf_int(alpha=alpha))
-    columns = zip(
-        results.model.exog_names, results.params, results.bse, results.tvalues, results.pvalues, limits, strict=True
-    )
+    columns = np.column_stack([results.params, results.bse, results.tvalues, results.pvalues, limits])
     coefficients = [
-        {
-            "name": str(name),
-            "estimate": _number(estimate),
-            "std_err": _number(error),
-            "z": _number(z),
-            "pvalue": _number(p),
-            "ci_lower": _number(low),
-            "ci_upper": _number(high),
-        }
-        for name, estimate, error, z, p, (low, high) in columns
+        {"name": str(name)} | dict(zip(COLUMNS, map(_number, row), strict=True))
+        for name, row in zip(results.model.exog_names, columns, strict=True)
     ]
     return {
         "gevglm": __version__,

@@ -17,36 +17,15 @@ WRITTEN = {
     ".dta": lambda frame, name: frame.to_stata(name, write_index=False),
 }
 READERS = {
-    ".parquet": "read_parquet",
-    ".pq": "read_parquet",
-    ".feather": "read_feather",
-    ".arrow": "read_feather",
-    ".dta": "read_stata",
-    ".sas7bdat": "read_sas",
-    ".xpt": "read_sas",
-    ".sav": "read_spss",
-    ".zsav": "read_spss",
-}
+    ".parquet": "read_parquet", ".pq": "read_parquet", ".feather": "read_feather", ".arrow": "read_feather",
+    ".dta": "read_stata", ".sas7bdat": "read_sas", ".xpt": "read_sas", ".sav": "read_spss", ".zsav": "read_spss",
+}  # fmt: skip
 SAS_ENCODINGS = {".sas7bdat": "infer", ".xpt": "latin-1"}
-NEEDS = {
-    ".parquet": "pyarrow",
-    ".pq": "pyarrow",
-    ".feather": "pyarrow",
-    ".arrow": "pyarrow",
-    ".sav": "pyreadstat",
-    ".zsav": "pyreadstat",
-}
+NEEDS = {"read_parquet": "pyarrow", "read_feather": "pyarrow", "read_spss": "pyreadstat"}
 
 
 def read_table(name: str, *, sep: str | None = None, encoding: str | None = None) -> pd.DataFrame:
-    """Read a table from a file of any kind, by its name.
-
-    Parameters
-    ----------
-    name : str
-    sep, encoding : str, optional
-        Of csv files; the encoding also of SAS files.
-    """
+    """Read a table from a file of any kind, by its name; `sep` and `encoding` are those of csv files, the latter also of SAS files."""
     import pandas as pd
 
     from gevglm.exceptions import InvalidDataError
@@ -65,7 +44,8 @@ def read_table(name: str, *, sep: str | None = None, encoding: str | None = None
     try:
         return getattr(pd, READERS[kind])(path, **_read_options(kind, encoding))
     except ImportError:  # the optional packages of pandas
-        raise InvalidDataError(f"reading {kind} needs {NEEDS[kind]}: pip install {NEEDS[kind]}.") from None
+        needed = NEEDS[READERS[kind]]
+        raise InvalidDataError(f"reading {kind} needs {needed}: pip install {needed}.") from None
     except Exception as error:
         raise InvalidDataError(f"{name!r} could not be read as {kind}: {error}") from error
 
@@ -80,11 +60,8 @@ def reading_code(name: str, sep: str | None, encoding: str | None) -> str:
     """
     kind = _kind(Path(name))
     if kind in SEPARATORS:
-        mark = _unescaped(sep) or SEPARATORS[kind]
-        reader, options = (
-            "read_csv",
-            ({} if mark == "," else {"sep": mark}) | ({"encoding": encoding} if encoding else {}),
-        )
+        reader, mark = "read_csv", _unescaped(sep) or SEPARATORS[kind]
+        options = ({} if mark == "," else {"sep": mark}) | ({"encoding": encoding} if encoding else {})
     else:
         reader, options = READERS[kind], _read_options(kind, encoding)
     return f"pd.{reader}({', '.join([repr(name), *(f'{key}={value!r}' for key, value in options.items())])})"

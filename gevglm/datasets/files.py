@@ -16,28 +16,16 @@ ATTRIBUTE = re.compile(r"@attribute\s+('[^']+'|[^\s{]+)", flags=re.I)
 def read_rows(content: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Read a table whose fields stand between commas or blanks.
 
-    Parameters
-    ----------
-    content : str
-        Rows after the line ``@data`` if there is one (ARFF and KEEL files, whose header names the columns), else all lines.
-    columns : sequence of str, optional
-        Names of the columns; without them, and without ``@attribute`` lines, the first line has them, and a first column without a
-        name becomes the index.
+    ARFF and KEEL files have the names of columns in ``@attribute`` lines and their rows after ``@data``; in others the first line has the
+    names, unless they are given. A first column without a name becomes the index.
     """
     header, mark, body = _parts(content)
     if mark and columns is None:
         columns = [name.strip("'") for name in ATTRIBUTE.findall(header)]
     separator = "," if "," in body.lstrip().partition("\n")[0] else r"\s+"
-    frame = pd.read_csv(
-        io.StringIO(body),
-        sep=separator,
-        header="infer" if columns is None else None,
-        names=columns,
-        skipinitialspace=True,
-        keep_default_na=False,
-        na_values=MISSING,
-        comment="%" if mark else None,
-    )
+    first_line, comment = "infer" if columns is None else None, "%" if mark else None
+    fields = {"sep": separator, "skipinitialspace": True, "keep_default_na": False, "na_values": MISSING}
+    frame = pd.read_csv(io.StringIO(body), header=first_line, names=columns, comment=comment, **fields)
     first = frame.columns[0]
     return frame.set_index(first).rename_axis(None) if str(first).startswith("Unnamed") else frame
 

@@ -59,7 +59,7 @@ def load(name: str) -> pd.DataFrame:
 def available() -> pd.DataFrame:
     """Return the public data sets, one row per set: what it is, its rows and events, and where `load` would take it from.
 
-    The last column, ``where``, is empty for sets that this machine cannot have as it is.
+    The last column, ``where``, is empty for sets that `load` would not find.
     """
     columns = ("about", "rows", "outcome", "events", "source")
     rows = {
@@ -139,13 +139,8 @@ def _from_address(dataset: Dataset) -> pd.DataFrame:
     except ImportError:
         raise _NotThere("pooch, which would download it, is not installed") from None
     try:
-        path = pooch.retrieve(
-            dataset.url,
-            f"sha256:{dataset.sha256}",
-            fname=dataset.file,
-            path=pooch.os_cache("gevglm"),
-            progressbar=False,
-        )
+        place = {"fname": dataset.file, "path": pooch.os_cache("gevglm")}
+        path = pooch.retrieve(dataset.url, f"sha256:{dataset.sha256}", progressbar=False, **place)
     except (OSError, ValueError) as failure:  # no network, or another file at the address
         other = "its SHA-256 is not the known one"
         reason = other if isinstance(failure, ValueError) else type(failure).__name__

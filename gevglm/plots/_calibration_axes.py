@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,15 +85,8 @@ def spread_of(ax: Axes, groups: Groups, scale: str, low: float, high: float) -> 
         top = max(float(height.max()), 1.0)
         inset.set_ylim(*((top, 0.0) if upside else (0.0, top)))
         inset.axis("off")
-        inset.annotate(
-            label,
-            (1.01, 0.5),
-            xycoords="axes fraction",
-            va="center",
-            fontsize="x-small",
-            color=color,
-            annotation_clip=False,
-        )
+        beside: dict[str, Any] = {"xycoords": "axes fraction", "va": "center", "annotation_clip": False}
+        inset.annotate(label, (1.01, 0.5), fontsize="x-small", color=color, **beside)
     ax.patch.set_visible(False)
 
 

@@ -54,14 +54,7 @@ def color(i: int) -> str:
 def finish(ax: Axes, xlabel: str = "", ylabel: str = "", legend: str | None = None, *, legend_top: float = 1.0) -> Axes:
     """Label the axes, take away what frames them, and show the legend if there is a place for it.
 
-    Parameters
-    ----------
-    ax : Axes
-    xlabel, ylabel : str
-    legend : str, optional
-        One of matplotlib's places, or "above".
-    legend_top : float
-        Share of the height up to which a legend inside may reach.
+    A legend has one of the places of matplotlib, up to a share of the height, or is "above".
     """
     ax.set_xlabel(xlabel)
     ax.set_ylabel(ylabel)
@@ -70,14 +63,8 @@ def finish(ax: Axes, xlabel: str = "", ylabel: str = "", legend: str | None = No
         return ax
     place: dict[str, Any] = {"loc": legend, "bbox_to_anchor": (0.0, 0.0, 1.0, legend_top)}
     if legend == "above":
-        n = len(ax.get_legend_handles_labels()[0])
-        place = {
-            "loc": "lower left",
-            "bbox_to_anchor": (0.0, 1.0),
-            "ncols": n,
-            "columnspacing": 1.2,
-            "handlelength": 1.4,
-        }
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "columnspacing": 1.2, "handlelength": 1.4}
+        place["ncols"] = len(ax.get_legend_handles_labels()[0])
     ax.legend(frameon=False, fontsize="small", **place)
     return ax
 

@@ -45,10 +45,6 @@ def plot_reliability(
         Draw the smooth curve too.
     histogram : bool
         Draw how the predictions are spread, non-events at the bottom and events at the top; of a single model only.
-
-    Returns
-    -------
-    Axes
     """
     models = dict(assessments) if isinstance(assessments, Mapping) else {"": assessments}
     several = isinstance(assessments, Mapping)

@@ -28,10 +28,6 @@ def plot_coefficients(
         does not have are left out for it; infinite limits end at the edge, with an arrow.
     xlabel : str
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     names = list(dict.fromkeys(name for table in models.values() for name in table.index))
     ax = ax or new_axes(6.0, max(1.6, 0.9 + (0.22 + 0.13 * len(models)) * len(names)))

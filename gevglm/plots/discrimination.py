@@ -18,13 +18,7 @@ VERTICES = 400  # that a line needs
 
 
 def plot_roc(curve: RocCurve, *, ax: Axes | None = None) -> Axes:
-    """Draw an ROC curve with its area.
-
-    Parameters
-    ----------
-    curve : RocCurve
-    ax : Axes, optional
-    """
+    """Draw an ROC curve with its area."""
     ax = ax or new_axes(4.4, 4.2)
     x, y = curve.false_positive_rate, curve.true_positive_rate
     shown = _vertices(x + y)
@@ -38,19 +32,11 @@ def plot_roc(curve: RocCurve, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_precision_recall(curve: PrecisionRecallCurve, *, ax: Axes | None = None) -> Axes:
-    """Draw a precision-recall curve, and the prevalence: the precision of calling at random.
-
-    Parameters
-    ----------
-    curve : PrecisionRecallCurve
-    ax : Axes, optional
-    """
+    """Draw a precision-recall curve, and the prevalence: the precision of calling at random."""
     ax = ax or new_axes(5.0, 4.0)
     shown = _vertices(np.arange(len(curve.recall)) + 10.0 * len(curve.recall) * curve.recall)
-    label = f"average precision {curve.average_precision:.3g}"
-    ax.plot(
-        curve.recall[shown], curve.precision[shown], color=COLORS[0], linewidth=1.6, drawstyle="steps-pre", label=label
-    )
+    x, y, label = curve.recall[shown], curve.precision[shown], f"average precision {curve.average_precision:.3g}"
+    ax.plot(x, y, color=COLORS[0], linewidth=1.6, drawstyle="steps-pre", label=label)
     label = f"prevalence {_percent(curve.prevalence)}"
     ax.axhline(curve.prevalence, color="0.45", linewidth=1.2, linestyle=":", label=label)
     settled = curve.precision[curve.recall >= 0.02]
@@ -60,13 +46,7 @@ def plot_precision_recall(curve: PrecisionRecallCurve, *, ax: Axes | None = None
 
 
 def plot_decision(curve: DecisionCurve, *, ax: Axes | None = None) -> Axes:
-    """Draw a decision curve: net benefit of acting by the model, on all, on none.
-
-    Parameters
-    ----------
-    curve : DecisionCurve
-    ax : Axes, optional
-    """
+    """Draw a decision curve: net benefit of acting by the model, on all, on none."""
     ax = ax or new_axes(5.6, 3.8)
     ax.plot(curve.threshold, curve.net_benefit, color=COLORS[0], linewidth=1.8, label="act by the model")
     ax.plot(curve.threshold, curve.act_on_all, color=COLORS[1], linewidth=1.2, linestyle="--", label="act on all")
@@ -78,13 +58,7 @@ def plot_decision(curve: DecisionCurve, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_risk_spread(spread: RiskSpread, *, ax: Axes | None = None) -> Axes:
-    """Draw how predicted risks are spread among events and others, with their medians.
-
-    Parameters
-    ----------
-    spread : RiskSpread
-    ax : Axes, optional
-    """
+    """Draw how predicted risks are spread among events and others, with their medians."""
     ax = ax or new_axes(6.0, 3.6)
     for share, median, tone, label in (
         (spread.others, spread.median_others, "0.45", "non-events"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -32,14 +32,8 @@ def plot_cooks_distance(rows: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
             ax.vlines(part["position"], 0.0, part["cooks_distance"], color=tone, linewidth=0.7, alpha=0.6)
             ax.plot(part["position"], part["cooks_distance"], "o", color=tone, markersize=3, label=label)
     for label, row in rows.nlargest(NAMED, "cooks_distance").iterrows():
-        ax.annotate(
-            str(label),
-            (row["position"], row["cooks_distance"]),
-            xytext=(0, 4),
-            textcoords="offset points",
-            ha="center",
-            fontsize="small",
-        )
+        place = row["position"], row["cooks_distance"]
+        ax.annotate(str(label), place, xytext=(0, 4), textcoords="offset points", ha="center", fontsize="small")
     ax.set_ylim(0.0, 1.15 * max(float(rows["cooks_distance"].max()), 1e-12))
     return finish(ax, "row", "Cook's distance", "above")
 
@@ -58,21 +52,12 @@ def plot_dfbetas(rows: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ax.axvline(0.0, color="0.5", linewidth=0.8)
     for i, name in enumerate(names):
         values = rows[name].to_numpy()
-        x, y = (
-            np.repeat(values, 3),
-            np.tile([STROKE - i, -STROKE - i, np.nan], len(values)),
-        )  # one line, for a small file
-        ax.plot(x, y, color=COLORS[0], linewidth=0.8, alpha=0.7)
+        y = np.tile([STROKE - i, -STROKE - i, np.nan], len(values))
+        ax.plot(np.repeat(values, 3), y, color=COLORS[0], linewidth=0.8, alpha=0.7)  # one line, for a small file
         largest = int(np.argmax(np.abs(values)))
-        ax.annotate(
-            str(rows.index[largest]),
-            (values[largest], -i),
-            xytext=(6 if values[largest] > 0 else -6, 0),
-            textcoords="offset points",
-            ha="left" if values[largest] > 0 else "right",
-            va="center",
-            fontsize="small",
-        )
+        shift, side = (6, "left") if values[largest] > 0 else (-6, "right")
+        place: dict[str, Any] = {"xytext": (shift, 0), "textcoords": "offset points", "ha": side, "va": "center"}
+        ax.annotate(str(rows.index[largest]), (values[largest], -i), fontsize="small", **place)
     ax.set_yticks([-i for i in range(len(names))], names)
     ax.set_ylim(-len(names) + 0.4, 0.6)
     ax.margins(x=0.12)

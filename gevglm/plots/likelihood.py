@@ -17,17 +17,7 @@ if TYPE_CHECKING:
 
 
 def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:
-    """Draw the likelihood-ratio statistic of a coefficient, its Wald approximation, and the interval.
-
-    Parameters
-    ----------
-    profile : Profile
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
-    """
+    """Draw the likelihood-ratio statistic of a coefficient, its Wald approximation, and the interval."""
     ax = ax or new_axes()
     frame, quantile = profile.frame, chi2.ppf(1.0 - profile.alpha, 1)
     ax.plot(frame["value"], frame["ratio"], color=COLORS[0], label="likelihood ratio")
@@ -38,9 +28,8 @@ def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:
             ax.plot([limit, limit], [0.0, quantile], color=COLORS[0], linewidth=0.8, linestyle=":")
     ax.plot(profile.estimate, 0.0, "o", color=COLORS[0])
     ax.set_ylim(0.0, 2.2 * quantile)
-    ax.set_title(
-        f"{100 * (1 - profile.alpha):g} % interval: {profile.interval[0]:.4g} to {profile.interval[1]:.4g}", fontsize=10
-    )
+    lower, upper = profile.interval
+    ax.set_title(f"{100 * (1 - profile.alpha):g} % interval: {lower:.4g} to {upper:.4g}", fontsize=10)
     return finish(ax, profile.name, "likelihood-ratio statistic", "best")
 
 
@@ -55,10 +44,6 @@ def plot_shape(profile: pd.DataFrame, xi: float, interval: tuple[float, float], 
         The estimate.
     interval : tuple of float
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     ax = ax or new_axes()
     known = profile[np.isfinite(profile["llf"])]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,29 +15,15 @@ if TYPE_CHECKING:
 
 
 def plot_link(curve: LinkCurve, *, ax: Axes | None = None) -> Axes:
-    """Draw the fitted link, the logit nearest to it in these data, and shares of events in tenths of the data.
-
-    Parameters
-    ----------
-    curve : LinkCurve
-    ax : Axes, optional
-    """
+    """Draw the fitted link, the logit nearest to it in these data, and shares of events in tenths of the data."""
     ax = ax or new_axes(6.0, 4.0)
     bins = curve.bins
     rate = bins["rate"].to_numpy()
     low = 0.5 * float(rate[rate > 0.0].min()) if curve.logarithmic else 0.0
     inside = bins["rate"] > low
     errors = np.abs(np.vstack([rate - bins["lower"].clip(lower=low), bins["upper"] - rate]))
-    ax.errorbar(
-        bins["linear"][inside],
-        rate[inside],
-        yerr=errors[:, inside],
-        fmt="o",
-        color="0.45",
-        markersize=4,
-        elinewidth=1,
-        label="share of events",
-    )
+    points: dict[str, Any] = {"fmt": "o", "color": "0.45", "markersize": 4, "elinewidth": 1}
+    ax.errorbar(bins["linear"][inside], rate[inside], yerr=errors[:, inside], label="share of events", **points)
     empty = bins["linear"][~inside]
     if len(empty):
         ax.vlines(empty, low, bins["upper"][~inside], color="0.45", linewidth=1)

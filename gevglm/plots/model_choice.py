@@ -17,17 +17,7 @@ if TYPE_CHECKING:
 
 
 def plot_search(search: Search, *, ax: Axes | None = None) -> Axes:
-    """Draw the scores of a search against the shape, a curve for each penalty.
-
-    Parameters
-    ----------
-    search : Search
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
-    """
+    """Draw the scores of a search against the shape, a curve for each penalty."""
     ax = ax or new_axes()
     table = search.table[np.isfinite(search.table["score"])]
     by_penalty = table["xi"].nunique() == 1
@@ -55,20 +45,10 @@ def plot_path(frame: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     frame : DataFrame
         One row per penalty, one column per coefficient.
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     ax = ax or new_axes()
     for i, name in enumerate(frame.columns):
-        ax.plot(
-            frame.index,
-            frame[name],
-            color=color(i),
-            linestyle=("-", "--", ":")[i // len(COLORS) % 3],
-            label=name,
-        )
+        ax.plot(frame.index, frame[name], color=color(i), linestyle=("-", "--", ":")[i // len(COLORS) % 3], label=name)
     ax.axhline(0.0, color="0.5", linewidth=0.8)
     if 0.0 in frame.index:
         ax.set_xscale("symlog", linthresh=float(min(frame.index[frame.index > 0], default=1.0)))
@@ -88,10 +68,6 @@ def plot_links(reference: NDArray, name: str, others: dict[str, NDArray], *, ax:
         What it is called.
     others : dict of str to ndarray
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     ax = ax or new_axes()
     order = np.argsort(reference)
@@ -99,9 +75,7 @@ def plot_links(reference: NDArray, name: str, others: dict[str, NDArray], *, ax:
     for i, (label, p) in enumerate(others.items()):
         inside = drawn[(p[drawn] > 0) & (p[drawn] < 1)]
         marker = ".x+"[i // len(COLORS) % 3]
-        ax.plot(
-            reference[inside], p[inside], linestyle="none", label=label, color=color(i), marker=marker, markersize=3
-        )
+        ax.plot(reference[inside], p[inside], marker, label=label, color=color(i), markersize=3)
     ends = [reference.min(), reference.max()]
     ax.plot(ends, ends, color="0.5", linewidth=0.8)
     ax.set_xscale("logit")

@@ -43,18 +43,7 @@ class RiskCurve:
 
 
 def plot_risk_curves(curves: list[RiskCurve], *, xlabel: str, ylabel: str = "risk", ax: Axes | None = None) -> Axes:
-    """Draw predicted risks with their bands.
-
-    Parameters
-    ----------
-    curves : list of RiskCurve
-    xlabel, ylabel : str
-    ax : Axes, optional
-
-    Returns
-    -------
-    Axes
-    """
+    """Draw predicted risks with their bands."""
     ax = ax or new_axes()
     for i, curve in enumerate(curves):
         _band(ax, curve.x, curve.lower, curve.upper, curve.risk, i, curve.label)
@@ -72,10 +61,6 @@ def plot_effect(effect: EffectCurve, *, ax: Axes | None = None) -> Axes:
     effect : EffectCurve
         From :func:`gevglm.effects.curves.effect_curve`.
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     ax = ax or new_axes(6.0, 3.8)
     groups = effect.groups()

@@ -26,10 +26,6 @@ def plot_history(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     history : DataFrame
         ``history_`` of an estimator of :mod:`gevglm.weighting`.
     ax : Axes, optional
-
-    Returns
-    -------
-    Axes
     """
     ax = ax or new_axes()
     from matplotlib.ticker import MaxNLocator
@@ -48,12 +44,6 @@ def plot_history(history: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     ratio.spines["top"].set_visible(False)
     ax.spines["top"].set_visible(False)
     handles = [*ax.get_lines(), *ratio.get_lines()]
-    ax.legend(
-        handles,
-        [str(line.get_label()) for line in handles],
-        loc="lower center",
-        bbox_to_anchor=(0.5, 1.0),
-        ncols=2,
-        frameon=False,
-    )
+    labels = [str(line.get_label()) for line in handles]
+    ax.legend(handles, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
     return ax

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -31,20 +31,11 @@ LEVELS = ("problem", "warning", "fine")
 
 @dataclass(frozen=True)
 class Assessed:
-    """How good the predictions are.
-
-    Attributes
-    ----------
-    assessment : Assessment
-    how : str
-        On which predictions, in a few words.
-    weighted : bool
-        Whether rows were weighted to the population, so that intervals and tests do not hold.
-    """
+    """How good the predictions are."""
 
     assessment: Assessment
-    how: str
-    weighted: bool
+    how: str  # on which predictions, in a few words
+    weighted: bool  # whether rows were weighted to the population, so that intervals and tests do not hold
 
 
 def assess_predictions(results: BinaryGLMResults) -> Assessed:
@@ -66,17 +57,13 @@ def calibration(results: BinaryGLMResults, assessed: Assessed) -> Html:
     """Return the table of calibration, and how to read it."""
     frame = assessed.assessment.summary_frame()
     rows = []
-    for name in SHOWN:
-        if name in frame.index:
-            row = frame.loc[name]
-            known = np.isfinite(row["ci_lower"]) and not assessed.weighted
-            limits = with_limits(row["estimate"], row["ci_lower"], row["ci_upper"]) if known else plain(row["estimate"])
-            rows.append((name, limits, ""))
-    if not assessed.weighted:
-        for name in TESTS:
-            if name in frame.index:
-                row = frame.loc[name]
-                rows.append((f"{name} (test)", f"{plain(row['statistic'])} on {row['df']:g} df", pvalue(row["pvalue"])))
+    for name, row in frame.loc[[name for name in SHOWN if name in frame.index]].iterrows():
+        known = np.isfinite(row["ci_lower"]) and not assessed.weighted
+        limits = with_limits(row["estimate"], row["ci_lower"], row["ci_upper"]) if known else plain(row["estimate"])
+        rows.append((name, limits, ""))
+    tests = [name for name in TESTS if name in frame.index and not assessed.weighted]
+    for name, row in frame.loc[tests].iterrows():
+        rows.append((f"{name} (test)", f"{plain(row['statistic'])} on {row['df']:g} df", pvalue(row["pvalue"])))
     remarks = [f"Predictions: {assessed.how}."]
     if assessed.how.startswith("on the rows"):
         remarks.append("Every model looks better on the rows it was fitted to than on new ones.")
@@ -89,25 +76,15 @@ def calibration(results: BinaryGLMResults, assessed: Assessed) -> Html:
             "Intervals here, and the folds of a cross-validation, take rows as independent; they do not know of the clusters."
         )
     remarks += list(assessed.assessment.notes)
-    return joined(
-        [
-            table(("", f"estimate ({100 * assessed.assessment.level:g} % interval)", "p"), rows),
-            tag("p", " ".join(remarks), class_="note"),
-        ]
-    )
+    header = ("", f"estimate ({100 * assessed.assessment.level:g} % interval)", "p")
+    return joined([table(header, rows), tag("p", " ".join(remarks), class_="note")])
 
 
 @dataclass(frozen=True)
 class Remark:
-    """What a check found: a problem, a warning, or nothing.
+    """What a check found: a problem, a warning, or nothing."""
 
-    Attributes
-    ----------
-    level : {"problem", "warning", "fine"}
-    text : str
-    """
-
-    level: str
+    level: str  # one of LEVELS
     text: str
 
 
@@ -123,121 +100,86 @@ def fatal(results: BinaryGLMResults) -> list[str]:
 
 def remarks_on(results: BinaryGLMResults) -> list[Remark]:
     """Return the checks with their outcome, the worst first."""
-    remarks = [
-        *_iteration(results),
-        *_separation(results),
-        *_events(results),
-        *_support(results),
-        *_shape(results),
-        *_rows(results),
-    ]
+    checks = (_iteration, _separation, _events, _support, _shape, _rows)
+    remarks = [remark for check in checks for remark in check(results)]
     return sorted(remarks, key=lambda remark: LEVELS.index(remark.level))
 
 
 def diagnostics(remarks: Sequence[Remark]) -> Html:
     """Return remarks as a list, each marked by its level."""
-    marked = [
-        tag("li", tag("span", remark.level, class_="mark"), remark.text, class_=remark.level) for remark in remarks
-    ]
+    marked = [tag("li", tag("span", one.level, class_="mark"), one.text, class_=one.level) for one in remarks]
     return tag("ul", *marked, class_="status")
 
 
-def _iteration(results: BinaryGLMResults) -> list[Remark]:
+def _iteration(results: BinaryGLMResults) -> Iterator[Remark]:
     if not results.converged:
-        return [Remark("problem", f"Not converged: {results.reason}. Do not use these estimates.")]
-    if not results.positive_definite:
-        return [Remark("problem", "The second derivative is not positive definite: the solution may not be a minimum.")]
-    return [Remark("fine", f"The iteration converged in {results.n_iter} steps (decrement {results.decrement:.1e}).")]
+        yield Remark("problem", f"Not converged: {results.reason}. Do not use these estimates.")
+    elif not results.positive_definite:
+        yield Remark("problem", "The second derivative is not positive definite: the solution may not be a minimum.")
+    else:
+        yield Remark("fine", f"The iteration converged in {results.n_iter} steps (decrement {results.decrement:.1e}).")
 
 
-def _separation(results: BinaryGLMResults) -> list[Remark]:
+def _separation(results: BinaryGLMResults) -> Iterator[Remark]:
     if results.known_separation is None and not (results.has_data and len(results.model.endog) <= SEPARATION_ROWS):
-        return []
+        return
     found = results.separation
     if not found.separated:
-        return [
-            Remark(
-                "fine", "No combination of the columns separates the outcomes: maximum-likelihood estimates are finite."
-            )
-        ]
-    repaired = results.bias is not None or results.alpha
-    advice = (
-        "the estimates are finite because their bias is reduced or they are penalised"
-        if repaired
-        else "fit with bias='firth'"
-    )
-    return [Remark("warning" if repaired else "problem", f"The outcomes are separated ({found}); {advice}.")]
+        text = "No combination of the columns separates the outcomes: maximum-likelihood estimates are finite."
+        yield Remark("fine", text)
+    elif results.bias is not None or results.alpha:
+        advice = "the estimates are finite because their bias is reduced or they are penalised"
+        yield Remark("warning", f"The outcomes are separated ({found}); {advice}.")
+    else:
+        yield Remark("problem", f"The outcomes are separated ({found}); fit with bias='firth'.")
 
 
-def _events(results: BinaryGLMResults) -> list[Remark]:
+def _events(results: BinaryGLMResults) -> Iterator[Remark]:
     each = events_per_parameter(results)
     text = f"{plain(each)} observations of the rarer outcome per coefficient"
     if each >= FEW_EVENTS_PER_PARAMETER:
-        return [Remark("fine", f"{text}, enough for {'bias-reduced' if results.bias else 'the usual'} estimates.")]
-    if results.bias is not None:
-        return [
-            Remark(
-                "warning",
-                f"Only {text}; the bias of the estimates is reduced, but intervals are wide and selection of variables is not safe.",
-            )
-        ]
-    return [
-        Remark(
-            "warning",
-            f"Only {text} (fewer than {FEW_EVENTS_PER_PARAMETER}): estimates are biased away from zero; consider bias='firth'.",
-        )
-    ]
+        yield Remark("fine", f"{text}, enough for {'bias-reduced' if results.bias else 'the usual'} estimates.")
+    elif results.bias is not None:
+        limits = "the bias of the estimates is reduced, but intervals are wide and selection of variables is not safe"
+        yield Remark("warning", f"Only {text}; {limits}.")
+    else:
+        advice = "estimates are biased away from zero; consider bias='firth'"
+        yield Remark("warning", f"Only {text} (fewer than {FEW_EVENTS_PER_PARAMETER}): {advice}.")
 
 
-def _support(results: BinaryGLMResults) -> list[Remark]:
+def _support(results: BinaryGLMResults) -> Iterator[Remark]:
     if results.n_contradicted:
         text = f"{_many(results.n_contradicted, 'observation')} had an outcome that the fitted link declares impossible (probability exactly 0 or 1)"
-        return [Remark("problem", f"{text}: try another xi, or another link.")]
-    if results.n_outside_support:
+        yield Remark("problem", f"{text}: try another xi, or another link.")
+    elif results.n_outside_support:
         text = f"{_many(results.n_outside_support, 'row')} outside the support of the link, with a fitted probability of exactly 0 or 1"
-        return [Remark("warning", f"{text}; no outcome contradicts it.")]
-    return []
+        yield Remark("warning", f"{text}; no outcome contradicts it.")
 
 
 def _many(number: float, thing: str) -> str:
     return f"{count(number)} {thing}{'' if number == 1 else 's'}"
 
 
-def _shape(results: BinaryGLMResults) -> list[Remark]:
+def _shape(results: BinaryGLMResults) -> Iterator[Remark]:
     if results._shape is not None and results._shape.boundary:
-        return [
-            Remark(
-                "warning", "The likelihood is largest at an end of the grid of shapes: these data do not determine xi."
-            )
-        ]
-    return []
+        text = "The likelihood is largest at an end of the grid of shapes: these data do not determine xi."
+        yield Remark("warning", text)
 
 
-def _rows(results: BinaryGLMResults) -> list[Remark]:
-    remarks = []
+def _rows(results: BinaryGLMResults) -> Iterator[Remark]:
     design = results.model.design
     if design.n_missing:
         share = design.n_missing / design.n_given
-        remarks.append(
-            Remark(
-                "warning" if share > 0.05 else "fine",
-                f"{count(design.n_missing)} of {count(design.n_given)} rows were incomplete and left out ({100 * share:.2g} %).",
-            )
-        )
+        text = f"{count(design.n_missing)} of {count(design.n_given)} rows were incomplete and left out ({100 * share:.2g} %)."
+        yield Remark("warning" if share > 0.05 else "fine", text)
     if not results.has_data:
-        return [
-            *remarks,
-            Remark(
-                "warning",
-                "The rows are not in memory (removed, or read in pieces): influence of single rows is not shown.",
-            ),
-        ]
-    if results.converged:
+        text = "The rows are not in memory (removed, or read in pieces): influence of single rows is not shown."
+        yield Remark("warning", text)
+    elif results.converged:
         row = influential_rows(results, 1).iloc[0]
         distance = float(row["cooks_distance"])
         text = f"The most influential row is {row.name} (Cook's distance {plain(distance, 2)}"
         if distance > LARGE_DISTANCE:
-            remarks.append(Remark("warning", f"{text}): see how the results change without it."))
+            yield Remark("warning", f"{text}): see how the results change without it.")
         else:
-            remarks.append(Remark("fine", f"{text}): no single row dominates."))
-    return remarks
+            yield Remark("fine", f"{text}): no single row dominates.")

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from scipy.stats import chi2
 
-from gevglm.effects.rows import shifts, variables
-from gevglm.effects.standardised import RiskContrast, contrast_of, contrast_table
+from gevglm.effects.rows import Rows, shifts, variables
+from gevglm.effects.standardised import contrast_of, contrast_table
 from gevglm.exceptions import GevglmError
 from gevglm.report.numbers import level
 
@@ -22,47 +22,24 @@ MOST_VARIABLES = 30
 
 @dataclass(frozen=True)
 class Effect:
-    """The standardised risks of a variable, compared.
-
-    Attributes
-    ----------
-    variable : str
-    kind : {"binary", "levels", "quartiles", "sd"}
-        What is compared: two values, all levels with the first, the third quartile with the first, a standard deviation.
-    levels : list of str
-        The values compared, the first being the reference.
-    risks : DataFrame
-    differences, ratios : DataFrame
-        One row for each value but the first: ``estimate``, ``se``, ``ci_lower``, ``ci_upper``.
-    pvalues : Series
-        That a difference is zero.
-    joint : float
-        P-value of the hypothesis that all differences are zero.
-    """
+    """The standardised risks of a variable, compared."""
 
     variable: str
-    kind: str
-    levels: list[str]
+    kind: str  # "binary", "levels" (all with the first), "quartiles" (the third with the first) or "sd" (half a standard deviation around each row)
+    levels: list[str]  # the values compared, the first being the reference
     risks: pd.DataFrame
-    differences: pd.DataFrame
+    differences: pd.DataFrame  # one row for each value but the first: ``estimate``, ``se``, ``ci_lower``, ``ci_upper``
     ratios: pd.DataFrame
-    pvalues: pd.Series
-    joint: float
+    pvalues: pd.Series  # that a difference is zero
+    joint: float  # p-value of the hypothesis that all differences are zero
 
 
 @dataclass(frozen=True)
 class Effects:
-    """The effects of all variables.
-
-    Attributes
-    ----------
-    known : list of Effect
-    missing : dict of str to str
-        Why a variable has none.
-    """
+    """The effects of all variables."""
 
     known: list[Effect]
-    missing: dict[str, str]
+    missing: dict[str, str]  # why a variable has none
 
     def by_evidence(self) -> list[Effect]:
         """Return the effects, the clearest first."""
@@ -72,13 +49,13 @@ class Effects:
 def effects_of(results: BinaryGLMResults, alpha: float) -> Effects:
     """Return the effects of all variables of a model whose rows are in memory."""
     known, missing = [], {}
-    design = results.model.design
+    design, rows = results.model.design, Rows.of(results)
     constant = None if results.model.data.const_idx is None else design.names[results.model.data.const_idx]
     names = [name for name in variables(design) if name not in shifts(design)]
     names = [name for name in names if design.recipe is not None or name != constant]
     for name in names[:MOST_VARIABLES]:
         try:
-            known.append(_effect(results, name, alpha))
+            known.append(_effect(results, rows, name, alpha))
         except GevglmError as error:
             missing[name] = str(error)
     for name in names[MOST_VARIABLES:]:
@@ -86,8 +63,9 @@ def effects_of(results: BinaryGLMResults, alpha: float) -> Effects:
     return Effects(known, missing)
 
 
-def _effect(results: BinaryGLMResults, name: str, alpha: float) -> Effect:
-    found, kind = _compared(results, name, alpha)
+def _effect(results: BinaryGLMResults, rows: Rows, name: str, alpha: float) -> Effect:
+    at, kind = _comparison(rows, name)
+    found = results.risk(name, at, alpha=alpha)
     levels = _levels([scenario.label for scenario in found.scenarios])
     pairs = [(0, j) for j in range(1, len(levels))]
     risks = found.risks["estimate"].to_numpy()
@@ -107,15 +85,12 @@ def _effect(results: BinaryGLMResults, name: str, alpha: float) -> Effect:
     )
 
 
-def _compared(results: BinaryGLMResults, name: str, alpha: float) -> tuple[RiskContrast, str]:
-    """Compare the levels of a variable, or the quartiles of a continuous one (a standard deviation, where they are equal)."""
-    found = results.risk(name, alpha=alpha)
-    if found.scenarios[0].shift is None:
-        return found, "levels"
-    found = results.risk(name, at="iqr", alpha=alpha)
-    if found.scenarios[0].label != found.scenarios[1].label:
-        return found, "quartiles"
-    return results.risk(name, at="sd", alpha=alpha), "sd"
+def _comparison(rows: Rows, name: str) -> tuple[str | None, str]:
+    """Return what to compare, as ``at`` of :meth:`risk`, and its kind: levels, quartiles of a continuous variable, or a standard deviation where they are equal."""
+    if rows.scenarios(name, None)[0].shift is None:
+        return None, "levels"
+    first, third = rows.scenarios(name, "iqr")
+    return ("iqr", "quartiles") if first.label != third.label else ("sd", "sd")
 
 
 def _levels(texts: list[str]) -> list[str]:

@@ -23,6 +23,16 @@ POINTS = 31
 AVERAGED_ROWS = 5000  # of an effect curve
 SIZE = 4.8, 3.5  # inches; all are equally wide, so that their letters are equally large
 SQUARE = 4.8, 4.4
+PICTURES = {  # description and caption
+    "coefficients": ("Coefficients with intervals", "Coefficients times the standard deviation of their column, with intervals: comparable with each other."),
+    "risks": ("Distribution of predicted risks by outcome", "How predicted risks are spread among events and among the others (fitted rows)."),
+    "link": ("Fitted link against the logit", "The fitted link, the logit nearest to it, and the share of events in tenths of the data."),
+    "roc": ("ROC curve", "Events found against false alarms, for all thresholds (fitted rows)."),
+    "precision": ("Precision-recall curve", "How many of those called events are events, against the share of events found (fitted rows)."),
+    "decision": ("Decision curve", "Net benefit of acting on those whose predicted risk is at least a threshold (fitted rows)."),
+    "cooks": ("Cook's distance", "Cook's distance of the most influential rows."),
+    "dfbetas": ("Dfbetas", "Change of each coefficient, in standard errors, without one of these rows."),
+}  # fmt: skip
 
 
 def effect_curves(results: BinaryGLMResults, effects: Effects, alpha: float) -> Html:
@@ -30,17 +40,15 @@ def effect_curves(results: BinaryGLMResults, effects: Effects, alpha: float) -> 
     gallery = Gallery()
     for i, effect in enumerate(effects.by_evidence()[:CURVES]):
         name = effect.variable
-        gallery.add(f"effect-{i}", _effect(results, name, alpha), f"Risk by {name}.", f"Predicted risk by {name}")
+        gallery.add(f"effect-{i}", _effect(results, name, alpha), f"Predicted risk by {name}", f"Risk by {name}.")
     return joined([tag("p", _how_averaged(results, effects, alpha), class_="note"), gallery.html()])
 
 
 def _how_averaged(results: BinaryGLMResults, effects: Effects, alpha: float) -> str:
     n = len(results.model.endog)
-    which = (
-        "Predicted risk"
-        if len(effects.known) <= CURVES
-        else f"Predicted risk along the {CURVES} variables with the clearest effects,"
-    )
+    which = "Predicted risk"
+    if len(effects.known) > CURVES:
+        which += f" along the {CURVES} variables with the clearest effects,"
     rows = f"{AVERAGED_ROWS:,} of {n:,} rows" if n > AVERAGED_ROWS else f"{n:,} rows"
     band = f"{100 * (1 - alpha):g} % bands"
     return f"{which} with {band}, averaged over {rows} with everything else unchanged. Ticks at the bottom are percentiles of the data."
@@ -57,73 +65,30 @@ def _effect(results: BinaryGLMResults, variable: str, alpha: float) -> Callable[
 def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
     """Return the picture of the coefficients, each for a standard deviation of its column."""
     gallery = Gallery()
-    gallery.add(
-        "coefficients",
-        lambda: results.plot_coefficients(per="sd", alpha=alpha, ax=_rows_of_names(results)),
-        "Coefficients times the standard deviation of their column, with intervals: comparable with each other.",
-        "Coefficients with intervals",
-    )
+    gallery.add("coefficients", lambda: results.plot_coefficients(per="sd", alpha=alpha, ax=_rows_of_names(results)))
     return gallery.html()
 
 
 def predictions(results: BinaryGLMResults, assessed: Assessed | None) -> Html:
     """Return the pictures of predictions."""
     gallery = Gallery()
-    gallery.add(
-        "risks",
-        lambda: results.plot_risks(ax=new_axes(*SIZE)),
-        "How predicted risks are spread among events and among the others (fitted rows).",
-        "Distribution of predicted risks by outcome",
-    )
+    gallery.add("risks", lambda: results.plot_risks(ax=new_axes(*SIZE)))
     if assessed is not None:
-        gallery.add(
-            "calibration",
-            lambda: assessed.assessment.plot(ax=new_axes(*SQUARE)),
-            f"Share of events by predicted risk ({assessed.how}); calibrated predictions lie on the diagonal.",
-            "Reliability diagram",
-        )
-    gallery.add(
-        "link",
-        lambda: results.plot_link(ax=new_axes(*SIZE)),
-        "The fitted link, the logit nearest to it, and the share of events in tenths of the data.",
-        "Fitted link against the logit",
-    )
-    gallery.add(
-        "roc",
-        lambda: results.plot_roc(ax=new_axes(*SQUARE)),
-        "Events found against false alarms, for all thresholds (fitted rows).",
-        "ROC curve",
-    )
-    gallery.add(
-        "precision",
-        lambda: results.plot_precision_recall(ax=new_axes(*SIZE)),
-        "How many of those called events are events, against the share of events found (fitted rows).",
-        "Precision-recall curve",
-    )
-    gallery.add(
-        "decision",
-        lambda: results.plot_decision(ax=new_axes(*SIZE)),
-        "Net benefit of acting on those whose predicted risk is at least a threshold (fitted rows).",
-        "Decision curve",
-    )
+        caption = f"Share of events by predicted risk ({assessed.how}); calibrated predictions lie on the diagonal."
+        diagram = "Reliability diagram", caption
+        gallery.add("calibration", lambda: assessed.assessment.plot(ax=new_axes(*SQUARE)), *diagram)
+    gallery.add("link", lambda: results.plot_link(ax=new_axes(*SIZE)))
+    gallery.add("roc", lambda: results.plot_roc(ax=new_axes(*SQUARE)))
+    gallery.add("precision", lambda: results.plot_precision_recall(ax=new_axes(*SIZE)))
+    gallery.add("decision", lambda: results.plot_decision(ax=new_axes(*SIZE)))
     return gallery.html()
 
 
 def influence(results: BinaryGLMResults) -> Html:
     """Return the pictures of influential rows."""
     gallery = Gallery()
-    gallery.add(
-        "cooks",
-        lambda: results.plot_influence(ax=new_axes(*SIZE)),
-        "Cook's distance of the most influential rows.",
-        "Cook's distance",
-    )
-    gallery.add(
-        "dfbetas",
-        lambda: results.plot_influence("dfbetas", ax=_rows_of_names(results)),
-        "Change of each coefficient, in standard errors, without one of these rows.",
-        "Dfbetas",
-    )
+    gallery.add("cooks", lambda: results.plot_influence(ax=new_axes(*SIZE)))
+    gallery.add("dfbetas", lambda: results.plot_influence("dfbetas", ax=_rows_of_names(results)))
     return gallery.html()
 
 
@@ -139,8 +104,9 @@ class Gallery:
         self.pictures: list[Html] = []
         self.missing: list[str] = []
 
-    def add(self, name: str, draw: Callable[[], Axes], caption: str, description: str) -> None:
-        """Draw a picture, or note why it cannot be drawn."""
+    def add(self, name: str, draw: Callable[[], Axes], description: str = "", caption: str = "") -> None:
+        """Draw a picture, or note why it cannot be drawn; those in ``PICTURES`` have their texts there."""
+        description, caption = (description, caption) if description else PICTURES[name]
         try:
             self.pictures.append(figure(draw(), name, caption, description))
         except GevglmError as error:

@@ -25,12 +25,10 @@ def overview(results: BinaryGLMResults) -> Html:
     """Say how many events there are, and what the model is about."""
     events, total = results.n_events, results.n_trials_total
     design = results.model.design
-    outcome = tag("b", f"{design.outcome} = {results.event}") if _named_event(results) else tag("b", design.outcome)
-    parts = [
-        f"{count(events)} of {count(total)} observations ({percent(events / total)}) have the event, ",
-        outcome,
-        ".",
-    ]
+    named = design.trials is None and results.event is not None
+    outcome = tag("b", f"{design.outcome} = {results.event}" if named else design.outcome)
+    share = f"{count(events)} of {count(total)} observations ({percent(events / total)})"
+    parts = [f"{share} have the event, ", outcome, "."]
     if results.prevalence is not None:
         parts.append(
             f" The sample was drawn by the outcome; all risks below are for a population in which {percent(results.prevalence)} have the event."
@@ -38,20 +36,15 @@ def overview(results: BinaryGLMResults) -> Html:
     return joined(parts)
 
 
-def _named_event(results: BinaryGLMResults) -> bool:
-    return results.model.design.trials is None and results.event is not None
-
-
 def about_effects(effects: Effects, alpha: float) -> list[Html]:
     """Say what each variable goes with, the clearest first; those without a clear direction together."""
     ordered = effects.by_evidence()
     clear = [effect for effect in ordered if _is_clear(effect, alpha)]
     unclear = [effect for effect in ordered if not _is_clear(effect, alpha)]
-    sentences = [_sentence(effect, alpha) for effect in clear[:SHOWN]]
-    if len(clear) > SHOWN:
-        sentences.append(
-            joined([f"{len(clear) - SHOWN} more variables with a clear direction are in the table of effects."])
-        )
+    shown, more = clear[:SHOWN], len(clear) - SHOWN
+    sentences = [_levels_sentence(one) if one.kind == "levels" else _pair_sentence(one, alpha) for one in shown]
+    if more > 0:
+        sentences.append(joined([f"{more} more variables with a clear direction are in the table of effects."]))
     return sentences + ([_without_direction(unclear, alpha)] if unclear else [])
 
 
@@ -89,37 +82,23 @@ def caution(effects: Effects, alpha: float) -> str:
     return text
 
 
-def _sentence(effect: Effect, alpha: float) -> Html:
-    if effect.kind == "levels":
-        return _levels_sentence(effect)
-    return _pair_sentence(effect, alpha)
-
-
 def _pair_sentence(effect: Effect, alpha: float) -> Html:
     low, high = effect.risks["estimate"]
     difference, ratio = effect.differences.iloc[0], effect.ratios.iloc[0]
     numbers = rounded([100.0 * abs(difference["estimate"]), *_ordered(difference)])
-    coverage = f"{100 * (1 - alpha):g} % interval"
-    name = tag("b", effect.variable)
-    where = _where(effect)
+    name, (below, above) = tag("b", effect.variable), _where(effect)
     if not np.isfinite(difference["se"]):
-        return joined(
-            [
-                name,
-                f": the predicted risk is {percent(high)} {where[1]} and {percent(low)} {where[0]}; its uncertainty is not known.",
-            ]
+        text = (
+            f": the predicted risk is {percent(high)} {above} and {percent(low)} {below}; its uncertainty is not known."
         )
+        return joined([name, text])
     word = "higher" if difference["estimate"] > 0 else "lower"
     times = f", or {with_limits(*_triple(ratio))} times as high" if np.isfinite(ratio["se"]) else ""
-    return joined(
-        [
-            name,
-            ": ",
-            tag("b", f"{word} risk"),
-            f" {where[1]}, {percent(high)}, than {where[0]}, {percent(low)}: {numbers[0]} percentage points {word} "
-            f"({coverage} {numbers[1]} to {numbers[2]}){times}.",
-        ]
+    text = (
+        f" {above}, {percent(high)}, than {below}, {percent(low)}: {numbers[0]} percentage points {word} "
+        f"({100 * (1 - alpha):g} % interval {numbers[1]} to {numbers[2]}){times}."
     )
+    return joined([name, ": ", tag("b", f"{word} risk"), text])
 
 
 def _ordered(difference) -> tuple[float, float]:
@@ -144,13 +123,11 @@ def _levels_sentence(effect: Effect) -> Html:
     risks = effect.risks["estimate"]
     top, bottom = risks.idxmax(), risks.idxmin()
     limits = {level: with_limits(*_triple(effect.risks.loc[level]), scale=100.0, unit=" %") for level in (top, bottom)}
-    return joined(
-        [
-            tag("b", effect.variable),
-            f": risks differ between its {len(effect.levels)} levels (p {_equals(effect.joint)}). The predicted risk is highest with {top}, {limits[top]}, and lowest with "
-            f"{bottom}, {limits[bottom]}.",
-        ]
+    text = (
+        f": risks differ between its {len(effect.levels)} levels (p {_equals(effect.joint)}). The predicted risk is highest with {top}, {limits[top]}, and lowest with "
+        f"{bottom}, {limits[bottom]}."
     )
+    return joined([tag("b", effect.variable), text])
 
 
 def _equals(p: float) -> str:
@@ -161,21 +138,13 @@ def _equals(p: float) -> str:
 def about_predictions(assessment: Assessment, how: str) -> list[Html]:
     """Say how well the model tells events from others, and whether its risks can be taken at face value."""
     area = assessment.indices["AUC"]
-    sentences = [
-        joined(
-            [
-                tag("b", "Telling events from others"),
-                f": a randomly chosen event has a higher predicted risk than a randomly chosen non-event in {percent(float(area))} of pairs (AUC ",
-                _measured(area),
-                f"; {how}).",
-            ]
-        )
-    ]
+    pairs = f"a randomly chosen event has a higher predicted risk than a randomly chosen non-event in {percent(float(area))} of pairs"
+    ranking = joined([tag("b", "Telling events from others"), f": {pairs} (AUC {_measured(area)}; {how})."])
     slope = assessment.indices.get("calibration slope")
     expected = assessment.n * assessment.mean_prediction
     text = f": {count(round(assessment.n_events, 1))} events happened where the predicted risks add up to {count(round(expected, 1))}"
     spread = "" if slope is None else _spread(slope)
-    return [*sentences, joined([tag("b", "Calibration"), text, spread, ".", _distance(assessment)])]
+    return [ranking, joined([tag("b", "Calibration"), text, spread, ".", _distance(assessment)])]
 
 
 def warnings_of(remarks: Sequence[Remark]) -> list[Html]:

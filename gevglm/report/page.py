@@ -50,17 +50,9 @@ pre { overflow-x: auto; background: #f6f7f9; padding: .8rem 1rem; border-radius:
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the report.
+    """A part of the report."""
 
-    Attributes
-    ----------
-    key : str
-        Its place in the page, for links.
-    title : str
-    parts : sequence of Html
-    """
-
-    key: str
+    key: str  # its place in the page, for links
     title: str
     parts: Sequence[Html]
 

@@ -60,7 +60,7 @@ class PublicationTable:
 
     def to_html(self) -> str:
         """Return the table as HTML."""
-        head = "".join(f"<th>{escape(str(name))}</th>" for name in self.frame.columns)
+        names = "".join(f"<th>{escape(str(name))}</th>" for name in self.frame.columns)
         rows = [
             f"<tr{' class=fit' if i == self.n_coefficients else ''}><th>{escape(str(label))}</th>"
             + "".join(f"<td>{escape(cell)}</td>" for cell in row)
@@ -68,15 +68,8 @@ class PublicationTable:
             for i, (label, row) in enumerate(zip(self.frame.index, self.frame.to_numpy(), strict=True))
         ]
         foot = f'<tfoot><tr><td colspan="{1 + len(self.frame.columns)}">{escape(self.note)}</td></tr></tfoot>'
-        return (
-            "<table>\n<thead><tr><th></th>"
-            + head
-            + "</tr></thead>\n<tbody>\n"
-            + "\n".join(rows)
-            + "\n</tbody>\n"
-            + foot
-            + "\n</table>"
-        )
+        head = f"<thead><tr><th></th>{names}</tr></thead>"
+        return "\n".join(["<table>", head, "<tbody>", *rows, "</tbody>", foot, "</table>"])
 
     def to_latex(self) -> str:
         """Return the table as LaTeX, for the booktabs package."""
@@ -111,16 +104,7 @@ def publication_table(
 ) -> PublicationTable:
     """Return a table over models.
 
-    Parameters
-    ----------
-    results : mapping of str to BinaryGLMResults
-    facts : mapping of str to mapping
-        For each model, further rows of the table.
-    stars : bool
-        Mark p-values below 0.05, 0.01 and 0.001.
-    interval : bool
-        Show 95 % limits instead of standard errors.
-    decimals : int
+    `facts` are further rows, for each model; the other options are those of :meth:`gevglm.comparison.Comparison.summary`.
     """
     names = list(dict.fromkeys(name for res in results.values() for name in res.model.exog_names))
     cells = {name: _coefficients(res, stars, interval, decimals) for name, res in results.items()}
@@ -146,12 +130,9 @@ def _coefficients(res: BinaryGLMResults, stars: bool, interval: bool, decimals: 
     for j, name in enumerate(res.model.exog_names):
         p = float(np.asarray(res.pvalues)[j])
         mark = next((mark for level, mark in STARS if stars and p < level), "")
-        spread = (
-            f"{limits[j, 0]:.{decimals}f}, {limits[j, 1]:.{decimals}f}"
-            if interval
-            else f"{np.asarray(res.bse)[j]:.{decimals}f}"
-        )
-        pairs[name] = (f"{np.asarray(res.params)[j]:.{decimals}f}{mark}", f"({spread})")
+        spread = limits[j] if interval else [np.asarray(res.bse)[j]]
+        below = ", ".join(f"{number:.{decimals}f}" for number in spread)
+        pairs[name] = (f"{np.asarray(res.params)[j]:.{decimals}f}{mark}", f"({below})")
     return pairs
 
 

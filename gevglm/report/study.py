@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.calibration.curves import link_name
 from gevglm.effects.rows import frame_of, mean_and_deviation, shifts, variables
 from gevglm.report.html import Html, table, tag
 from gevglm.report.numbers import count, percent, plain
@@ -26,18 +25,13 @@ def facts(results: BinaryGLMResults) -> Html:
     """Return the facts of the fit, two columns of words."""
     design = results.model.design
     events, total = results.n_events, results.n_trials_total
+    rarer, columns = plain(events_per_parameter(results)), f"{len(design.names)} columns of a design matrix"
     rows = [
         ("Outcome", f"{design.outcome} (the event: {results.event})" if design.trials is None else design.outcome),
         ("Observations", _observations(results)),
-        (
-            "Events",
-            f"{count(events)} ({percent(events / total, 3)}), {plain(events_per_parameter(results))} of the rarer outcome per coefficient",
-        ),
-        (
-            "Model",
-            results.model.formula if design.recipe is not None else f"{len(design.names)} columns of a design matrix",
-        ),
-        ("Link", link_name(results.link.population)),
+        ("Events", f"{count(events)} ({percent(events / total, 3)}), {rarer} of the rarer outcome per coefficient"),
+        ("Model", results.model.formula if design.recipe is not None else columns),
+        ("Link", results.link.population.label),
         ("Loss", results.loss.name),
         ("Estimation", _estimation(results)),
         ("Standard errors", _errors(results)),

@@ -14,17 +14,7 @@ if TYPE_CHECKING:
 
 
 def figure(ax: Axes, name: str, caption: str, description: str) -> Html:
-    """Return a picture with its caption.
-
-    Parameters
-    ----------
-    ax : Axes
-    name : str
-        What makes its identifiers different from those of other pictures of the page.
-    caption : str
-    description : str
-        For those who do not see it.
-    """
+    """Return a picture with its caption, a description for those who do not see it, and identifiers that begin with its name."""
     return tag("figure", svg(ax, name, description), tag("figcaption", caption), id=f"figure-{name}")
 
 

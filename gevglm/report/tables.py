@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gevglm.calibration.curves import link_name
 from gevglm.report.effects import Effects
 from gevglm.report.html import Html, items, joined, table, tag
 from gevglm.report.numbers import MINUS, percent, plain, pvalue, rounded, with_limits
@@ -36,14 +35,9 @@ def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
             row.append("" if j == results.model.data.const_idx else _exponentiated([params[j], *limits[j]]))
         rows.append(row)
     by = "profile penalised likelihood" if method == "profile" else f"Wald ({results.cov_type} covariance)"
-    notes = " ".join(notes_on_inference(results, method))
-    return joined(
-        [
-            table(header, rows, caption=f"Tests and intervals: {by}."),
-            tag("p", _meaning(results, meaning)),
-            tag("p", notes, class_="note"),
-        ]
-    )
+    notes = tag("p", " ".join(notes_on_inference(results, method)), class_="note")
+    numbers = table(header, rows, caption=f"Tests and intervals: {by}.")
+    return joined([numbers, tag("p", _meaning(results, meaning)), notes])
 
 
 def _exponentiated(numbers: list[float]) -> str:
@@ -59,14 +53,13 @@ def _tests(results: BinaryGLMResults, method: str) -> tuple[np.ndarray, np.ndarr
 
 
 def _meaning(results: BinaryGLMResults, meaning: str | None) -> str:
-    if meaning == "odds_ratio":
-        return "A coefficient is the change of the log odds of the event for one unit of its variable; exponentiated, an odds ratio."
-    if meaning == "hazard_ratio":
-        return (
-            "A coefficient is the change of the log hazard for one unit of its variable; exponentiated, a hazard ratio."
-        )
+    if meaning is not None:
+        changed, ratio = {"odds_ratio": ("odds of the event", "an odds"), "hazard_ratio": ("hazard", "a hazard")}[
+            meaning
+        ]
+        return f"A coefficient is the change of the log {changed} for one unit of its variable; exponentiated, {ratio} ratio."
     return (
-        f"A coefficient is the change of the linear predictor of {link_name(results.link.population)} for one unit of its variable: its sign says "
+        f"A coefficient is the change of the linear predictor of {results.link.population.label} for one unit of its variable: its sign says "
         "whether the risk rises or falls. With this link exp(coefficient) is not an odds ratio; sizes are read from the effects on the risk."
     )
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from gevglm import __version__
 from gevglm._files import check_target, write_text
-from gevglm.calibration.curves import link_name
 from gevglm.exceptions import GevglmError
 from gevglm.plots import new_axes
 from gevglm.report import assessment, figures, findings, study, tables
@@ -43,49 +42,32 @@ def write_report(
     path = check_target(path)
     check_alpha(alpha)
     new_axes()  # says how to get matplotlib, before anything is computed
-    text = report(results, title=title, author=author, code=code, alpha=alpha)
-    write_text(path, text)
+    outcome, link = results.model.design.outcome, results.link.population.label
+    subtitle = ", ".join(part for part in (author, datetime.date.today().isoformat(), f"{link} link") if part)
+    foot = f"Made with gevglm {__version__} and Python {platform.python_version()}."
+    write_text(path, page(title or f"Regression of {outcome}", subtitle, _sections(results, code, alpha), foot))
     return path
 
 
-def report(
-    results: BinaryGLMResults,
-    *,
-    title: str | None = None,
-    author: str = "",
-    code: str | None = None,
-    alpha: float = 0.05,
-) -> Html:
-    """Return the report as HTML."""
+def _sections(results: BinaryGLMResults, code: str | None, alpha: float) -> list[Section]:
     stop = assessment.fatal(results)
     effects = None if stop or not results.has_data else effects_of(results, alpha)
     remarks = assessment.remarks_on(results)
     assessed, reason = (None, "; ".join(stop)) if stop else _assessed(results)
-    sections = [
+    coefficients, diagnostics = [tables.coefficients(results, alpha)], [assessment.diagnostics(remarks)]
+    if not stop:
+        coefficients.append(figures.coefficients(results, alpha))
+    if not stop and results.has_data:
+        diagnostics.append(figures.influence(results))
+    return [
         Section("findings", "Findings", _findings(results, effects, assessed, remarks, stop, alpha)),
         Section("study", "Model and data", _study(results)),
-        Section(
-            "coefficients",
-            "Coefficients",
-            [tables.coefficients(results, alpha), *_unless(stop, lambda: figures.coefficients(results, alpha))],
-        ),
+        Section("coefficients", "Coefficients", coefficients),
         Section("effects", "Effects on the risk", _effects(results, effects, stop, alpha)),
         Section("predictions", "Predictions and calibration", _predictions(results, assessed, reason, stop)),
-        Section(
-            "diagnostics",
-            "Diagnostics and warnings",
-            [
-                assessment.diagnostics(remarks),
-                *_unless(stop or not results.has_data, lambda: figures.influence(results)),
-            ],
-        ),
+        Section("diagnostics", "Diagnostics and warnings", diagnostics),
         Section("code", "Code", [tag("pre", tag("code", Html(escape(code or code_of(results)))))]),
     ]
-    outcome = results.model.design.outcome
-    today = datetime.date.today().isoformat()
-    subtitle = ", ".join(part for part in (author, today, f"{link_name(results.link.population)} link") if part)
-    foot = f"Made with gevglm {__version__} and Python {platform.python_version()}."
-    return page(title or f"Regression of {outcome}", subtitle, sections, foot)
 
 
 def _assessed(results: BinaryGLMResults) -> tuple[assessment.Assessed | None, str]:
@@ -93,10 +75,6 @@ def _assessed(results: BinaryGLMResults) -> tuple[assessment.Assessed | None, st
         return assessment.assess_predictions(results), ""
     except GevglmError as error:
         return None, str(error)
-
-
-def _unless(stop: Any, make: Any) -> list[Html]:
-    return [] if stop else [make()]
 
 
 def _findings(

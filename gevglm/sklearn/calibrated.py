@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import check_cv
-from sklearn.utils import _safe_indexing, get_tags
+from sklearn.utils import _safe_indexing
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _raise_for_params, process_routing
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, has_fit_parameter
 
 from gevglm.calibration.calibrators import Calibrator, calibrator_of
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
-from gevglm.sklearn.glm import BinaryGLMClassifier
-from gevglm.sklearn.inputs import checked_rows, row_weights, two_classes
+from gevglm.sklearn.glm import base_learner
+from gevglm.sklearn.inputs import as_learner, checked_rows, row_weights, two_classes
 
 
 class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -64,9 +64,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """
 
     def __init__(self, estimator: Any = None, method: Any = "platt", cv: Any = 5):
-        self.estimator = estimator
-        self.method = method
-        self.cv = cv
+        self.estimator, self.method, self.cv = estimator, method, cv
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any
@@ -86,7 +84,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """
         _raise_for_params(fit_params, self, "fit")
         calibrator = calibrator_of(self.method)
-        X = checked_rows(self, self._base(), X, reset=True)
+        X = checked_rows(self, base_learner(self.estimator), X, reset=True)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(X, labels)
         self.classes_ = two_classes(labels)
@@ -119,9 +117,6 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         """Return the more probable label."""
         likely = self.predict_proba(X)[:, 1] > 0.5
         return self.classes_[likely.astype(int)]
-
-    def _base(self) -> Any:
-        return BinaryGLMClassifier(link="logit") if self.estimator is None else self.estimator
 
     def _prefit(self) -> Any:
         if self.cv != "prefit":
@@ -157,7 +152,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             yield train, test
 
     def _trained(self, X: ArrayLike, y: NDArray, weights: NDArray | None, rows: NDArray, fit_params: dict) -> Any:
-        learner = clone(self._base())
+        learner = clone(base_learner(self.estimator))
         params = {name: _part(value, rows, len(y)) for name, value in fit_params.items()}
         if weights is not None and has_fit_parameter(learner, "sample_weight"):
             params["sample_weight"] = weights[rows]
@@ -179,20 +174,15 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     def get_metadata_routing(self) -> MetadataRouter:
         """Return how metadata are routed: sample_weight is used here, the rest goes to the classifier and the splitter."""
         router = MetadataRouter(owner=self).add_self_request(self)
-        router.add(estimator=self._base(), method_mapping=MethodMapping().add(caller="fit", callee="fit"))
+        learner = base_learner(self.estimator)
+        router.add(estimator=learner, method_mapping=MethodMapping().add(caller="fit", callee="fit"))
         if not isinstance(self.cv, str):
             splitter = check_cv(self.cv, classifier=True)
             router.add(splitter=splitter, method_mapping=MethodMapping().add(caller="fit", callee="split"))
         return router
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        learner = get_tags(self._base())
-        tags.input_tags.sparse = learner.input_tags.sparse
-        tags.input_tags.allow_nan = learner.input_tags.allow_nan
-        tags.input_tags.categorical = learner.input_tags.categorical
-        return tags
+        return as_learner(super().__sklearn_tags__(), base_learner(self.estimator))
 
 
 def _part(value: Any, rows: NDArray, n: int) -> Any:

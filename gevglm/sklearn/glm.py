@@ -17,6 +17,11 @@ from gevglm.options import FitOptions, ModelOptions
 from gevglm.sklearn.inputs import row_weights, two_classes
 
 
+def base_learner(estimator: Any) -> Any:
+    """Return the learner inside another estimator: the one given, or our logistic regression."""
+    return BinaryGLMClassifier(link="logit") if estimator is None else estimator
+
+
 class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
     """Binary regression as a scikit-learn classifier: all of :func:`gevglm.fit`.
 
@@ -74,22 +79,11 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         maxiter: int = 100,
         tol: float = 1e-8,
     ):
-        self.link = link
-        self.loss = loss
-        self.xi = xi
-        self.bias = bias
-        self.alpha = alpha
-        self.penalize_intercept = penalize_intercept
-        self.standardize = standardize
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.prevalence = prevalence
-        self.sampling = sampling
-        self.search_kwds = search_kwds
-        self.cov_type = cov_type
-        self.cov_kwds = cov_kwds
-        self.maxiter = maxiter
-        self.tol = tol
+        self.link, self.loss, self.xi, self.bias = link, loss, xi, bias
+        self.alpha, self.penalize_intercept, self.standardize = alpha, penalize_intercept, standardize
+        self.fit_intercept, self.class_weight = fit_intercept, class_weight
+        self.prevalence, self.sampling, self.search_kwds = prevalence, sampling, search_kwds
+        self.cov_type, self.cov_kwds, self.maxiter, self.tol = cov_type, cov_kwds, maxiter, tol
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> BinaryGLMClassifier:
         """Fit the model.
@@ -106,12 +100,8 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         self.classes_ = two_classes(labels)
         weights = row_weights(sample_weight, rows, labels)
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])]))
-        words = vars(self) | {
-            "event": self.classes_.tolist()[1],
-            "freq_weights": weights,
-            "class_weight": self._weights_by_event(),
-            "missing": "none",
-        }
+        words = vars(self) | {"event": self.classes_.tolist()[1], "freq_weights": weights, "missing": "none"}
+        words["class_weight"] = self._weights_by_event()
         model = BinaryGLM.of_arrays(labels, self._design(rows), ModelOptions.of(words))
         model.data.xnames = [*(["const"] if self.fit_intercept else []), *names]
         self.results_ = model.fit_by(FitOptions.of(words))
@@ -123,8 +113,9 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: ArrayLike) -> NDArray:
         """Return the linear predictor less its value at a probability of one half in the population: positive where the event is more likely."""
-        linear = self._linear(X)
-        return linear - self.results_.model.population_link(0.5)
+        check_is_fitted(self)
+        rows = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        return np.dot(rows, self.coef_[0]) + self.intercept_[0] - self.results_.model.population_link(0.5)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return the probabilities of both classes, in the order of ``classes_``."""
@@ -139,11 +130,6 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         """Return the more probable label."""
         likely = self.predict_proba(X)[:, 1] > 0.5
         return self.classes_[likely.astype(int)]
-
-    def _linear(self, X: ArrayLike) -> NDArray:
-        check_is_fitted(self)
-        X = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        return np.dot(X, self.coef_[0]) + self.intercept_[0]
 
     def _design(self, X: NDArray) -> NDArray:
         return np.column_stack([np.ones(len(X), dtype=X.dtype), X]) if self.fit_intercept else X

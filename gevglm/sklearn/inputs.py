@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils import get_tags
+from sklearn.utils import Tags, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -46,3 +46,12 @@ def checked_rows(owner: BaseEstimator, learner: BaseEstimator, X: ArrayLike, *, 
         validate_data(owner, X, reset=reset, skip_check_array=True)
         return X
     return validate_data(owner, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=tags.sparse)
+
+
+def as_learner(tags: Tags, learner: BaseEstimator) -> Tags:
+    """Return the tags of a binary classifier that takes the rows which the learner inside it takes."""
+    tags.classifier_tags.multi_class = False
+    inner = get_tags(learner).input_tags
+    tags.input_tags.sparse, tags.input_tags.allow_nan = inner.sparse, inner.allow_nan
+    tags.input_tags.categorical = inner.categorical
+    return tags

@@ -11,15 +11,5 @@ from gevglm.weighting.adaptive import AdaClassWeight, RatioWeight
 from gevglm.weighting.boosting import AdaBoost, DiffBoost
 from gevglm.weighting.costs import CSB1, CSB2, AdaC1, AdaC2, AdaC3, AdaCost
 
-__all__ = [
-    "CSB1",
-    "CSB2",
-    "AdaBoost",
-    "AdaC1",
-    "AdaC2",
-    "AdaC3",
-    "AdaClassWeight",
-    "AdaCost",
-    "DiffBoost",
-    "RatioWeight",
-]
+__all__ = ["CSB1", "CSB2", "AdaBoost", "AdaC1", "AdaC2", "AdaC3", "AdaClassWeight", "AdaCost", "DiffBoost",
+           "RatioWeight"]  # fmt: skip

@@ -17,19 +17,11 @@ HOPELESS = 1e4  # times the weight of the main class, at which a learner that se
 
 @dataclass(frozen=True)
 class ClassWeights:
-    r"""Class weights, and a distribution over the rows of each class.
+    r"""Class weights, and a distribution over the rows of each class."""
 
-    Attributes
-    ----------
-    main, rare : float
-        :math:`w^-` and :math:`w^+`.
-    distribution : ndarray of shape (n,)
-        D, which adds up to one in each class.
-    """
-
-    main: float
-    rare: float
-    distribution: NDArray
+    main: float  # w-
+    rare: float  # w+
+    distribution: NDArray  # D, which adds up to one in each class
 
 
 class ClassWeighted(WeightedClassifier):
@@ -76,13 +68,8 @@ class Adaptive(ClassWeighted):
         rare: Any = None,
         corrected: bool = True,
     ):
-        self.estimator = estimator
-        self.rounds = rounds
-        self.tradeoff = tradeoff
-        self.threshold = threshold
-        self.early_stopping = early_stopping
-        self.rare = rare
-        self.corrected = corrected
+        self.estimator, self.rounds, self.rare, self.corrected = estimator, rounds, rare, corrected
+        self.tradeoff, self.threshold, self.early_stopping = tradeoff, threshold, early_stopping
 
     def _check_options(self) -> None:
         super()._check_options()
@@ -176,18 +163,14 @@ class RatioWeight(LastLearner):
         :math:`w^+/w^-`, if another one; 1 is the unweighted learner.
     """
 
+    rounds: ClassVar[int] = 1
+
     def __init__(self, estimator: Any = None, ratio: float | None = None, rare: Any = None, corrected: bool = True):
-        self.estimator = estimator
-        self.ratio = ratio
-        self.rare = rare
-        self.corrected = corrected
+        self.estimator, self.ratio, self.rare, self.corrected = estimator, ratio, rare, corrected
 
     def _check_options(self) -> None:
         if self.ratio is not None:
             check_number("ratio", self.ratio, 0.0, open_low=True)
-
-    def _rounds(self) -> int:
-        return 1
 
     def _start(self, sample: RareClassSample) -> ClassWeights:
         ratio = sample.sizes[0] / sample.sizes[1] if self.ratio is None else float(self.ratio)

@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, _raise_for_params, process_routing
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
@@ -26,8 +25,9 @@ from gevglm.exceptions import (
     warn,
     whole_number,
 )
-from gevglm.sklearn.inputs import checked_rows, two_classes
-from gevglm.weighting.learners import base_learner, check_learner, trained
+from gevglm.sklearn.glm import base_learner
+from gevglm.sklearn.inputs import as_learner, checked_rows, two_classes
+from gevglm.weighting.learners import check_learner, trained
 from gevglm.weighting.rare_class import RareClassSample, make_sample
 
 if TYPE_CHECKING:
@@ -38,30 +38,14 @@ SAID_ONCE = (SeparationWarning, FewEventsWarning)  # weights change neither; the
 
 @dataclass(frozen=True)
 class Round:
-    """What an algorithm makes of a trained learner.
+    """What an algorithm makes of a trained learner."""
 
-    Attributes
-    ----------
-    vote : float
-        The learner's weight in the final vote.
-    facts : dict
-        Columns of the history.
-    after : object
-        The weights of the next round.
-    stop : str or None
-        Why the loop ends here.
-    warning : str or None
-        What the user must know about that.
-    kept : bool
-        Whether the learner takes part in the vote.
-    """
-
-    vote: float
-    facts: dict[str, float]
-    after: Any
-    stop: str | None = None
-    warning: str | None = None
-    kept: bool = True
+    vote: float  # the learner's weight in the final vote
+    facts: dict[str, float]  # columns of the history
+    after: Any  # the weights of the next round
+    stop: str | None = None  # why the loop ends here
+    warning: str | None = None  # what the user must know about that
+    kept: bool = True  # whether the learner takes part in the vote
 
 
 @dataclass(frozen=True)
@@ -131,9 +115,6 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
     def _check_options(self) -> None:
         whole_number("rounds", self.rounds, 1)
 
-    def _rounds(self) -> int:
-        return self.rounds
-
     # -- fitting -------------------------------------------------------------------------------
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: Any):
@@ -169,7 +150,7 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
         members: list[Member] = []
         records: list[dict[str, float]] = []
         score = np.zeros(len(y))
-        for number in range(self._rounds()):
+        for number in range(self.rounds):
             weights = self._row_weights(state, sample)
             with warnings.catch_warnings():
                 if number:
@@ -271,13 +252,7 @@ class WeightedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator, ABC
         )
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        learner = get_tags(base_learner(self.estimator))
-        tags.input_tags.sparse = learner.input_tags.sparse
-        tags.input_tags.allow_nan = learner.input_tags.allow_nan
-        tags.input_tags.categorical = learner.input_tags.categorical
-        return tags
+        return as_learner(super().__sklearn_tags__(), base_learner(self.estimator))
 
 
 def check_number(name: str, value: Any, low: float, high: float = np.inf, *, open_low: bool = False) -> None:

@@ -103,10 +103,7 @@ class AdaBoost(Voting):
     _bound: ClassVar[str | None] = "z"
 
     def __init__(self, estimator: Any = None, rounds: int = 50, rare: Any = None, corrected: bool = True):
-        self.estimator = estimator
-        self.rounds = rounds
-        self.rare = rare
-        self.corrected = corrected
+        self.estimator, self.rounds, self.rare, self.corrected = estimator, rounds, rare, corrected
 
     def _outside(self, sample: RareClassSample) -> NDArray | float:
         """The factors o of the weights."""
@@ -126,8 +123,7 @@ class AdaBoost(Voting):
         weighted = state * self._outside(sample)
         weighted = weighted / weighted.sum()
         margin = self._inside(sample, hit) * np.where(hit, 1.0, -1.0)
-        edge = float(weighted @ margin)
-        return self._boosted(state, sample, hit, edge, weighted, margin)
+        return self._boosted(state, sample, hit, float(weighted @ margin), weighted, margin)
 
     def _boosted(
         self, state: NDArray, sample: RareClassSample, hit: NDArray, edge: float, weighted: NDArray, margin: NDArray
@@ -140,14 +136,8 @@ class AdaBoost(Voting):
             "error_weighted": float(state @ ~hit),
         }
         if edge <= CHANCE:
-            return Round(
-                1.0,
-                facts | {"vote": 0.0, "z": 1.0},
-                state,
-                "no better than chance",
-                kept=False,
-                warning=self._first_round_warning(state, sample, edge),
-            )
+            warning = self._first_round_warning(state, sample, edge)
+            return Round(1.0, facts | {"vote": 0.0, "z": 1.0}, state, "no better than chance", warning, kept=False)
         flawless = not (sample.weight * ~hit).any()
         vote = vote_of(edge, sum(sample.sizes), flawless)
         tilted = weighted * np.exp(-self._step(vote) * margin)

@@ -18,12 +18,7 @@ class CostSensitive(AdaBoost):
     _bound: ClassVar[str | None] = None
 
     def __init__(
-        self,
-        estimator: Any = None,
-        rounds: int = 50,
-        cost_ratio: float = 2.0,
-        rare: Any = None,
-        corrected: bool = True,
+        self, estimator: Any = None, rounds: int = 50, cost_ratio: float = 2.0, rare: Any = None, corrected: bool = True
     ):
         super().__init__(estimator=estimator, rounds=rounds, rare=rare, corrected=corrected)
         self.cost_ratio = cost_ratio
@@ -33,9 +28,13 @@ class CostSensitive(AdaBoost):
         check_number("cost_ratio", self.cost_ratio, 0.0, open_low=True)
 
     def _costs(self, sample: RareClassSample) -> NDArray:
-        """Return the cost of each row; the larger one is 1, as the edge must stay below 1."""
+        """Return the cost of each row."""
+        return sample.by_class(*self._cost_pair())
+
+    def _cost_pair(self) -> tuple[float, float]:
+        """Return the costs of the main and of the rare class; the larger one is 1, as the edge must stay below 1."""
         largest = max(1.0, self.cost_ratio)
-        return sample.by_class(1.0 / largest, self.cost_ratio / largest)
+        return 1.0 / largest, self.cost_ratio / largest
 
 
 class AdaC1(CostSensitive):
@@ -138,9 +137,6 @@ class CSB2(CostSensitive):
     ----------
     Ting (2000), A comparative study of cost-sensitive boosting algorithms, ICML, 983-990.
     """
-
-    def _costs(self, sample: RareClassSample) -> NDArray:
-        return sample.by_class(*self._cost_pair())
 
     def _cost_pair(self) -> tuple[float, float]:
         smallest = min(1.0, self.cost_ratio)

@@ -10,23 +10,13 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
-from gevglm.sklearn.glm import BinaryGLMClassifier
 from gevglm.weighting.rare_class import RareClassSample
-
-
-def base_learner(estimator: Any) -> Any:
-    """Return the base learner: the one given, or our logistic regression."""
-    return BinaryGLMClassifier(link="logit") if estimator is None else estimator
 
 
 def check_learner(learner: Any, *, individual: bool) -> None:
     """Refuse a learner that takes no weights of the kind needed, or has class weights of its own.
 
-    Parameters
-    ----------
-    learner : estimator
-    individual : bool
-        Whether each row has its own weight, so that class weights will not do.
+    With weights of individual rows class weights are not enough.
     """
     name = type(learner).__name__
     for parameter in class_weight_parameters(learner):

@@ -15,23 +15,12 @@ from gevglm.sklearn.inputs import row_weights
 
 @dataclass(frozen=True)
 class RareClassSample:
-    """Which rows are of the rare class, and how many observations each stands for.
+    """Which rows are of the rare class, and how many observations each stands for."""
 
-    Attributes
-    ----------
-    labels : tuple
-        Of the main and of the rare class.
-    rare : ndarray of bool, shape (n,)
-    weight : ndarray of shape (n,)
-        Observations each row stands for.
-    weighted : bool
-        Whether these were given.
-    """
-
-    labels: tuple[Any, Any]
+    labels: tuple[Any, Any]  # of the main and of the rare class
     rare: NDArray
-    weight: NDArray
-    weighted: bool
+    weight: NDArray  # observations each row stands for
+    weighted: bool  # whether these were given
 
     @cached_property
     def sizes(self) -> tuple[float, float]:

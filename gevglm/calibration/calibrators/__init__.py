@@ -17,13 +17,7 @@ CALIBRATORS = {calibrator.word: calibrator for calibrator in KNOWN}
 
 
 def calibrator_of(method: str | Calibrator) -> Calibrator:
-    """Return a new calibrator with the default options of a word, or a copy of the one given.
-
-    Parameters
-    ----------
-    method : str or Calibrator
-        One of ``CALIBRATORS``, or any calibrator, also of a class from outside the package.
-    """
+    """Return a new calibrator with the default options of a word, or a copy of the one given."""
     if isinstance(method, Calibrator):
         return deepcopy(method)
     if not isinstance(method, str):

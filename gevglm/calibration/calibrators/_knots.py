@@ -44,11 +44,7 @@ def fit_pieces(
 ) -> tuple[LogisticFit, NDArray]:
     """Fit the pieces between given knots.
 
-    Returns
-    -------
-    fit : LogisticFit
-        Of the value at the lowest score and the slopes; slopes at the bound 0 have no covariance.
-    slopes : ndarray
+    Coefficients are the value at the lowest score and the slopes; slopes at the bound 0 have no covariance.
     """
     columns = ramps(sample.p, inner, float(sample.p.min()))
     matrix = slope_penalty(penalty, columns.shape[1] - 1)
@@ -102,14 +98,7 @@ def _not_negative(
 
 
 class KnotSearch:
-    """Search for the inner knots with the largest training likelihood.
-
-    Parameters
-    ----------
-    sample : Sample
-    penalty : float
-    monotone : bool
-    """
+    """Search for the inner knots with the largest training likelihood."""
 
     def __init__(self, sample: Sample, penalty: float, monotone: bool):
         groups = grouped(sample.p, sample.y, sample.weight, SEARCH_GROUPS)

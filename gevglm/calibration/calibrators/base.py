@@ -151,12 +151,7 @@ class LogisticCalibrator(Calibrator):
         self._need_fit()
         reach = norm.isf((1.0 - checked_level(level)) / 2.0) * self.bse
         return pd.DataFrame(
-            {
-                "estimate": self.params,
-                "se": self.bse,
-                "ci_lower": self.params - reach,
-                "ci_upper": self.params + reach,
-            }
+            {"estimate": self.params, "se": self.bse, "ci_lower": self.params - reach, "ci_upper": self.params + reach}
         )
 
     def _facts(self) -> dict[str, str]:

@@ -75,14 +75,8 @@ class Beta(LogisticCalibrator):
 
     def _restricted(self, columns: NDArray, sample: Sample, keep: list[int]) -> LogisticFit:
         """Fit with the other slopes at 0."""
-        used = [0, *keep]
-        fit = fit_logistic(
-            columns[:, used],
-            sample.y,
-            sample.weight,
-            what="beta calibration",
-            advice="The scores separate the outcomes.",
-        )
+        used, advice = [0, *keep], "The scores separate the outcomes."
+        fit = fit_logistic(columns[:, used], sample.y, sample.weight, what="beta calibration", advice=advice)
         return fit.padded(used, columns.shape[1])
 
     def _log_odds(self, scores: NDArray) -> NDArray:

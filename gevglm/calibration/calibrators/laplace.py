@@ -18,21 +18,12 @@ class LaplaceFit:
     r"""An asymmetric Laplace distribution.
 
     .. math:: f(s) = \frac{\beta \gamma}{\beta + \gamma} \begin{cases} e^{-\beta (\theta - s)} & s \le \theta \\ e^{-\gamma (s - \theta)} & s > \theta \end{cases}
-
-    Attributes
-    ----------
-    mode : float
-        :math:`\theta`.
-    left, right : float
-        Rates :math:`\beta` and :math:`\gamma`; infinite if no scores lie on that side.
-    llf : float
-        Log-likelihood.
     """
 
-    mode: float
-    left: float
-    right: float
-    llf: float
+    mode: float  # theta
+    left: float  # the rate beta; infinite if no scores lie on that side
+    right: float  # the rate gamma
+    llf: float  # log-likelihood
 
     def log_density(self, s: NDArray) -> NDArray:
         """Return the log-density; minus infinity on a side with an infinite rate."""
@@ -54,10 +45,6 @@ def fit_laplace(s: NDArray, weight: NDArray) -> LaplaceFit:
     and the log-likelihood is :math:`N \ln N - N - 2 N \ln(\sqrt{D_l} + \sqrt{D_r})`. Between observations
     :math:`\sqrt{D_l} + \sqrt{D_r}` is concave in :math:`\theta`, so that the best mode is one of them; cumulative sums give all of them
     at once.
-
-    Parameters
-    ----------
-    s, weight : ndarray of shape (n,)
     """
     order = np.argsort(s, kind="stable")
     s, weight = s[order], weight[order]

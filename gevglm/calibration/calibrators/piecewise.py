@@ -127,10 +127,8 @@ class PiecewiseLogistic(LogisticCalibrator):
         if inner is None:
             inner = self._search(unit, penalty / size**2)
         if self.knots is None and self.pieces != "auto" and len(inner) < asked - 1:
-            warn(
-                f"{asked} pieces were asked for, but ties among the scores leave room for {len(inner) + 1}.",
-                GevglmWarning,
-            )
+            room = len(inner) + 1
+            warn(f"{asked} pieces were asked for, but ties among the scores leave room for {room}.", GevglmWarning)
         fit, slopes = fit_pieces(unit, inner, penalty / size**2, self.monotone, "piecewise logistic calibration")
 
         ends = np.array([unit.p.min(), unit.p.max()])
@@ -202,7 +200,7 @@ class PiecewiseLogistic(LogisticCalibrator):
         return super()._facts() | {
             "Penalty": f"{self.penalty_:.4g}",
             "Monotone": "yes" if self.monotone_ else "NO",
-            "Inner knots": _listed(self.knots_[1:-1]),
+            "Inner knots": ", ".join(f"{knot:.4g}" for knot in self.knots_[1:-1]) or "none",
         }
 
     def _notes(self) -> list[str]:
@@ -221,7 +219,3 @@ def _condensed(sample: Sample, rows: NDArray) -> Sample:
     """Some rows, neighbouring scores put together: enough to compare penalties by."""
     groups = grouped(sample.p[rows], sample.y[rows], sample.weight[rows], PENALTY_GROUPS)
     return Sample(groups.rate, groups.score, groups.weight)
-
-
-def _listed(numbers: NDArray) -> str:
-    return ", ".join(f"{number:.4g}" for number in numbers) or "none"

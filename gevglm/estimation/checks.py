@@ -14,14 +14,7 @@ from gevglm.engine.base import ArraySum
 from gevglm.estimation.convergence import information_left, is_uninformed
 from gevglm.estimation.estimate import Estimate
 from gevglm.estimation.lockstep import make_pass, run
-from gevglm.exceptions import (
-    ConvergenceWarning,
-    FewEventsWarning,
-    SeparationWarning,
-    SupportWarning,
-    listed,
-    warn,
-)
+from gevglm.exceptions import ConvergenceWarning, FewEventsWarning, SeparationWarning, SupportWarning, listed, warn
 from gevglm.links.base import BinaryLink
 
 if TYPE_CHECKING:

@@ -32,44 +32,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a covariance needs to know of a fit.
-
-    Attributes
-    ----------
-    engine : Engine
-    loss : Loss
-    params : ndarray of shape (k,)
-    bread : ndarray of shape (k, k)
-        Inverse expected second derivative of loss plus penalty.
-    nobs : float
-        Number of observations, repeated rows counted as often as they are repeated.
-    penalised : bool
-    """
+    """What a covariance needs to know of a fit."""
 
     engine: Engine
     loss: Loss
-    params: NDArray
-    bread: NDArray
-    nobs: float
+    params: NDArray  # of shape (k,)
+    bread: NDArray  # inverse expected second derivative of loss plus penalty; of shape (k, k)
+    nobs: float  # number of observations, repeated rows counted as often as they are repeated
     penalised: bool = False
 
 
 class Covariance(ABC):
-    """A covariance of the coefficients.
-
-    Attributes
-    ----------
-    name, description : str
-    assumes_model : bool
-        Whether it is the inverse of the information where the loss is a likelihood.
-    defined_for_shape : bool
-        Whether it is defined for coefficients that are estimated together with a shape.
-    """
+    """A covariance of the coefficients."""
 
     name: str
     description: str
-    assumes_model: bool = False
-    defined_for_shape: bool = True
+    assumes_model: bool = False  # whether it is the inverse of the information where the loss is a likelihood
+    defined_for_shape: bool = True  # whether it is defined for coefficients that are estimated together with a shape
 
     def matrix(self, fit: Fitted) -> NDArray:
         """Return the covariance matrix of a fit."""

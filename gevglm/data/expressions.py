@@ -28,22 +28,12 @@ MATHEMATICS = (
 
 
 class Call(NamedTuple):
-    """A call of a function by its simple name.
+    """A call of a function by its simple name."""
 
-    Attributes
-    ----------
-    alias : str
-        The name under which compiled code calls it.
-    name : str
-    text : str
-    inner : tuple of Call
-        The calls within it.
-    """
-
-    alias: str
+    alias: str  # the name under which compiled code calls it
     name: str
     text: str
-    inner: tuple[Call, ...]
+    inner: tuple[Call, ...]  # the calls within it
 
 
 class Expression:

@@ -83,23 +83,14 @@ def caller_names(expression: str, depth: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of a formula, or a column of a design without one.
-
-    Attributes
-    ----------
-    name : str
-    is_factor : bool
-        Whether it has levels: strings, categories, booleans, and what the formula puts into ``C()``.
-    levels : tuple
-        Those of the data of the model, in the order of their columns; none for numbers, and for a factor that the formula only uses in expressions.
-    reference : object
-        The level without a column, if there is one.
-    """
+    """A variable of a formula, or a column of a design without one."""
 
     name: str
+    # whether it has levels: strings, categories, booleans, and what the formula puts into ``C()``
     is_factor: bool = False
+    # those of the data of the model, in the order of their columns; none for numbers, nor for a factor inside expressions
     levels: tuple[Any, ...] = ()
-    reference: Any = None
+    reference: Any = None  # the level without a column, if there is one
 
 
 class Recipe:

@@ -139,20 +139,12 @@ def treatment_columns(levels: list[Any], contrast: patsy.Treatment, reduced: boo
 
 @dataclass
 class Coding:
-    """How a factor was coded, in the words of formulaic; statsmodels asks for it.
-
-    Attributes
-    ----------
-    levels : list
-    matrices : dict or None
-        The codes, by whether they are those less one level; None for the usual ones.
-    reference : object
-        The level that is left out by treatment coding; by default the first.
-    """
+    """How a factor was coded, in the words of formulaic; statsmodels asks for it."""
 
     levels: list[Any]
+    # the codes, by whether they are those less one level; None for the usual ones
     matrices: dict[bool, NDArray] | None = None
-    reference: Any = None
+    reference: Any = None  # the level that is left out by treatment coding; by default the first
 
     @property
     def left_out(self) -> Any:

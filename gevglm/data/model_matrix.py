@@ -38,17 +38,11 @@ Column = NDArray | SparseColumn
 
 @dataclass
 class TransformState:
-    """What a formula keeps of its first data.
+    """What a formula keeps of its first data."""
 
-    Attributes
-    ----------
-    functions : dict
-        The states of stateful functions, by the text of their call.
-    factors : dict
-        How a factor is coded, None for numbers, by its text.
-    """
-
+    # the states of stateful functions, by the text of their call
     functions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # how a factor is coded, None for numbers, by its text
     factors: dict[str, Coding | None] = field(default_factory=dict)
 
 

@@ -17,24 +17,14 @@ from gevglm.exceptions import InvalidDataError
 
 @dataclass(frozen=True, kw_only=True)
 class Layout:
-    """What is known of a design without its rows: all that reading new data needs.
+    """What is known of a design without its rows: all that reading new data needs."""
 
-    Attributes
-    ----------
-    names : list of str
-        Of the columns.
-    recipe : Recipe or None
-        The right-hand side of the formula.
-    offset_name, exposure_name : str or None
-        Columns that prediction on new data looks for.
-    array_offset, array_exposure : bool
-        Whether an offset, an exposure was given as an array, so that prediction on new data has to be given one too.
-    """
-
-    names: list[str]
-    recipe: Recipe | None = None
+    names: list[str]  # of the columns
+    recipe: Recipe | None = None  # the right-hand side of the formula
+    # columns that prediction on new data looks for
     offset_name: str | None = None
     exposure_name: str | None = None
+    # whether an offset, an exposure was given as an array, so that prediction on new data has to be given one too
     array_offset: bool = False
     array_exposure: bool = False
 
@@ -55,21 +45,11 @@ def offset_options(offset: Any, exposure: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class NewRows:
-    """Rows to predict.
+    """Rows to predict."""
 
-    Attributes
-    ----------
-    X : ndarray or sparse array of shape (n, k)
-        Not a number in incomplete rows.
-    offset : ndarray of shape (n,) or None
-        The log of the exposure included.
-    index : Index or None
-        Labels of the rows.
-    """
-
-    X: Matrix
-    offset: NDArray | None
-    index: pd.Index | None
+    X: Matrix  # not a number in incomplete rows; of shape (n, k)
+    offset: NDArray | None  # the log of the exposure included; of shape (n,)
+    index: pd.Index | None  # labels of the rows
 
 
 def read_table(layout: Layout, data: Any, offset: Any = None, exposure: Any = None, sparse: bool = False) -> NewRows:

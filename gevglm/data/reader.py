@@ -25,30 +25,15 @@ SLICE_ELEMENTS = 1 << 24  # of a design matrix that is built at once
 
 @dataclass(frozen=True)
 class Reader:
-    """All that is needed to turn tables into blocks; small, and the same for every piece.
-
-    Attributes
-    ----------
-    selection : Selection
-    recipe : Recipe
-    coding : Coding
-    columns : tuple of str
-        What is read of the table.
-    outcome : str
-        Name of the outcome.
-    weights : callable or None
-        From outcomes to weights that are added.
-    grouping : Grouping or None
-        Clusters that blocks carry.
-    """
+    """All that is needed to turn tables into blocks; small, and the same for every piece."""
 
     selection: Selection
     recipe: Recipe
     coding: Coding
-    columns: tuple[str, ...]
-    outcome: str
-    weights: Callable[[NDArray], NDArray | None] | None = None
-    grouping: Grouping | None = field(default=None, repr=False)
+    columns: tuple[str, ...]  # what is read of the table
+    outcome: str  # name of the outcome
+    weights: Callable[[NDArray], NDArray | None] | None = None  # from outcomes to weights that are added
+    grouping: Grouping | None = field(default=None, repr=False)  # clusters that blocks carry
 
     @property
     def all_columns(self) -> list[str]:

@@ -36,25 +36,16 @@ class WeightedRows(Protocol):
 
 @dataclass(frozen=True)
 class RowWeights:
-    """What each row stands for. Everything that averages, holds out or draws rows after a fit asks here.
-
-    Attributes
-    ----------
-    n_rows : int
-    freq, var, trials : ndarray of shape (n,) or None
-        Frequency weights, variance weights and number of trials; None stands for ones.
-    population : ndarray of shape (n,) or None
-        What makes an observation of a sample that was drawn by the outcome represent the population; None stands for ones.
-    groups : ndarray of shape (n,) or (n, 2), or None
-        Cluster of each row, for cluster-robust fits.
-    """
+    """What each row stands for. Everything that averages, holds out or draws rows after a fit asks here."""
 
     n_rows: int
+    # frequency weights, variance weights and number of trials; None for ones
     freq: NDArray | None = None
     var: NDArray | None = None
     trials: NDArray | None = None
+    # what makes an observation of a sample drawn by the outcome represent the population; None for ones
     population: NDArray | None = None
-    groups: NDArray | None = None
+    groups: NDArray | None = None  # cluster of each row, for cluster-robust fits; of shape (n,) or (n, 2)
 
     @classmethod
     def of(cls, rows: WeightedRows, population: NDArray | None = None, groups: NDArray | None = None) -> RowWeights:

@@ -34,20 +34,11 @@ BYTES_PER_PAIR = 50.0  # of coefficients: second derivatives, their factor and i
 
 @dataclass(frozen=True)
 class StreamedDesign(Layout):
-    """A design whose rows are read in pieces; see :class:`gevglm.data.design.Design`.
+    """A design whose rows are read in pieces; see :class:`gevglm.data.design.Design`."""
 
-    Attributes
-    ----------
-    source : Source or None
-        None after the data were removed.
-    reader : Reader
-    kept : dict
-        Complete rows of every batch of rows.
-    """
-
-    source: Source | None
+    source: Source | None  # None after the data were removed
     reader: Reader
-    kept: dict[Number, int] = field(repr=False)
+    kept: dict[Number, int] = field(repr=False)  # complete rows of every batch of rows
     n_given: int
     n_missing: int
     n_events: float

@@ -30,21 +30,12 @@ ROWS = 2048  # simulated at a time
 
 @dataclass(frozen=True)
 class RiskModel:
-    """Estimated coefficients and what turns them into risks.
+    """Estimated coefficients and what turns them into risks."""
 
-    Attributes
-    ----------
-    params : ndarray of shape (k,)
-    covariance : ndarray of shape (k, k)
-    link : BinaryLink
-        From linear predictors to probabilities in the population.
-    prevalence : float or None
-        The share of events in the population for which they were estimated, if one was given.
-    """
-
-    params: NDArray
-    covariance: NDArray
-    link: BinaryLink
+    params: NDArray  # of shape (k,)
+    covariance: NDArray  # of shape (k, k)
+    link: BinaryLink  # from linear predictors to probabilities in the population
+    # the share of events in the population for which they were estimated, if one was given
     prevalence: float | None = None
 
     def linear(self, X: NDArray, offset: NDArray | float) -> tuple[NDArray, NDArray]:

@@ -65,20 +65,11 @@ def label_of(value: Any, digits: int = 6) -> str:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One of the worlds that are compared: a variable set to a value, or moved, in all rows.
+    """One of the worlds that are compared: a variable set to a value, or moved, in all rows."""
 
-    Attributes
-    ----------
-    label : str
-        The value, or how the variable is moved.
-    value : object
-    shift : float or None
-        What is added to the variable, if it is moved.
-    """
-
-    label: str
+    label: str  # the value, or how the variable is moved
     value: Any = None
-    shift: float | None = None
+    shift: float | None = None  # what is added to the variable, if it is moved
 
     @classmethod
     def at(cls, value: Any) -> Scenario:
@@ -164,23 +155,13 @@ def _moved(variable: Variable, column: pd.Series, how: str, weights: NDArray) ->
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to average over.
-
-    Attributes
-    ----------
-    design : Design
-    frame : DataFrame
-        Variables of the formula, or columns of the design.
-    X : ndarray of shape (n, k)
-    offset : ndarray of shape (n,) or float
-    weights : ndarray of shape (n,)
-    """
+    """Rows to average over."""
 
     design: Design
-    frame: pd.DataFrame
-    X: NDArray
-    offset: NDArray | float
-    weights: NDArray
+    frame: pd.DataFrame  # variables of the formula, or columns of the design
+    X: NDArray  # of shape (n, k)
+    offset: NDArray | float  # of shape (n,)
+    weights: NDArray  # of shape (n,)
 
     @classmethod
     def of(cls, results: ResultsCore, data: Any = None) -> Rows:

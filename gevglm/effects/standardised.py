@@ -27,25 +27,13 @@ ROWS = 65_536  # averaged at a time
 
 @dataclass(frozen=True)
 class Contrast:
-    """How two risks are compared: on which scale, and how the result is called.
-
-    Attributes
-    ----------
-    word : str
-    pattern : str
-        How a contrast is written, from the labels of two scenarios.
-    scale : callable
-        A contrast is the difference of `scale` of two risks,
-    slope : callable
-        its derivative,
-    back : callable
-        and what takes the difference to where it is reported; also its own derivative, for standard errors, unless it is None.
-    """
+    """How two risks are compared: on which scale, and how the result is called."""
 
     word: str
-    pattern: str
-    scale: Callable[[NDArray], NDArray]
-    slope: Callable[[NDArray], NDArray]
+    pattern: str  # how a contrast is written, from the labels of two scenarios
+    scale: Callable[[NDArray], NDArray]  # a contrast is the difference of this of two risks
+    slope: Callable[[NDArray], NDArray]  # the derivative of that
+    # what takes it to where it is reported, also its own derivative, for standard errors; None for nothing
     back: Callable[[NDArray], NDArray] | None
 
     def label(self, other: str, reference: str) -> str:
@@ -132,16 +120,10 @@ class RiskContrast:
 
 @dataclass(frozen=True)
 class Averages:
-    """Risks of scenarios (and groups of rows), their gradients, and the rows' own part in them.
+    """Risks of scenarios (and groups of rows), their gradients, and the rows' own part in them."""
 
-    Attributes
-    ----------
-    risks : ndarray of shape (m,)
-    gradient : ndarray of shape (m, k)
-    """
-
-    risks: NDArray
-    gradient: NDArray
+    risks: NDArray  # of shape (m,)
+    gradient: NDArray  # of shape (m, k)
 
 
 def risk_and_slope(

@@ -30,32 +30,17 @@ LARGE = 64**2  # numbers of a partial sum that are too many to be kept for every
 
 @dataclass(slots=True)
 class Block:
-    """Consecutive rows of a design.
+    """Consecutive rows of a design."""
 
-    Attributes
-    ----------
-    start : int
-        Position of the first row in the whole data.
-    X : ndarray
-        Design rows, float64, of shape (rows, k).
-    y : ndarray
-        Outcomes in [0, 1]; the share of successes for grouped rows.
-    freq, var, trials : ndarray or None
-        Frequency weights, variance weights and number of trials; None stands for ones.
-    offset : ndarray or None
-        Added to the linear predictor; None stands for zeros.
-    groups : ndarray of int or None
-        Clusters of the rows, in engines that were asked to carry them.
-    """
-
-    start: int
-    X: NDArray
-    y: NDArray
+    start: int  # position of the first row in the whole data
+    X: NDArray  # design rows, float64, of shape (rows, k)
+    y: NDArray  # outcomes in [0, 1]; the share of successes for grouped rows
+    # frequency weights, variance weights and number of trials; None for ones
     freq: NDArray | None = None
     var: NDArray | None = None
     trials: NDArray | None = None
-    offset: NDArray | None = None
-    groups: NDArray | None = None
+    offset: NDArray | None = None  # added to the linear predictor; None stands for zeros
+    groups: NDArray | None = None  # clusters of the rows, in engines that were asked to carry them
 
     @property
     def weight(self) -> NDArray | None:
@@ -154,19 +139,12 @@ class ReducerGroup(Reducer[list]):
 
 
 class Engine(ABC):
-    """A place where rows live.
+    """A place where rows live."""
 
-    Attributes
-    ----------
-    n_rows, n_cols : int
-        Shape of the design.
-    in_memory : bool
-        Whether passes are cheap.
-    """
-
+    # shape of the design
     n_rows: int
     n_cols: int
-    in_memory: bool = True
+    in_memory: bool = True  # whether passes are cheap
 
     @cached_property
     def cache(self) -> dict[str, Any]:

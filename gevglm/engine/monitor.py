@@ -75,19 +75,11 @@ class PassBar:
 
 @dataclass(frozen=True)
 class Monitor:
-    """Is told of passes over the rows and of Newton steps; without a bar and a checkpoint, nothing comes of it.
-
-    Attributes
-    ----------
-    bar : PassBar or None
-    checkpoint : Checkpoint or None
-    fit : str
-        What tells the fit that is being made from others, in the checkpoint.
-    """
+    """Is told of passes over the rows and of Newton steps; without a bar and a checkpoint, nothing comes of it."""
 
     bar: PassBar | None = None
     checkpoint: Checkpoint | None = None
-    fit: str = ""
+    fit: str = ""  # what tells the fit that is being made from others, in the checkpoint
 
     @property
     def follows_passes(self) -> bool:

@@ -28,21 +28,13 @@ ROWS_NAMED = 5
 
 @dataclass(frozen=True)
 class Support:
-    """The rows with a fitted probability of exactly 0 or 1.
+    """The rows with a fitted probability of exactly 0 or 1."""
 
-    Attributes
-    ----------
-    outside : int
-        All of them.
-    impossible_events, impossible_nonevents : int
-        Those with events at a probability of 0, with non-events at one of 1; grouped rows count once.
-    event_rows, nonevent_rows : tuple of int
-        The first few positions of the latter two.
-    """
-
-    outside: int = 0
+    outside: int = 0  # all of them
+    # those with events at a probability of 0, with non-events at one of 1; grouped rows count once
     impossible_events: int = 0
     impossible_nonevents: int = 0
+    # the first few positions of the latter two
     event_rows: tuple[int, ...] = ()
     nonevent_rows: tuple[int, ...] = ()
 

@@ -39,31 +39,15 @@ NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
 
 @dataclass(frozen=True)
 class SolverResult:
-    """Where the iteration ended.
+    """Where the iteration ended."""
 
-    Attributes
-    ----------
-    params : ndarray of shape (k,)
-    sums : NewtonSums
-        At the last point evaluated, one negligible step before `params` when converged.
-    n_iter : int
-        Newton steps taken.
-    decrement : float
-        Newton decrement at the last point evaluated.
-    converged : bool
-    reason : str
-        Why the iteration ended, in words.
-    step : ndarray of shape (k,)
-        The last Newton step, taken if converged.
-    """
-
-    params: NDArray
-    sums: NewtonSums
-    n_iter: int
-    decrement: float
+    params: NDArray  # of shape (k,)
+    sums: NewtonSums  # at the last point evaluated, one negligible step before `params` when converged
+    n_iter: int  # Newton steps taken
+    decrement: float  # Newton decrement at the last point evaluated
     converged: bool
-    reason: str
-    step: NDArray
+    reason: str  # why the iteration ended, in words
+    step: NDArray  # the last Newton step, taken if converged; of shape (k,)
 
 
 def newton(

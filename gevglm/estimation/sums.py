@@ -28,23 +28,12 @@ ROWS = 2048  # of a part of a block: few enough for the cache, enough to keep th
 
 @dataclass(slots=True)
 class NewtonSums:
-    """Sums of a loss over the rows at one set of coefficients.
+    """Sums of a loss over the rows at one set of coefficients."""
 
-    Attributes
-    ----------
-    gradient : ndarray of shape (k,)
-    hessian : ndarray of shape (k, k)
-        Second derivative or its expectation.
-    value : float
-        The loss itself, if it was asked for, else 0.
-    feasible : bool
-        Whether the loss is finite at every row.
-    """
-
-    gradient: NDArray
-    hessian: NDArray
-    value: float = 0.0
-    feasible: bool = True
+    gradient: NDArray  # of shape (k,)
+    hessian: NDArray  # second derivative or its expectation; of shape (k, k)
+    value: float = 0.0  # the loss itself, if it was asked for, else 0
+    feasible: bool = True  # whether the loss is finite at every row
 
 
 class LossSums(Reducer[NewtonSums]):
@@ -201,21 +190,12 @@ class ColumnPairs:
 
 @dataclass(slots=True)
 class StackedSums:
-    """Sums at many points: a column for each of them.
+    """Sums at many points: a column for each of them."""
 
-    Attributes
-    ----------
-    gradient : ndarray of shape (k, points)
-    products : ndarray of shape (k (k + 1) / 2, points)
-        The upper triangle of the Hessians.
-    value : ndarray of shape (points,)
-    feasible : ndarray of bool, of shape (points,)
-    """
-
-    gradient: NDArray
-    products: NDArray
-    value: NDArray
-    feasible: NDArray
+    gradient: NDArray  # of shape (k, points)
+    products: NDArray  # the upper triangle of the Hessians; of shape (k (k + 1) / 2, points)
+    value: NDArray  # of shape (points,)
+    feasible: NDArray  # bool, of shape (points,)
 
     def __iadd__(self, other: StackedSums) -> StackedSums:
         self.gradient += other.gradient

@@ -29,27 +29,14 @@ FARTHEST = 200.0  # in standard errors: beyond, a limit is reported as infinite
 
 @dataclass(frozen=True)
 class PenalisedLikelihood:
-    """A likelihood at its maximum.
+    """A likelihood at its maximum."""
 
-    Attributes
-    ----------
-    evaluate : Objective
-        From coefficients to value, gradient and second derivative (or information) of the negative log-likelihood.
-    params : ndarray of shape (k,)
-        The estimates.
-    sums : NewtonSums
-        Value, gradient and second derivative there.
-    covariance : ndarray of shape (k, k)
-        The inverse of the second derivative.
-    n_rows : int
-        Above :data:`MANY_ROWS`, looks at the likelihood are expensive.
-    """
-
+    # from coefficients to value, gradient and second derivative (or information) of the negative log-likelihood
     evaluate: Objective
-    params: NDArray
-    sums: NewtonSums
-    covariance: NDArray
-    n_rows: int
+    params: NDArray  # the estimates; of shape (k,)
+    sums: NewtonSums  # value, gradient and second derivative there
+    covariance: NDArray  # the inverse of the second derivative; of shape (k, k)
+    n_rows: int  # above MANY_ROWS, looks at the likelihood are expensive
 
     @classmethod
     def at(cls, evaluate: Objective, params: NDArray, n_rows: int) -> PenalisedLikelihood:

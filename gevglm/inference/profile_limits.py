@@ -29,24 +29,13 @@ ACCURACY = 1e-8  # of a limit in standard errors, of a ratio
 
 @dataclass(frozen=True)
 class JointSteps:
-    """Newton steps on a likelihood with some coefficients held, or one of them moved to its limit.
+    """Newton steps on a likelihood with some coefficients held, or one of them moved to its limit."""
 
-    Attributes
-    ----------
-    params : ndarray of shape (k,)
-        The estimates.
-    value : float
-        The negative log-likelihood there.
-    covariance : ndarray of shape (k, k)
-        The inverse of the second derivative there.
-    smallest_contraction : float
-        The smallest share of a miss that a step is believed to leave. Steps on a penalised likelihood leave out the second derivative of
-        the penalty: they shrink fast at first and by a constant factor in the end, which the first two of them do not show.
-    """
-
-    params: NDArray
-    value: float
-    covariance: NDArray
+    params: NDArray  # the estimates; of shape (k,)
+    value: float  # the negative log-likelihood there
+    covariance: NDArray  # the inverse of the second derivative there; of shape (k, k)
+    # the smallest share of a miss that a step is believed to leave. Steps on a penalised likelihood leave out the second
+    # derivative of the penalty: they shrink fast at first and by a constant factor in the end, which the first two do not show
     smallest_contraction: float = 0.1
 
     def limits(self, column: int, quantile: float) -> Steps[tuple[float | None, float | None]]:

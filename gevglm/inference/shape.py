@@ -133,29 +133,14 @@ class ShapePath:
 
 @dataclass
 class ShapeEstimate:
-    """The maximum-likelihood estimate of the shape.
-
-    Attributes
-    ----------
-    xi : float
-    fitted : Estimate
-        The coefficients at xi.
-    loss : Loss
-        The loss at xi.
-    profile : DataFrame
-        Columns ``xi`` and ``llf``: the profile log-likelihood on the grid and at the estimate.
-    boundary : bool
-        Whether the likelihood is largest at an end of the grid, where it was cut off.
-    path : ShapePath or None
-        For further shapes; None after the rows were dropped.
-    """
+    """The maximum-likelihood estimate of the shape."""
 
     xi: float
-    fitted: Estimate
-    loss: Loss
-    profile: pd.DataFrame
-    boundary: bool
-    path: ShapePath | None
+    fitted: Estimate  # the coefficients at xi
+    loss: Loss  # the loss at xi
+    profile: pd.DataFrame  # columns ``xi`` and ``llf``: the profile log-likelihood on the grid and at the estimate
+    boundary: bool  # whether the likelihood is largest at an end of the grid, where it was cut off
+    path: ShapePath | None  # for further shapes; None after the rows were dropped
 
     @cached_property
     def llf(self) -> float:

@@ -212,12 +212,7 @@ class Weighting(OutcomeSampling):
 
 @dataclass(frozen=True)
 class ClassWeighting(Sampling):
-    """A random sample whose fit gives classes more or less weight than they have.
-
-    Attributes
-    ----------
-    event_weight, other_weight : float
-    """
+    """A random sample whose fit gives classes more or less weight than they have."""
 
     event_weight: float
     other_weight: float

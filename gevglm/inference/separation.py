@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from gevglm.data.memory_design import from_arrays
+from gevglm.data.design import from_arrays
 from gevglm.engine.base import Block
 from gevglm.engine.linalg import independent_columns, one_blas_thread
 from gevglm.exceptions import GevglmError, InvalidDataError, listed

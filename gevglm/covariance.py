@@ -212,17 +212,7 @@ COV_TYPES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC")
 
 
 def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Callable[[Any], Grouping]) -> Covariance:
-    """Turn statsmodels' words into a covariance.
-
-    Parameters
-    ----------
-    cov_type : str or Covariance
-        One of ``COV_TYPES``, or a covariance, as it is.
-    cov_kwds : dict or None
-        ``groups`` and ``use_correction`` for clusters, ``maxlags``, ``kernel`` and ``use_correction`` for HAC.
-    grouping : callable
-        From groups as the user gave them (column name or array) to the clusters of the rows of the model.
-    """
+    """Turn statsmodels' words into a covariance; `grouping` turns column names or arrays into the clusters of the rows of the model."""
     if isinstance(cov_type, Covariance):
         return cov_type
     words = {word.lower(): word for word in COV_TYPES}

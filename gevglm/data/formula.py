@@ -68,14 +68,7 @@ def split(formula: str) -> tuple[str, str]:
 
 
 def caller_names(expression: str, depth: int) -> dict[str, Any]:
-    """Return the objects of the calling scope that an expression names, and numpy as ``np``.
-
-    Parameters
-    ----------
-    expression : str
-    depth : int
-        How many frames above the caller of this function the user's scope is.
-    """
+    """Return the objects that an expression names in the scope `depth` frames above the caller, and numpy as ``np``."""
     frame = sys._getframe(depth + 1)
     scope = {**frame.f_globals, **frame.f_locals}
     return {"np": np} | {name: scope[name] for name in names_in(expression) if name in scope}
@@ -110,16 +103,6 @@ class Recipe:
         What was learned from more data than `frame`, for formulaic.
     sparse : bool
         Whether design matrices may be sparse, for formulaic.
-
-    Attributes
-    ----------
-    names : list of str
-        Column names.
-    variables : dict of str to Variable
-    sparse : bool
-        Whether design matrices are.
-    row_numbers : float
-        Numbers that a row of them holds.
     """
 
     def __init__(
@@ -154,7 +137,7 @@ class Recipe:
             raise self._explained(error, frame) from error
         self.variables = self._variables()
         self.sparse = issparse(first)
-        self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)
+        self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)  # that a row of the design holds
         names = self._patsy.column_names if engine == "patsy" else self._matrix.names
         self.names = [_SCALAR.sub(r"\1", name) for name in names]
         self._first: Matrix | None = first
@@ -340,13 +323,7 @@ def outcome_name(left: str, columns: Any) -> str:
 
 
 def evaluate_outcome(left: Expression, frame: pd.DataFrame, scope: dict[str, Any]) -> Any:
-    """Return the outcome a formula names: a column, two columns of counts, or the value of an expression.
-
-    Returns
-    -------
-    Series or ndarray
-        Of shape (n,) or, for counts, (n, 2).
-    """
+    """Return the outcome a formula names: a column, two columns of counts, of shape (n, 2), or the value of an expression."""
     text = left.text
     name = outcome_name(text, frame.columns)
     if name in frame.columns:

@@ -48,13 +48,7 @@ class Reader:
     def blocks(self, table: pd.DataFrame, start: int, n_expected: int) -> Iterator[Block]:
         """Cut the complete rows of a table into blocks; those of few tables at a time are in memory.
 
-        Parameters
-        ----------
-        table : DataFrame
-        start : int
-            Position of its first complete row among all of them.
-        n_expected : int
-            Complete rows at the first look.
+        `start` is the position of its first complete row among all of them, `n_expected` their number at the first look.
         """
         chosen = self.selection.of(table)
         rows, n = chosen.frame, len(chosen.frame)

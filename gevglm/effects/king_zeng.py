@@ -68,24 +68,8 @@ def corrected_risks(
 ) -> pd.DataFrame:
     """Return the risks of rows, corrected for the uncertainty of the coefficients; see :mod:`gevglm.effects.king_zeng`.
 
-    Parameters
-    ----------
-    model : RiskModel
-    X : ndarray of shape (n, k)
-    offset : ndarray of shape (n,) or float
-    method : {"bayes", "unbiased", "simulation"}
-        The risk plus C, the average over the uncertainty of the coefficients; minus C, nearly unbiased; or the average of simulated risks.
-    quantile : float
-        Of the distribution of estimates, for the limits of the first two.
-    alpha : float
-        One minus the coverage of the percentile limits of simulations.
-    draws, rng : int, Generator or int
-        Number of draws, and where they come from.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``risk`` (at the estimated coefficients), ``corrected``, ``ci_lower`` and ``ci_upper``.
+    By `method`, the risk plus C ("bayes"), the average over the uncertainty of the coefficients; minus C ("unbiased"), nearly unbiased; or the
+    average of simulated risks ("simulation"). The limits are by `quantile`, of the distribution of estimates, or percentiles of the draws.
     """
     if method not in METHODS:
         raise unknown_option("method", method, METHODS)
@@ -113,22 +97,7 @@ def _simulated(
 
 
 def risk_range(models: Sequence[RiskModel], X: NDArray, offset: NDArray | float, quantile: float) -> pd.DataFrame:
-    """Return the range of the risks of rows over several prevalences.
-
-    Parameters
-    ----------
-    models : sequence of RiskModel
-        The fits at the ends of the range, and between.
-    X : ndarray of shape (n, k)
-    offset : ndarray of shape (n,) or float
-    quantile : float
-        Of the distribution of estimates.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``lower`` and ``upper``, the smallest and largest risk; ``ci_lower`` and ``ci_upper``, the smallest and largest limits.
-    """
+    """Return the range of the risks of rows over several prevalences: the smallest and largest risks, and limits."""
     risks = np.array([model.link.inverse(model.linear(X, offset)[0]) for model in models])
     limits = np.array([model.limits(X, offset, quantile) for model in models])
     columns = {"lower": risks.min(axis=0), "upper": risks.max(axis=0)}
@@ -186,18 +155,9 @@ def risk_change(
     draws: int = 10_000,
     rng: Any = None,
 ) -> pd.DataFrame:
-    """Return the table of a :class:`RiskChange`.
+    """Return the table of a :class:`RiskChange`, from the fit and those at the ends of a range of prevalences.
 
-    Parameters
-    ----------
-    models : sequence of RiskModel
-        The fit, and those at the ends of a range of prevalences.
-    X : ndarray of shape (2, k)
-        The row before and after the change.
-    offset : ndarray of shape (2,) or float
-    alpha : float
-        One minus the coverage of the percentile limits.
-    draws, rng : int, Generator or int
+    The two rows of `X` are those before and after the change.
     """
     normal = normals(draws, X.shape[1], rng)
     tables = [_change_table(model.draws(X, offset, normal), alpha) for model in models]

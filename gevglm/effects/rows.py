@@ -88,16 +88,8 @@ class Scenario:
 def scenarios(variable: Variable, column: pd.Series, at: Any, weights: NDArray) -> list[Scenario]:
     """Return the scenarios to compare; the first is the reference.
 
-    Parameters
-    ----------
-    variable : Variable
-    column : Series
-        Its values, one per row.
-    at : str, sequence or None
-        Values of the variable; "unit" or "sd" to move every row by one unit or one standard deviation, centred on where it is; "iqr" or
-        "range" for the quartiles or the extremes. By default every level of a factor, a boolean or a variable with two values, and a unit of others.
-    weights : ndarray
-        Weights of the rows, for standard deviations and quartiles.
+    `at` are values of the variable; "unit" or "sd" to move every row by one unit or one standard deviation, centred on where it is; "iqr" or
+    "range" for the quartiles or the extremes. By default every level of a factor, a boolean or a variable with two values, and a unit of others.
     """
     levels = levels_of(variable, column, few=2)
     if at is None:
@@ -253,23 +245,8 @@ def changed_rows(
 ) -> tuple[pd.DataFrame | NDArray, NDArray | None, dict[str, Any]]:
     """Return a row before and after a change, its offset, and the values at which the other variables are held.
 
-    Parameters
-    ----------
-    design : Design
-    change : dict
-        Variable (of the formula, or column of the design) to its value before and after.
-    at : dict or None
-        Values of other variables.
-    offset : float or None
-        For designs whose offset was given as an array.
-    weights : ndarray of shape (n,) or None
-        Weights of the rows in means and frequencies, besides their frequency weights.
-
-    Returns
-    -------
-    rows : DataFrame or ndarray of two rows
-    offset : ndarray of shape (2,) or None
-    held : dict
+    `change` is from a variable (of the formula, or a column of the design) to its value before and after, `at` from other variables to
+    their values. Means and frequencies of the rest are by `weights`, besides frequency weights.
     """
     names = list(dict.fromkeys([*variables(design), *shifts(design)]))
     at = {} if at is None else at

@@ -146,21 +146,9 @@ def averages(
     weights: NDArray,
     risk_and_slope: Callable[[NDArray, NDArray], tuple[NDArray, NDArray]],
 ) -> Averages:
-    """Return the weighted average risk of each design, and its gradient by the coefficients.
+    """Return the weighted average risk of each design, and its gradient by the coefficients, group by group.
 
-    Parameters
-    ----------
-    designs : sequence of ndarray of shape (n, k)
-    offset : ndarray of shape (n,) or float
-    weights : ndarray of shape (g, n)
-        The weights of the rows in each group.
-    risk_and_slope : callable
-        From design rows and offset to the risks and their gradients.
-
-    Returns
-    -------
-    Averages
-        Group by group, the designs in their order.
+    `weights`, of shape (g, n), are those of the rows in each group; `risk_and_slope` goes from rows and offset to risks and their gradients.
     """
     share = weights / weights.sum(axis=1, keepdims=True)
     offset = np.broadcast_to(offset, weights.shape[1:])
@@ -190,20 +178,7 @@ def risk_table(risks: NDArray, cov: NDArray, index: pd.Index, alpha: float) -> p
 def contrast_table(
     contrast: Contrast, risks: NDArray, cov: NDArray, pairs: Sequence[tuple[int, int]], index: pd.Index, alpha: float
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Return contrasts of pairs of risks with their limits, and p-values.
-
-    Parameters
-    ----------
-    contrast : Contrast
-    risks : ndarray of shape (m,)
-    cov : ndarray of shape (m, m)
-    pairs : sequence of tuple of int
-        Positions of the reference and of the risk compared with it.
-    index : Index
-        Labels of the pairs.
-    alpha : float
-        One minus the coverage.
-    """
+    """Return contrasts of pairs of risks (positions of the reference, and of the other) with their limits, and p-values."""
     with np.errstate(divide="ignore", invalid="ignore"):
         matrix = np.zeros((len(pairs), len(risks)))
         for row, (reference, other) in enumerate(pairs):

@@ -85,13 +85,7 @@ class Reducer(ABC, Generic[Partial]):
 
 
 class ArraySum(Reducer[NDArray]):
-    """The sum of an array computed from each block.
-
-    Parameters
-    ----------
-    function : callable
-        From a :class:`Block` to an array, of the same shape for every block.
-    """
+    """The sum of an array computed from each block, of the same shape for every block."""
 
     def __init__(self, function: Callable[[Block], NDArray]):
         self.function = function
@@ -112,12 +106,7 @@ class ArraySum(Reducer[NDArray]):
 
 
 class ReducerGroup(Reducer[list]):
-    """Several sums in one pass over the rows.
-
-    Parameters
-    ----------
-    reducers : list of Reducer
-    """
+    """Several sums in one pass over the rows."""
 
     def __init__(self, reducers: list[Reducer]):
         self.reducers = reducers
@@ -179,16 +168,7 @@ class Engine(ABC):
 
 
 class MappedEngine(Engine):
-    """An engine whose blocks are made from those of another: other columns, other outcomes, added rows.
-
-    Parameters
-    ----------
-    engine : Engine
-    transform : callable
-        From a block to a block.
-    n_cols : int
-        Columns of the new blocks.
-    """
+    """An engine whose blocks, of `n_cols` columns, are made from those of another: other columns, other outcomes, added rows."""
 
     def __init__(self, engine: Engine, transform: Callable[[Block], Block], n_cols: int):
         self.engine = engine

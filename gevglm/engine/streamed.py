@@ -22,19 +22,8 @@ if TYPE_CHECKING:
 
 
 class StreamedEngine(Engine):
-    """Blocks that are built from a table in pieces.
+    """Blocks that are built from a table in pieces; `kept` are the complete rows of every batch of rows, in their order.
 
-    Parameters
-    ----------
-    source : Source
-        The table.
-    reader : Reader
-        From its pieces to blocks.
-    kept : dict
-        Complete rows of every batch of rows, in their order.
-
-    Notes
-    -----
     Blocks begin where batches of rows do, and are as long as those of :class:`~gevglm.engine.memory.MemoryEngine`: the partial sums, and
     the order in which they are added, are the same for the same boundaries.
     """

@@ -14,7 +14,7 @@ from gevglm.engine.base import ArraySum, Block, Engine, Reducer, ReducerGroup
 from gevglm.engine.linalg import COLLINEAR, Cholesky, one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import first_root, rough_start
-from gevglm.estimation.convergence import THINNEST, check_convergence
+from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.lockstep import Pass, Passes, make_pass, relay, run
 from gevglm.estimation.newton import SolverResult, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty

@@ -31,14 +31,7 @@ Passes: TypeAlias = Generator[Pass, Any, Found]  # a computation that asks for p
 
 
 def run(search: Generator[Question, Answer, Found], answer: Callable[[Question], Answer]) -> Found:
-    """Run a computation; overflows on its way are its own affair, and silent.
-
-    Parameters
-    ----------
-    search : generator
-    answer : callable
-        From a question to its answer.
-    """
+    """Run a computation; overflows on its way are its own affair, and silent."""
     with np.errstate(all="ignore"):
         reply: Any = None
         while True:
@@ -52,19 +45,7 @@ def run(search: Generator[Question, Answer, Found], answer: Callable[[Question],
 def run_in_lockstep(
     searches: Iterable[Generator[Question, Answer, Found]], answer_all: Callable[[list[Question]], Sequence[Answer]]
 ) -> list[Found]:
-    """Run several computations at the same time: whenever all of them wait, their questions are answered together.
-
-    Parameters
-    ----------
-    searches : iterable of generator
-    answer_all : callable
-        From the questions of all that have not ended to their answers.
-
-    Returns
-    -------
-    list
-        What each of them found.
-    """
+    """Run several computations at the same time: whenever all of them wait, their questions are answered together."""
     searches = list(searches)
     found: list = [None] * len(searches)
     replies: dict[int, Any] = dict.fromkeys(range(len(searches)))
@@ -83,14 +64,7 @@ def run_in_lockstep(
 def relay(
     search: Generator[Question, Answer, Found], answer: Callable[[Question], Generator[Asked, Any, Answer]]
 ) -> Generator[Asked, Any, Found]:
-    """Turn a computation into one that asks other questions: those that the answers to its own take.
-
-    Parameters
-    ----------
-    search : generator
-    answer : callable
-        From a question to the computation of its answer.
-    """
+    """Turn a computation into one that asks other questions: those that the answers to its own take."""
     reply: Any = None
     while True:
         try:

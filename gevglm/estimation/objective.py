@@ -70,13 +70,7 @@ class Adjustment(Protocol):
 
 
 class Objective:
-    """What is minimised, as a function of the coefficients: at one point, or at several in the same passes over the rows.
-
-    Parameters
-    ----------
-    evaluate : callable
-        From a list of points to their sums.
-    """
+    """What is minimised, as a function of the coefficients: at one point, or at several in the same passes over the rows."""
 
     def __init__(self, evaluate: Callable[[list[NDArray]], list[NewtonSums]]):
         self._evaluate = evaluate

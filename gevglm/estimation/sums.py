@@ -37,17 +37,7 @@ class NewtonSums:
 
 
 class LossSums(Reducer[NewtonSums]):
-    """Gradient, Hessian and (on request) value of a loss.
-
-    Parameters
-    ----------
-    loss : Loss
-    params : ndarray of shape (k,)
-    expected : bool
-        Sum the expected curvature (Fisher scoring) instead of the observed one.
-    value : bool
-        Sum the loss too.
-    """
+    """Gradient, Hessian and (with `value`) value of a loss; with `expected`, by the expected curvature (Fisher scoring)."""
 
     def __init__(self, loss: Loss, params: NDArray, *, expected: bool = False, value: bool = False):
         self.loss = loss
@@ -91,15 +81,7 @@ class LossSums(Reducer[NewtonSums]):
 
 
 class WeightedGram(ArraySum):
-    r"""The k x k sum :math:`\sum_i q_i x_i x_i'` with q a function of the row at given coefficients.
-
-    Parameters
-    ----------
-    loss : Loss
-    params : ndarray of shape (k,)
-    weigh : callable
-        ``weigh(block, point) -> q``, of the length of the block.
-    """
+    r"""The k x k sum :math:`\sum_i q_i x_i x_i'` with q a function of the row at given coefficients."""
 
     def __init__(self, loss: Loss, params: NDArray, weigh: Callable[[Block, Point], NDArray]):
         def gram(block: Block) -> NDArray:
@@ -162,12 +144,7 @@ def worthwhile(n_points: int, n_cols: int) -> bool:
 
 
 class ColumnPairs:
-    """The products of two columns of some rows, for every pair of columns.
-
-    Parameters
-    ----------
-    X : ndarray of shape (rows, k)
-    """
+    """The products of two columns of some rows, for every pair of columns."""
 
     def __init__(self, X: NDArray):
         rows, k = X.shape
@@ -215,16 +192,7 @@ class StackedSums:
 
 
 class LossSumsAtAll(Reducer[StackedSums]):
-    """What :class:`LossSums` sums, at many points.
-
-    Parameters
-    ----------
-    loss : Loss
-    points : sequence of ndarray
-        Coefficients.
-    expected, value : bool
-        See :class:`LossSums`.
-    """
+    """What :class:`LossSums` sums, at many points."""
 
     def __init__(self, loss: Loss, points: Sequence[NDArray], *, expected: bool = False, value: bool = False):
         self.loss = loss
@@ -265,17 +233,7 @@ class LossSumsAtAll(Reducer[StackedSums]):
 
 
 class ShiftsAtAll(ArraySum):
-    """What an adjustment adds to the scores at many points, of shape (points, k).
-
-    Parameters
-    ----------
-    adjustment : Adjustment
-        One that looks at rows through quadratic forms.
-    loss : Loss
-    points : sequence of ndarray
-    matrices : sequence of ndarray
-        One for each point.
-    """
+    """What an adjustment that looks at rows through quadratic forms adds to the scores at many points, of shape (points, k)."""
 
     def __init__(self, adjustment, loss: Loss, points: Sequence[NDArray], matrices: Sequence[NDArray]):
         params, stacked = np.column_stack(points), np.stack(matrices)

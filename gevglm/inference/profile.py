@@ -174,17 +174,7 @@ class Profile:
 
 
 def profile(likelihood: PenalisedLikelihood, column: int, name: str, alpha: float, points: int = 41) -> Profile:
-    """Return the profile likelihood of a coefficient, from beyond one limit to beyond the other.
-
-    Parameters
-    ----------
-    likelihood : PenalisedLikelihood
-    column : int
-    name : str
-    alpha : float
-        One minus the coverage of the interval.
-    points : int
-    """
+    """Return the profile likelihood of a coefficient, from beyond one limit to beyond the other."""
     center, error = likelihood.params[column], np.sqrt(likelihood.covariance[column, column])
     lower, upper = likelihood.interval(column, alpha)
     reach = float(norm.ppf(1.0 - alpha / 2.0)) * error

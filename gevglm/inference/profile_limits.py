@@ -39,14 +39,7 @@ class JointSteps:
     smallest_contraction: float = 0.1
 
     def limits(self, column: int, quantile: float) -> Steps[tuple[float | None, float | None]]:
-        """Find the lower and the upper limit of a coefficient; None for one that the steps do not find.
-
-        Parameters
-        ----------
-        column : int
-        quantile : float
-            Of the signed root: 1.96 for an interval of 95 %.
-        """
+        """Find the lower and the upper limit of a coefficient by a quantile of the signed root (1.96); None for one not found."""
         error = np.sqrt(self.covariance[column, column])
         tangent = self.covariance[:, column] / error**2
         reach = quantile * error

@@ -144,17 +144,7 @@ def detect_separation(
 def find_directions(
     X: NDArray, y: NDArray, weight: NDArray | None = None, names: Sequence[str] | None = None
 ) -> Separation:
-    """Find the directions in which a likelihood rises without end.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, k)
-    y : ndarray of shape (n,)
-        Outcomes in [0, 1]; a share in between stands for both outcomes.
-    weight : ndarray of shape (n,), optional
-        Rows of weight zero are left out.
-    names : sequence of str, optional
-    """
+    """Find the directions in which a likelihood rises without end; a share between 0 and 1 stands for both outcomes."""
     names = [f"column {j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
     _refuse_different_lengths(X, y, weight)
     if weight is not None and not (weight > 0).all():

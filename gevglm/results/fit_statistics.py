@@ -221,18 +221,7 @@ def sum_of(values: NDArray, *factors: NDArray | None) -> NDArray:
 def scalars(engine: Engine, loss: Loss, params: NDArray) -> dict[str, float]:
     """Return the statistics of fit that are sums over the rows, from one pass over them.
 
-    Parameters
-    ----------
-    engine : Engine
-    loss : Loss
-        Of the fit; the scores are by the probabilities, whatever the loss.
-    params : ndarray of shape (k,)
-
-    Returns
-    -------
-    dict
-        ``n_trials_total``, ``log_loss`` and ``brier`` (means over the observations), ``deviance``, ``bernoulli_llf`` and
-        ``pearson_chi2`` (weighted sums).
+    ``log_loss`` and ``brier``, scores of the probabilities whatever the loss, are means over the observations; the others are weighted sums.
     """
     link, log = loss.link, Log(loss.link)
 
@@ -310,13 +299,7 @@ class _Ranked(Reducer):
 def streamed_auc(engine: Engine, scores: Scores, events_are_rarer: bool) -> float:
     """Return the probability that an event has a higher score than another row, ties counting half, by two passes.
 
-    Parameters
-    ----------
-    engine : Engine
-    scores : callable
-        From a block to scores, and the weights of events and of others.
-    events_are_rarer : bool
-        Whose scores are collected, 16 bytes each.
+    The scores of the rarer outcome are collected, 16 bytes each.
     """
     parts = engine.reduce(_Collect(scores, events_are_rarer))
     score = np.concatenate([part[0] for part in parts])

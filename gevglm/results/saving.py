@@ -28,15 +28,7 @@ BROKEN_PICKLE = (
 
 
 def save(shell: Any, fname: str | Path | Any, remove_data: bool) -> None:
-    """Save results inside their wrapper or without, with the version that wrote them; the results at hand are unchanged.
-
-    Parameters
-    ----------
-    shell : BinaryGLMResults or BinaryGLMResultsWrapper
-    fname : path or file
-    remove_data : bool
-        Save nothing of the length of the data.
-    """
+    """Save results inside their wrapper or without, with the version that wrote them; the results at hand are unchanged."""
     results = getattr(shell, "_results", shell)
     if remove_data:
         _keep_scalars(results)

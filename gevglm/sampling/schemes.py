@@ -258,19 +258,7 @@ AS_FITTED = AsFitted()
 def sampling_of(
     prevalence: Any, method: Any, class_weight: Any, design: Design, loss: Loss, shape: str | None = None
 ) -> Sampling:
-    """Turn the words of a user into a sampling, or say why they do not fit the data.
-
-    Parameters
-    ----------
-    prevalence : float, (float, float) or None
-    method : {"prior", "weight"}
-    class_weight : None, "balanced" or dict
-    design : Design
-    loss : Loss
-        Of the population.
-    shape : str or None
-        How xi is to be chosen, if it is.
-    """
+    """Turn the words of a user into a sampling, or say why they do not fit the data; `loss` is that of the population."""
     if method not in METHODS:
         raise unknown_option("sampling", method, METHODS)
     wrapped = loss.link.population is not loss.link

@@ -26,6 +26,7 @@ from gevglm.data.tables import (
 )
 from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine import Engine, MemoryEngine
+from gevglm.engine.base import product
 from gevglm.exceptions import InvalidDataError
 
 VECTORS = ("freq", "var", "trials", "offset")
@@ -87,9 +88,7 @@ class Design(Layout):
     @property
     def counts(self) -> NDArray | None:
         """Observations behind each row, by frequency weight and trials, or None where each row is one."""
-        if self.freq is None or self.trials is None:
-            return self.trials if self.freq is None else self.freq
-        return self.freq * self.trials
+        return product(self.freq, self.trials)
 
     @property
     def n_events(self) -> float:
@@ -129,7 +128,7 @@ class Design(Layout):
     def reweighted(self, weights: Callable[[NDArray], NDArray | None]) -> Self:
         """Return the design with weights that depend on the outcome."""
         added = weights(self.y)
-        return self if added is None else replace(self, var=added if self.var is None else added * self.var)
+        return self if added is None else replace(self, var=product(added, self.var))
 
     def unweighted(self) -> Self:
         """Return the design without variance weights."""

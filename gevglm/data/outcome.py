@@ -14,7 +14,7 @@ WHOLE = 1e-6  # how far from a whole number a count may be, for those computed a
 
 
 class Outcome(NamedTuple):
-    """Outcomes in [0, 1], the level that is the event, and the weights as they are to be understood."""
+    """Outcomes in [0, 1], the level that is the event, and what the weights mean."""
 
     y: NDArray
     event: Any

@@ -15,7 +15,7 @@ from gevglm.data.grouping import Grouping
 from gevglm.data.outcome import Coding
 from gevglm.data.selection import Selection
 from gevglm.data.tables import combined_offset
-from gevglm.engine.base import Block
+from gevglm.engine.base import Block, product
 from gevglm.engine.linalg import dense
 from gevglm.engine.memory import default_block_rows
 from gevglm.exceptions import InvalidDataError
@@ -73,10 +73,7 @@ class Reader:
         self, values: Any, columns: dict[str, NDArray | None], rows: pd.DataFrame
     ) -> dict[str, NDArray | None]:
         y, _, freq, trials = self.coding.apply(values, columns["freq_weights"], self.outcome)
-        var = columns["var_weights"]
-        added = None if self.weights is None else self.weights(y)
-        if added is not None:
-            var = added if var is None else added * var
+        var = product(None if self.weights is None else self.weights(y), columns["var_weights"])
         groups = None if self.grouping is None else self.grouping.positions(rows)
         if groups is not None and (groups < 0).any():
             raise InvalidDataError(

@@ -4,34 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.grouping import Grouping
+from gevglm.engine.base import Block, product
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError
 
-
-class WeightedRows(Protocol):
-    """Rows with weights: a design, or a block of one."""
-
-    @property
-    def y(self) -> Any:
-        """Outcomes."""
-
-    @property
-    def freq(self) -> Any:
-        """Frequency weights, or None."""
-
-    @property
-    def var(self) -> Any:
-        """Variance weights, or None."""
-
-    @property
-    def trials(self) -> Any:
-        """Trials, or None."""
+if TYPE_CHECKING:
+    from gevglm.data.design import Design
 
 
 @dataclass(frozen=True)
@@ -48,14 +32,14 @@ class RowWeights:
     groups: NDArray | None = None  # cluster of each row, for cluster-robust fits; of shape (n,) or (n, 2)
 
     @classmethod
-    def of(cls, rows: WeightedRows, population: NDArray | None = None, groups: NDArray | None = None) -> RowWeights:
+    def of(cls, rows: Design | Block, population: NDArray | None = None, groups: NDArray | None = None) -> RowWeights:
         """Return the weights of the rows of a design or a block."""
         return cls(len(rows.y), rows.freq, rows.var, rows.trials, population, groups)
 
     @property
     def counts(self) -> NDArray | None:
         """Observations behind each row, by frequency weight and trials; None where each row is one."""
-        return _product(self.freq, self.trials)
+        return product(self.freq, self.trials)
 
     @property
     def observations(self) -> NDArray:
@@ -65,7 +49,7 @@ class RowWeights:
     @property
     def population_weights(self) -> NDArray | None:
         """How much each row counts in averages over the population; None for ones."""
-        return _product(self.counts, self.population)
+        return product(self.counts, self.population)
 
     @property
     def in_population(self) -> NDArray:
@@ -75,7 +59,7 @@ class RowWeights:
     @property
     def in_loss(self) -> NDArray:
         """The weight of each row in the loss that the fit minimises: the product of all three weights."""
-        return self._numbers(_product(self.freq, self.var, self.trials))
+        return self._numbers(product(self.freq, self.var, self.trials))
 
     @cached_property
     def clusters(self) -> Grouping | None:
@@ -117,11 +101,3 @@ def whole_counts(counts: NDArray) -> NDArray:
             f"(the first is {wrong[0]:g})."
         )
     return counts.astype(int)
-
-
-def _product(*factors: NDArray | None) -> NDArray | None:
-    product: NDArray | None = None
-    for factor in factors:
-        if factor is not None:
-            product = factor if product is None else product * factor
-    return product

@@ -185,7 +185,7 @@ def _look(
     rows = chosen.frame
     found = Found(len(frame), chosen.n_selected, chosen.n_missing, {number: len(rows)}, rows.head(EXAMPLE_ROWS))
     if not len(rows):
-        return Found(len(frame), chosen.n_selected, chosen.n_missing, {number: 0}, rows)
+        return found
     _look_at_outcome(chosen, found)
     context = _context(factors, rows, selection)
     for factor in factors:

@@ -19,9 +19,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.effects.covariance import check_draws
 from gevglm.effects.rows import label_of
 from gevglm.engine.linalg import quadratic_forms
-from gevglm.exceptions import InvalidOptionError, unknown_option
+from gevglm.exceptions import unknown_option
 from gevglm.links.base import BinaryLink
 
 METHODS = ("bayes", "unbiased", "simulation")
@@ -187,7 +188,6 @@ def _change_table(risks: NDArray, alpha: float) -> pd.DataFrame:
 
 def normals(draws: int, k: int, rng: Any) -> NDArray:
     """Return standard normal vectors, each beside its opposite, so that their mean is exactly zero."""
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 2:
-        raise InvalidOptionError(f"draws={draws!r} must be a whole number of at least 2.")
+    check_draws(draws)
     half = np.random.default_rng(rng).standard_normal((int(draws + 1) // 2, k))
     return np.vstack([half, -half])[:draws]

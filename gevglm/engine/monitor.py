@@ -72,7 +72,7 @@ class PassBar:
 
 @dataclass(frozen=True)
 class Monitor:
-    """Is told of passes over the rows and of Newton steps; without a bar and a checkpoint, nothing comes of it."""
+    """Follows passes over the rows and Newton steps; without a bar and a checkpoint, it does nothing."""
 
     bar: PassBar | None = None
     checkpoint: Checkpoint | None = None

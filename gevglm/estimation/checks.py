@@ -10,9 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine import Block, Engine, Reducer
-from gevglm.engine.base import ArraySum
+from gevglm.engine.base import ArraySum, Pass, Passes, make_pass, run
 from gevglm.engine.linalg import Matrix, column_squares
-from gevglm.estimation.lockstep import Pass, Passes, make_pass, run
 from gevglm.estimation.newton import SolverResult
 from gevglm.exceptions import ConvergenceWarning, FewEventsWarning, SeparationWarning, SupportWarning, listed, warn
 from gevglm.links.base import BinaryLink

@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from gevglm.engine.base import ArraySum, Block, Engine, Reducer, ReducerGroup
+from gevglm.engine.base import ArraySum, Block, Engine, Pass, Passes, Reducer, ReducerGroup, make_pass, relay, run
 from gevglm.engine.linalg import COLLINEAR, Cholesky, one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import first_root, rough_start
 from gevglm.estimation.checks import THINNEST, check_convergence
-from gevglm.estimation.lockstep import Pass, Passes, make_pass, relay, run
 from gevglm.estimation.newton import SolverResult, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns

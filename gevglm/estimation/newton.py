@@ -1,6 +1,6 @@
 r"""Damped Newton steps on sums over the rows: the iteration behind every estimate of coefficients.
 
-The solver knows nothing of links, losses or rows. It is a generator (see :mod:`gevglm.estimation.lockstep`) that yields a point and is sent
+The solver knows nothing of links, losses or rows. It is a generator (see :mod:`gevglm.engine.base`) that yields a point and is sent
 gradient and Hessian (and, where the search needs it, the value) there. A line search, a generator too, decides how far to go:
 
 * :func:`slope_search` for convex objectives needs gradients only: the slope along the step is monotone, so the
@@ -78,7 +78,7 @@ def newton(
     predict_convergence : bool
         Believe that the next step is shorter than this one by as much as this one is shorter than the last, and save a look.
     on_step : callable, optional
-        Told of every point and its decrement.
+        Called with every point and its decrement.
     """
     enough, past = tol**2 * scale, Extrapolation() if extrapolate else None
     params, sums = start, (yield start)

@@ -14,9 +14,8 @@ from functools import cache, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Reducer
+from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Pass, Passes, Reducer, make_pass, run
 from gevglm.engine.linalg import add, dense, weighted_gram
-from gevglm.estimation.lockstep import Pass, Passes, make_pass, run
 from gevglm.exceptions import InvalidDataError
 from gevglm.links.base import Point
 from gevglm.losses import Loss

@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
+from gevglm.engine.base import run, run_in_lockstep
 from gevglm.engine.linalg import Cholesky, one_blas_thread
-from gevglm.estimation.lockstep import run, run_in_lockstep
 from gevglm.estimation.newton import newton, value_search
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums

@@ -5,7 +5,7 @@ The signed root (equation :eq:`signed-root` of the theory pages) :math:`z(b_j) =
 quantile, is found by Newton steps that move the coefficient along z and the others towards their minimum at the same time
 (Venzon and Moolgavkar 1988).
 
-Every look at a likelihood costs passes over the rows, so the searches for all limits go in lockstep (:mod:`gevglm.estimation.lockstep`), and no look is wasted on making
+Every look at a likelihood costs passes over the rows, so the searches for all limits go in lockstep (:mod:`gevglm.engine.base`), and no look is wasted on making
 sure: the steps shrink ever faster, and the last two
 of them say how much the next one would have moved. The upper limit starts where the bend of the path to the lower limit sends it.
 """

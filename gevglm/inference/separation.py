@@ -92,7 +92,7 @@ def detect_separation(
     endog : array_like of shape (n,) or (n, 2)
         Binary outcome; or shares of successes, with `trials`; or counts of successes and failures.
     exog : array_like of shape (n, k)
-        Design matrix, as it is; a constant is a column of ones.
+        Design matrix, used unchanged; a constant is a column of ones.
     trials : array_like of shape (n,), optional
         Number of trials behind each share.
     freq_weights : array_like of shape (n,), optional

@@ -31,11 +31,21 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.covariance import Covariance, Fitted
-from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine
+from gevglm.engine.base import (
+    ArraySum,
+    Block,
+    Engine,
+    MappedEngine,
+    Pass,
+    Passes,
+    make_pass,
+    make_passes,
+    run,
+    run_in_lockstep,
+)
 from gevglm.engine.linalg import hstack_column, one_blas_thread, scale_rows
 from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import Estimate, Problem
-from gevglm.estimation.lockstep import Pass, Passes, make_pass, make_passes, run, run_in_lockstep
 from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
 from gevglm.losses import Canonical, Log, Loss
@@ -339,16 +349,11 @@ def _finite(values: NDArray) -> NDArray:
     return np.where(np.isfinite(values), values, 0.0)
 
 
-def wald_interval(xi: float, error: float, alpha: float) -> tuple[float, float]:
-    """Return the Wald interval of the shape."""
-    reach = float(norm.ppf(1.0 - alpha / 2.0)) * error
-    return xi - reach, xi + reach
-
-
 def shape_interval(estimate: ShapeEstimate, error: float, alpha: float, method: str) -> tuple[float, float]:
     """Return the interval of the shape by a word of the user."""
     if method == "wald":
-        return wald_interval(estimate.xi, error, alpha)
+        reach = float(norm.ppf(1.0 - alpha / 2.0)) * error
+        return estimate.xi - reach, estimate.xi + reach
     if method != "profile":
         raise unknown_option("method", method, ("profile", "wald"))
     return estimate.interval(alpha)

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from gevglm.calibration.metrics import auc
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine import Block, Engine, MappedEngine, Reducer
-from gevglm.engine.base import ArraySum
+from gevglm.engine.base import ArraySum, times
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.sums import totals
 from gevglm.exceptions import InvalidOptionError, unknown_option
@@ -208,14 +208,7 @@ def _log_coefficients(block: Block) -> NDArray:
     n = np.ones_like(block.y) if block.trials is None else block.trials
     successes = n * block.y
     logs = gammaln(n + 1) - gammaln(successes + 1) - gammaln(n - successes + 1)
-    return sum_of(logs, block.freq, block.var)
-
-
-def sum_of(values: NDArray, *factors: NDArray | None) -> NDArray:
-    """Return the sum of values times factors."""
-    for factor in factors:
-        values = values if factor is None else values * factor
-    return values.sum()
+    return times(logs, block.freq, block.var).sum()
 
 
 def scalars(engine: Engine, loss: Loss, params: NDArray) -> dict[str, float]:

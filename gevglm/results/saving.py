@@ -79,7 +79,7 @@ def _without_rows(model: BinaryGLM) -> BinaryGLM:
 def load(fname: str | Path | Any):
     """Load results saved by :meth:`BinaryGLMResults.save`.
 
-    Unpickling runs code from the file: load only what you, or somebody you trust, saved.
+    Unpickling runs code from the file: load only what you, or someone you trust, saved.
 
     Parameters
     ----------

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from gevglm.engine import Block, Engine, MappedEngine
+from gevglm.engine.base import product
 from gevglm.exceptions import (
     GevglmWarning,
     IncompatibleOptionsError,
@@ -92,8 +93,7 @@ class Sampling:
 
         def represent(block: Block) -> Block:
             size = None if weights is None else np.where(block.y > 0, weights[1], weights[0])
-            freq = block.freq if size is None else size if block.freq is None else size * block.freq
-            return Block(block.start, block.X, block.y, freq=freq, offset=block.offset)
+            return Block(block.start, block.X, block.y, freq=product(size, block.freq), offset=block.offset)
 
         return MappedEngine(engine, represent, engine.n_cols)
 

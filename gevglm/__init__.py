@@ -39,10 +39,12 @@ __all__ = sorted([*_HOMES, *_MODULES, "__version__"])
 
 def __getattr__(name: str) -> Any:
     if name in _HOMES:
-        return getattr(import_module(f"gevglm.{_HOMES[name]}"), name)
-    if name in _MODULES:
-        return import_module(f"gevglm.{_MODULES[name]}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = getattr(import_module(f"gevglm.{_HOMES[name]}"), name)
+    elif name in _MODULES:
+        globals()[name] = import_module(f"gevglm.{_MODULES[name]}")
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals()[name]
 
 
 def __dir__() -> list[str]:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.base import Block, Engine, Reducer
+from gevglm.engine.base import Block, Engine, Reducer, times
 from gevglm.engine.linalg import add, group_sums, one_blas_thread, quadratic_forms
 from gevglm.estimation.sums import WeightedGram
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
@@ -32,44 +32,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a covariance needs to know of a fit.
-
-    Attributes
-    ----------
-    engine : Engine
-    loss : Loss
-    params : ndarray of shape (k,)
-    bread : ndarray of shape (k, k)
-        Inverse expected second derivative of loss plus penalty.
-    nobs : float
-        Number of observations, repeated rows counted as often as they are repeated.
-    penalised : bool
-    """
+    """What a covariance needs to know of a fit."""
 
     engine: Engine
     loss: Loss
-    params: NDArray
-    bread: NDArray
-    nobs: float
+    params: NDArray  # of shape (k,)
+    bread: NDArray  # inverse expected second derivative of loss plus penalty; of shape (k, k)
+    nobs: float  # number of observations, repeated rows counted as often as they are repeated
     penalised: bool = False
 
 
 class Covariance(ABC):
-    """A covariance of the coefficients.
-
-    Attributes
-    ----------
-    name, description : str
-    assumes_model : bool
-        Whether it is the inverse of the information where the loss is a likelihood.
-    defined_for_shape : bool
-        Whether it is defined for coefficients that are estimated together with a shape.
-    """
+    """A covariance of the coefficients."""
 
     name: str
     description: str
-    assumes_model: bool = False
-    defined_for_shape: bool = True
+    assumes_model: bool = False  # whether it is the inverse of the information where the loss is a likelihood
+    defined_for_shape: bool = True  # whether it is defined for coefficients that are estimated together with a shape
 
     def matrix(self, fit: Fitted) -> NDArray:
         """Return the covariance matrix of a fit."""
@@ -96,8 +75,8 @@ class Nonrobust(Covariance):
 
     def meat(self, fit: Fitted) -> NDArray:
         def weigh(block: Block, point: Point) -> NDArray:
-            variance = _times(fit.loss.score_variance_at(point), block.weight)
-            return variance if fit.loss.is_likelihood else _times(variance, block.var)
+            variance = times(fit.loss.score_variance_at(point), block.weight)
+            return variance if fit.loss.is_likelihood else times(variance, block.var)
 
         return fit.engine.reduce(WeightedGram(fit.loss, fit.params, weigh))
 
@@ -115,7 +94,7 @@ class HC(Covariance):
         power = (0, 0, 1, 2)[self.number]
 
         def weigh(block: Block, point: Point) -> NDArray:
-            squared = _times(fit.loss.slope_at(block.y, point) ** 2, block.weight, block.var, block.trials)
+            squared = times(fit.loss.slope_at(block.y, point) ** 2, block.weight, block.var, block.trials)
             return squared / (1.0 - _leverage(fit, block, point)) ** power if power else squared
 
         meat = fit.engine.reduce(WeightedGram(fit.loss, fit.params, weigh))
@@ -158,7 +137,7 @@ class Cluster(Covariance):
             scores = engine.reduce(_GroupScores(fit.loss, fit.params, groups, n_groups))
             factor = 1.0
             if self.use_correction:
-                used = _groups_with_weight(engine, groups, n_groups)
+                used = int(engine.reduce(_GroupsSeen(groups, n_groups)).sum())
                 factor = used / (used - 1) * (fit.nobs - 1) / (fit.nobs - len(fit.params))
             total += sign * factor * (scores.T @ scores)
         return total
@@ -233,17 +212,7 @@ COV_TYPES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC")
 
 
 def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Callable[[Any], Grouping]) -> Covariance:
-    """Turn statsmodels' words into a covariance.
-
-    Parameters
-    ----------
-    cov_type : str or Covariance
-        One of ``COV_TYPES``, or a covariance, as it is.
-    cov_kwds : dict or None
-        ``groups`` and ``use_correction`` for clusters, ``maxlags``, ``kernel`` and ``use_correction`` for HAC.
-    grouping : callable
-        From groups as the user gave them (column name or array) to the clusters of the rows of the model.
-    """
+    """Turn statsmodels' words into a covariance; `grouping` turns column names or arrays into the clusters of the rows of the model."""
     if isinstance(cov_type, Covariance):
         return cov_type
     words = {word.lower(): word for word in COV_TYPES}
@@ -285,7 +254,7 @@ class _GroupScores(Reducer):
         codes = self.codes(block)
         with np.errstate(all="ignore"):
             point = self.loss.link.at(block.linear_predictor(self.params))
-            slope = _times(self.loss.slope_at(block.y, point), block.weight)
+            slope = times(self.loss.slope_at(block.y, point), block.weight)
         return group_sums(block.X, slope, codes)
 
     def combine(self, total: NDArray, part: tuple[NDArray, NDArray]) -> NDArray:
@@ -294,18 +263,7 @@ class _GroupScores(Reducer):
         return total
 
 
-def _groups_with_weight(engine: Engine, codes: Callable[[Block], NDArray], n_groups: int) -> int:
-    return int((engine.reduce(_GroupsSeen(codes, n_groups))).sum())
-
-
 def _leverage(fit: Fitted, block: Block, point: Point) -> NDArray:
     """The leverage of one copy of each row."""
     quadratic = quadratic_forms(block.X, fit.bread)
-    return _times(quadratic * fit.loss.expected_curvature_at(point), block.var, block.trials)
-
-
-def _times(value: NDArray, *factors: NDArray | None) -> NDArray:
-    for factor in factors:
-        if factor is not None:
-            value = value * factor
-    return value
+    return times(quadratic * fit.loss.expected_curvature_at(point), block.var, block.trials)

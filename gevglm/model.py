@@ -13,8 +13,8 @@ from statsmodels.base.model import LikelihoodModel
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm import fitting
+from gevglm.data import design as designs
 from gevglm.data import formula as formulas
-from gevglm.data import memory_design as designs
 from gevglm.data import streamed_design as streamed
 from gevglm.data.design import Design
 from gevglm.data.sources import as_source, wide_source

@@ -96,14 +96,7 @@ class BiasReduction(ABC):
         return False
 
     def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
-        """Return what the estimates minimise, and the minimiser.
-
-        Parameters
-        ----------
-        problem : Problem
-        params : ndarray of shape (k,)
-            The estimates.
-        """
+        """Return what the estimates minimise, and the minimiser; `params` are the estimates."""
         raise NotImplementedError
 
 

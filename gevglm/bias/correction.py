@@ -58,15 +58,9 @@ class Correction(BiasReduction):
 
 @dataclass(frozen=True)
 class Corrected(Estimate):
-    """An estimate after a correction.
+    """An estimate after a correction."""
 
-    Attributes
-    ----------
-    uncorrected : ndarray of shape (k,)
-        What it was before; the information is the one there.
-    """
-
-    uncorrected: NDArray
+    uncorrected: NDArray  # what it was before; the information is the one there; of shape (k,)
 
 
 @dataclass(frozen=True)

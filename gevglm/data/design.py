@@ -1,202 +1,335 @@
-"""A design: the numbers of a regression and their names, wherever the rows are."""
+"""A design: the numbers of a regression and their names; made from formula and table, or from arrays."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NoReturn, Protocol, Self, cast
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.data.formula import Recipe
+from gevglm.data import formula as formulas
+from gevglm.data import outcome as outcomes
 from gevglm.data.grouping import Grouping
-from gevglm.data.new_rows import Layout
-from gevglm.engine import Engine
+from gevglm.data.selection import Selection, check_rows, complete_rows
+from gevglm.data.tables import (
+    as_frame,
+    check_labels,
+    column,
+    combined_offset,
+    numeric_matrix,
+    vector,
+    without_unused_levels,
+)
+from gevglm.data.unloaded import UnloadedArray, rows_needed
+from gevglm.engine import Engine, MemoryEngine
+from gevglm.engine.base import product
 from gevglm.exceptions import InvalidDataError
 
+VECTORS = ("freq", "var", "trials", "offset")
 
-class Design(Protocol):
-    """The numbers of a regression: in memory (``MemoryDesign``), or read in pieces (``StreamedDesign``).
 
-    Attributes
-    ----------
-    X : array of shape (n, k)
-    y : array of shape (n,)
-        Outcomes in [0, 1]; shares of successes for grouped rows.
-    layout : Layout
-        How the columns are made; its attributes (`names`, `recipe` and more) are also those of the design.
-    outcome : str
-        Name of the outcome.
-    event : object
-        The level of the outcome that counts as the event.
-    freq, var, trials, offset : array of shape (n,) or None
-    counts : array of shape (n,) or None
-        Observations behind each row, by frequency weight and trials, or None where each row is one.
-    rows : ndarray of int or None
-        Positions of the rows used in the data given; None if all were.
-    index : Index or None
-        Labels of the rows used; None if the data given have none.
-    frame : DataFrame or None
-        The rows used of the table given.
-    constant : int or None
-        The first column of ones.
-    n_given, n_missing, n_rows : int
-        Rows of the data given, those dropped because of missing values, and those used.
-    n_events, n_total, sum_freq : float
-        Events and observations, counted by frequency weights and trials; sum of the frequency weights.
-    n_non_integer : int
-        Frequency weights that are not whole numbers.
-    has_rows : bool
-        Whether the rows are in memory (no more, after they were removed).
-    """
+@dataclass(frozen=True, kw_only=True)
+class Layout:
+    """What is known of a design without its rows: all that reading new data needs."""
 
-    # fmt: off
+    names: list[str]  # of the columns
+    recipe: formulas.Recipe | None = None  # the right-hand side of the formula
+    # columns that prediction on new data looks for
+    offset_name: str | None = None
+    exposure_name: str | None = None
+    # whether an offset, an exposure was given as an array, so that prediction on new data has to be given one too
+    array_offset: bool = False
+    array_exposure: bool = False
+
     @property
-    def X(self) -> NDArray: ...
+    def layout(self) -> Layout:
+        """The layout alone, which is small."""
+        return Layout(**{each.name: getattr(self, each.name) for each in fields(Layout)})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Design(Layout):
+    """The numbers of a regression, in memory; :class:`~gevglm.data.streamed_design.StreamedDesign` reads them in pieces."""
+
+    X: NDArray  # of shape (n, k)
+    y: NDArray  # outcomes in [0, 1]; shares of successes for grouped rows
+    outcome: str = "y"  # name of the outcome
+    event: Any = 1  # the level of the outcome that counts as the event
+    freq: NDArray | None = None
+    var: NDArray | None = None
+    trials: NDArray | None = None
+    offset: NDArray | None = None
+    constant: int | None = None  # the first column of ones
+    rows: NDArray | None = None  # positions of the rows used in the data given; None if all were
+    index: pd.Index | None = field(default=None, repr=False)  # labels of the rows used, if the data given have any
+    frame: pd.DataFrame | None = field(default=None, repr=False)  # the rows used of the table given
+    n_given: int = 0  # rows of the data given
+    n_missing: int = 0  # those dropped because of missing values
+
     @property
-    def y(self) -> NDArray: ...
-    @property
-    def layout(self) -> Layout: ...
-    @property
-    def recipe(self) -> Recipe | None: ...
-    @property
-    def names(self) -> list[str]: ...
-    @property
-    def offset_name(self) -> str | None: ...
-    @property
-    def exposure_name(self) -> str | None: ...
-    @property
-    def array_offset(self) -> bool: ...
-    @property
-    def array_exposure(self) -> bool: ...
-    @property
-    def outcome(self) -> str: ...
-    @property
-    def event(self) -> Any: ...
-    @property
-    def freq(self) -> NDArray | None: ...
-    @property
-    def var(self) -> NDArray | None: ...
-    @property
-    def trials(self) -> NDArray | None: ...
-    @property
-    def offset(self) -> NDArray | None: ...
-    @property
-    def counts(self) -> NDArray | None: ...
-    @property
-    def rows(self) -> NDArray | None: ...
-    @property
-    def index(self) -> pd.Index | None: ...
-    @property
-    def frame(self) -> pd.DataFrame | None: ...
-    @property
-    def constant(self) -> int | None: ...
-    @property
-    def n_given(self) -> int: ...
-    @property
-    def n_missing(self) -> int: ...
-    @property
-    def n_rows(self) -> int: ...
-    @property
-    def n_events(self) -> float: ...
-    @property
-    def n_total(self) -> float: ...
-    @property
-    def sum_freq(self) -> float: ...
-    @property
-    def n_non_integer(self) -> int: ...
-    @property
-    def has_rows(self) -> bool: ...
-    # fmt: on
+    def has_rows(self) -> bool:
+        """Whether the rows are in memory (no more, after they were removed)."""
+        return not isinstance(self.X, UnloadedArray)
 
     def need_rows(self, what: str, instead: str = "") -> None:
         """Refuse, where the rows are not in memory, what needs them, and say what to do instead."""
+        if not self.has_rows:
+            raise InvalidDataError(rows_needed(what, instead))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows used."""
+        return len(self.y)
+
+    @property
+    def counts(self) -> NDArray | None:
+        """Observations behind each row, by frequency weight and trials, or None where each row is one."""
+        return product(self.freq, self.trials)
+
+    @property
+    def n_events(self) -> float:
+        """Events, counted by frequency weights and trials."""
+        counts = self.counts
+        return float((self.y if counts is None else counts * self.y).sum())
+
+    @property
+    def n_total(self) -> float:
+        """Observations, counted likewise."""
+        counts = self.counts
+        return float(len(self.y) if counts is None else counts.sum())
+
+    @property
+    def sum_freq(self) -> float:
+        """The sum of the frequency weights."""
+        return float(len(self.y) if self.freq is None else self.freq.sum())
+
+    @property
+    def n_non_integer(self) -> int:
+        """Frequency weights that are not whole numbers."""
+        return 0 if self.freq is None else int((self.freq != np.round(self.freq)).sum())
 
     def engine(self, exog: NDArray | None = None) -> Engine:
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
+        self.need_rows("a pass over the data", "give data")
+        X = self.X if exog is None else exog
+        return MemoryEngine(X, self.y, freq=self.freq, var=self.var, trials=self.trials, offset=self.offset)
 
     def labelled(self) -> tuple[Any, Any]:
         """Return outcome and design matrix with the labels that statsmodels shows."""
+        if self.index is None:
+            return self.y, self.X
+        y = pd.Series(self.y, index=self.index, name=self.outcome, copy=False)
+        return y, pd.DataFrame(self.X, index=self.index, columns=self.names, copy=False)
 
     def reweighted(self, weights: Callable[[NDArray], NDArray | None]) -> Self:
         """Return the design with weights that depend on the outcome."""
+        added = weights(self.y)
+        return self if added is None else replace(self, var=product(added, self.var))
 
     def unweighted(self) -> Self:
         """Return the design without variance weights."""
+        return replace(self, var=None)
 
     def grouping(self, groups: Any) -> Grouping:
         """Return the clusters of the rows, from arrays or from one or two column names."""
+        return Grouping.of(self.rows_of(groups, "groups"))
 
     def same_outcomes(self, other: Design) -> bool:
         """Whether another design has the same rows, as far as their outcomes tell."""
+        return self.n_rows == other.n_rows and other.has_rows and np.array_equal(self.y, other.y)
 
     def column_variances(self) -> NDArray:
         """Return the variance of each column."""
+        return self.X.var(axis=0)
 
     def rows_of(self, values: Any, role: str) -> NDArray:
         """Return per-row values (cluster codes, say), given as arrays or as one or two column names, for the rows used."""
+        self.need_rows(f"{role} as an array", "name a column")
+        names = [values] if isinstance(values, str) else values
+        if isinstance(names, (list, tuple)) and len(names) <= 2 and all(isinstance(name, str) for name in names):
+            if self.frame is None:
+                raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
+            return np.column_stack([column(self.frame, name, role).to_numpy() for name in names])
+        array = np.asarray(values)
+        if len(array) == self.n_given:
+            return array if self.rows is None else array[self.rows]
+        if len(array) != len(self.y):
+            raise InvalidDataError(f"{role} has {len(array)} rows, but the data have {self.n_given}.")
+        return array
 
     def labels_of(self, positions: list[int]) -> list[str]:
         """Return how the user knows the rows at these positions: by label, or by position in the data given."""
+        if self.index is not None:
+            return [str(label) for label in self.index[positions]]
+        return [str(position) for position in (positions if self.rows is None else self.rows[positions])]
 
     def on_rows(self, rows: NDArray) -> Self:
         """Return the design of some of the rows, or of some of them more than once, without formula and table."""
+        self.need_rows("a fit to some of the rows")
+        X = self.X[rows]
+        facts: dict[str, Any] = {
+            name: None if (vector := getattr(self, name)) is None else vector[rows] for name in ("y", *VECTORS)
+        }
+        facts |= {"constant": _constant(X), "n_given": len(rows)}
+        return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
 
     def of_single_observations(self, y: NDArray) -> Self:
         """Return the design with other outcomes, and rows that are one observation each."""
+        return replace(self, y=y, freq=None, trials=None)
 
     def without_rows(self) -> Self:
         """Return the design without anything of the length of the data."""
+        n = self.n_rows
+        vectors: dict[str, Any] = {
+            name: None if getattr(self, name) is None else UnloadedArray.of(n) for name in ("y", *VECTORS)
+        }
+        return replace(self, X=UnloadedArray.of(n, len(self.names)), **vectors, rows=None, index=None, frame=None)
 
 
-class RowsNotLoadedError(InvalidDataError, AttributeError):
-    """Something asks for the numbers of rows that are not in memory."""
+def _constant(X: NDArray) -> int | None:
+    """Return the first column of ones, if there is one."""
+    for j in np.flatnonzero((X[:64] == 1.0).all(axis=0)):
+        if (X[:, j] == 1.0).all():
+            return int(j)
+    return None
 
 
-def rows_needed(what: str, instead: str = "") -> str:
-    """Return the one sentence about rows that are not in memory."""
-    where = "which are not in memory (removed, as from a saved model, or read in pieces)"
-    return f"{what} needs the rows of the fit, {where}{'; ' if instead else ''}{instead}."
+def from_formula(
+    formula: str,
+    data: Any,
+    *,
+    scope: dict[str, Any],
+    event: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
+    freq_weights: Any = None,
+    var_weights: Any = None,
+    subset: Any = None,
+    missing: str = "drop",
+    engine: str | None = None,
+) -> Design:
+    """Build a design from a formula and a table."""
+    frame = as_frame(data)
+    n = len(frame)
+    if n == 0:
+        raise InvalidDataError("the data have no rows.")
+    selection = Selection(formula, scope, offset, exposure, freq_weights, var_weights, subset, missing)
+    chosen = selection.of(frame)
+    check_rows(n, chosen.n_selected, chosen.n_missing, missing)
+    recipe = formulas.Recipe(
+        selection.right,
+        without_unused_levels(chosen.frame, selection.used(frame.columns)),
+        selection.scope_beside(frame.columns),
+        engine or "formulaic",
+    )
+    return _finish(
+        recipe.take_first(),
+        chosen.values,
+        chosen.columns,
+        names=recipe.names,
+        recipe=recipe,
+        outcome=formulas.outcome_name(selection.left.text, frame.columns),
+        event=event,
+        rows=chosen.rows,
+        index=chosen.frame.index,
+        n_given=n,
+        n_missing=chosen.n_missing,
+        frame=chosen.frame,
+        **_offset_facts(offset, exposure),
+    )
 
 
-@dataclass(frozen=True)
-class UnloadedArray:
-    """Stands for an array of the length of the data where that is not in memory: it has a shape, and no numbers.
+def from_arrays(
+    endog: Any,
+    exog: Any,
+    *,
+    event: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
+    freq_weights: Any = None,
+    var_weights: Any = None,
+    n_trials: Any = None,
+    missing: str = "none",
+) -> Design:
+    """Build a design from an outcome and a design matrix, the latter unchanged."""
+    if hasattr(exog, "to_pandas"):  # polars and pyarrow
+        exog = exog.to_pandas()
+    names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
+    labelled = exog if isinstance(exog, pd.DataFrame) else endog if isinstance(endog, pd.Series) else None
+    index = None if labelled is None else labelled.index
+    options = {"offset": offset, "exposure": exposure, "freq_weights": freq_weights, "var_weights": var_weights}
+    if isinstance(exog, pd.DataFrame):
+        for role, value in options.items():
+            check_labels(value, exog.index, role)
+    outcome = str(getattr(endog, "name", None) or "y")
+    if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
+        raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")
+    X = numeric_matrix(exog)
+    y = np.asarray(endog.to_numpy() if hasattr(endog, "to_numpy") else endog)
+    n = len(X)
+    if n == 0:
+        raise InvalidDataError("the data have no rows.")
+    if y.shape not in ((n,), (n, 1), (n, 2)):
+        raise InvalidDataError(f"the outcome has shape {y.shape}; for {n} rows it has one column, or two of counts.")
+    columns = {role: vector(value, None, role, n) for role, value in (options | {"n_trials": n_trials}).items()}
+    complete = complete_rows(n, missing, [y, X, *columns.values()])
+    n_missing = n - int(complete.sum())
+    check_rows(n, n, n_missing, missing)
+    rows = np.flatnonzero(complete) if n_missing else None
+    if rows is not None:
+        X, y = X[rows], y[rows]
+        columns = {role: None if given is None else given[rows] for role, given in columns.items()}
+    if names is None:
+        others, constant = itertools.count(1), _constant(X)
+        names = ["const" if j == constant else f"x{next(others)}" for j in range(X.shape[1])]
+    return _finish(
+        X,
+        y,
+        columns,
+        names=names,
+        outcome=outcome,
+        event=event,
+        rows=rows,
+        index=index if index is None or rows is None else index[rows],
+        n_given=n,
+        n_missing=n_missing,
+        **_offset_facts(offset, exposure),
+    )
 
-    Attributes
-    ----------
-    shape : tuple of int
-    """
 
-    shape: tuple[int, ...]
-    __array_ufunc__ = None
+def _finish(X: NDArray, values: Any, columns: dict[str, NDArray | None], **facts: Any) -> Design:
+    if X.shape[1] == 0:
+        raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
+    for role in ("freq_weights", "var_weights"):
+        _check_weights(columns[role], role)
+    y, event, freq, trials = outcomes.resolve(
+        values, facts.pop("event"), facts["outcome"], columns["freq_weights"], columns.get("n_trials")
+    )
+    offset = combined_offset(columns["offset"], columns["exposure"])
+    vectors: dict[str, Any] = {"freq": freq, "var": columns["var_weights"], "trials": trials, "offset": offset}
+    return Design(X=X, y=y, event=event, constant=_constant(X), **vectors, **facts)
 
-    @classmethod
-    def of(cls, *shape: int) -> NDArray:
-        """Return a stand-in for an array of some shape, to be used where an array is."""
-        return cast(NDArray, cls(shape))
 
-    @property
-    def ndim(self) -> int:
-        """The number of dimensions."""
-        return len(self.shape)
+def _check_weights(weights: NDArray | None, role: str) -> None:
+    if weights is None:
+        return
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        raise InvalidDataError(
+            f"{role} must be finite and not negative; {int(wrong.sum())} rows are not (the first is {weights[wrong][0]:g})."
+        )
+    if not weights.any():
+        raise InvalidDataError(f"{role} are zero in all {len(weights)} rows.")
 
-    def __len__(self) -> int:
-        return self.shape[0]
 
-    def __mul__(self, other: Any) -> UnloadedArray:
-        return self
-
-    __rmul__ = __mul__
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return self._refuse()
-
-    def _refuse(self, *args: Any, **options: Any) -> NoReturn:
-        raise RowsNotLoadedError(rows_needed("this", "give data, or fit a table that is held in memory"))
-
-    __array__ = __getitem__ = __iter__ = __matmul__ = __rmatmul__ = __add__ = __radd__ = __sub__ = __rsub__ = _refuse
-    __lt__ = __gt__ = __le__ = __ge__ = __truediv__ = __rtruediv__ = __pow__ = _refuse
+def _offset_facts(offset: Any, exposure: Any) -> dict[str, Any]:
+    """Return what a :class:`Layout` says of an offset and an exposure that were given by name, as arrays, or not at all."""
+    names = {"offset_name": offset, "exposure_name": exposure}
+    arrays = {"array_offset": offset, "array_exposure": exposure}
+    return {key: value if isinstance(value, str) else None for key, value in names.items()} | {
+        key: value is not None and not isinstance(value, str) for key, value in arrays.items()
+    }

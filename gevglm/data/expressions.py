@@ -28,47 +28,25 @@ MATHEMATICS = (
 
 
 class Call(NamedTuple):
-    """A call of a function by its simple name.
+    """A call of a function by its simple name."""
 
-    Attributes
-    ----------
-    alias : str
-        The name under which compiled code calls it.
-    name : str
-    text : str
-    inner : tuple of Call
-        The calls within it.
-    """
-
-    alias: str
+    alias: str  # the name under which compiled code calls it
     name: str
     text: str
-    inner: tuple[Call, ...]
+    inner: tuple[Call, ...]  # the calls within it
 
 
 class Expression:
     """A Python expression; made by :func:`expression` or :func:`condition`.
 
-    Parameters
-    ----------
-    text : str
-    by_rows : bool
-        Whether `and`, `or`, `not`, `in` and chains of comparisons work row by row.
-
-    Attributes
-    ----------
-    calls : list of Call
-    names : set of str
-        Names it uses besides those of functions it calls.
-    variable : str or None
-        The variable that it is, by itself, quoted or in ``C()``: where a string makes dummies.
+    With `by_rows`, `and`, `or`, `not`, `in` and chains of comparisons work row by row.
     """
 
     def __init__(self, text: str, by_rows: bool = False):
         self.text = text
         self.calls: list[Call] = []
-        self.variable: str | None = None
-        self.names: set[str] = set()
+        self.variable: str | None = None  # that it is, by itself, quoted or in C(): where a string makes dummies
+        self.names: set[str] = set()  # that it uses, besides those of functions it calls
         self._by_rows = by_rows
         self._code: CodeType | Exception
         source = with_quotes(text).strip()
@@ -87,15 +65,7 @@ class Expression:
         self._code = compile(tree, text, "eval")
 
     def evaluate(self, context: Mapping[str, Any], wrapped: Callable[[Any, Call], Any] | None = None) -> Any:
-        """Return the value.
-
-        Parameters
-        ----------
-        context : mapping
-            What it may name, besides Python's own functions.
-        wrapped : callable, optional
-            What to call instead of a function, from the function and the :class:`Call`.
-        """
+        """Return the value, from what it may name besides Python's own functions; `wrapped` says what to call instead of a function."""
         if isinstance(self._code, Exception):
             raise self._code
         scope = {name: context[name] for name in self.names if name in context}

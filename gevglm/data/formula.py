@@ -68,14 +68,7 @@ def split(formula: str) -> tuple[str, str]:
 
 
 def caller_names(expression: str, depth: int) -> dict[str, Any]:
-    """Return the objects of the calling scope that an expression names, and numpy as ``np``.
-
-    Parameters
-    ----------
-    expression : str
-    depth : int
-        How many frames above the caller of this function the user's scope is.
-    """
+    """Return the objects that an expression names in the scope `depth` frames above the caller, and numpy as ``np``."""
     frame = sys._getframe(depth + 1)
     scope = {**frame.f_globals, **frame.f_locals}
     return {"np": np} | {name: scope[name] for name in names_in(expression) if name in scope}
@@ -83,23 +76,14 @@ def caller_names(expression: str, depth: int) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Variable:
-    """A variable of a formula, or a column of a design without one.
-
-    Attributes
-    ----------
-    name : str
-    is_factor : bool
-        Whether it has levels: strings, categories, booleans, and what the formula puts into ``C()``.
-    levels : tuple
-        Those of the data of the model, in the order of their columns; none for numbers, and for a factor that the formula only uses in expressions.
-    reference : object
-        The level without a column, if there is one.
-    """
+    """A variable of a formula, or a column of a design without one."""
 
     name: str
+    # whether it has levels: strings, categories, booleans, and what the formula puts into ``C()``
     is_factor: bool = False
+    # those of the data of the model, in the order of their columns; none for numbers, nor for a factor inside expressions
     levels: tuple[Any, ...] = ()
-    reference: Any = None
+    reference: Any = None  # the level without a column, if there is one
 
 
 class Recipe:
@@ -119,16 +103,6 @@ class Recipe:
         What was learned from more data than `frame`, for formulaic.
     sparse : bool
         Whether design matrices may be sparse, for formulaic.
-
-    Attributes
-    ----------
-    names : list of str
-        Column names.
-    variables : dict of str to Variable
-    sparse : bool
-        Whether design matrices are.
-    row_numbers : float
-        Numbers that a row of them holds.
     """
 
     def __init__(
@@ -163,7 +137,7 @@ class Recipe:
             raise self._explained(error, frame) from error
         self.variables = self._variables()
         self.sparse = issparse(first)
-        self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)
+        self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)  # that a row of the design holds
         names = self._patsy.column_names if engine == "patsy" else self._matrix.names
         self.names = [_SCALAR.sub(r"\1", name) for name in names]
         self._first: Matrix | None = first
@@ -349,13 +323,7 @@ def outcome_name(left: str, columns: Any) -> str:
 
 
 def evaluate_outcome(left: Expression, frame: pd.DataFrame, scope: dict[str, Any]) -> Any:
-    """Return the outcome a formula names: a column, two columns of counts, or the value of an expression.
-
-    Returns
-    -------
-    Series or ndarray
-        Of shape (n,) or, for counts, (n, 2).
-    """
+    """Return the outcome a formula names: a column, two columns of counts, of shape (n, 2), or the value of an expression."""
     text = left.text
     name = outcome_name(text, frame.columns)
     if name in frame.columns:

@@ -57,13 +57,7 @@ def terms_of(formula: patsy.ModelDesc) -> list[tuple[str, ...]]:
 def codings(terms: Iterable[tuple[str, ...]], numbers: set[str]) -> list[tuple[tuple[str, ...], list[TermCoding]]]:
     """Order the terms and say how their factors are coded, as patsy does.
 
-    First come terms without numbers, then those of each set of numbers, in each group by degree.
-
-    Parameters
-    ----------
-    terms : iterable of tuple of str
-    numbers : set of str
-        Factors that are not categorical.
+    First come terms without numbers (factors that are not categorical), then those of each set of numbers, in each group by degree.
     """
     groups: dict[frozenset[str], list[tuple[str, ...]]] = {frozenset(): []}
     for term in terms:
@@ -139,20 +133,12 @@ def treatment_columns(levels: list[Any], contrast: patsy.Treatment, reduced: boo
 
 @dataclass
 class Coding:
-    """How a factor was coded, in the words of formulaic; statsmodels asks for it.
-
-    Attributes
-    ----------
-    levels : list
-    matrices : dict or None
-        The codes, by whether they are those less one level; None for the usual ones.
-    reference : object
-        The level that is left out by treatment coding; by default the first.
-    """
+    """How a factor was coded, in the words of formulaic; statsmodels asks for it."""
 
     levels: list[Any]
+    # the codes, by whether they are those less one level; None for the usual ones
     matrices: dict[bool, NDArray] | None = None
-    reference: Any = None
+    reference: Any = None  # the level that is left out by treatment coding; by default the first
 
     @property
     def left_out(self) -> Any:
@@ -232,38 +218,26 @@ class Intercept(Term):
 def specification(
     structure: Sequence[tuple[tuple[str, ...], list[TermCoding]]], columns: Sequence[list[str]], state: Any
 ) -> ModelSpec:
-    """Return a design in the words of formulaic.
-
-    Parameters
-    ----------
-    structure : sequence
-        Terms and codings, see :func:`codings`.
-    columns : sequence of list of str
-        Names of the columns of each term.
-    state : TransformState
-    """
+    """Return a design in the words of formulaic, from terms and codings (see :func:`codings`) and the names of each term's columns."""
     factors = {name: Factor(name, eval_method="python") for term, _ in structure for name in term}
     rows = []
     for (term, coded), names in zip(structure, columns, strict=True):
-        of_formulaic = (
-            Term([factors[name] for name in term]) if term else Intercept([Factor("1", eval_method="literal")])
-        )
+        constant = [Factor("1", eval_method="literal")]
+        of_formulaic = Term([factors[name] for name in term]) if term else Intercept(constant)
         scoped = [
             ScopedTerm(ScopedFactor(EvaluatedFactor(factors[name], None, set()), less) for name, less in coding)
             for coding in coded
         ]
         rows.append(EncodedTermStructure(of_formulaic, scoped, names))
-    kinds = {True: Factor.Kind.CATEGORICAL, False: Factor.Kind.NUMERICAL}
     return ModelSpec(
         Formula([row.term for row in rows], _ordering="none"),
         materializer="gevglm",  # which formulaic does not know: it describes matrices, and does not build them
         structure=rows,
         transform_state=state.functions,
         encoder_state={
-            name: (
-                kinds[coding is not None],
-                {} if coding is None else {"categories": coding.levels, "contrasts": coding},
-            )
+            name: (Factor.Kind.NUMERICAL, {})
+            if coding is None
+            else (Factor.Kind.CATEGORICAL, {"categories": coding.levels, "contrasts": coding})
             for name, coding in state.factors.items()
         },
     )

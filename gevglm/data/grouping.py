@@ -16,18 +16,10 @@ from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 @dataclass(frozen=True)
 class Grouping:
-    """Clusters of rows, in one way or in two.
+    """Clusters of rows, in one way or in two."""
 
-    Attributes
-    ----------
-    keys : DataFrame
-        The distinct clusters (pairs of clusters, for two ways) in the order of their first rows.
-    codes : ndarray of int or None
-        Position in `keys` of each row; None if blocks carry their own.
-    """
-
-    keys: pd.DataFrame
-    codes: NDArray | None = None
+    keys: pd.DataFrame  # the distinct clusters (pairs of clusters, for two ways) in the order of their first rows
+    codes: NDArray | None = None  # position in `keys` of each row; None if blocks carry their own
 
     @classmethod
     def of(cls, values: Any) -> Grouping:

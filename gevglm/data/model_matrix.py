@@ -38,31 +38,18 @@ Column = NDArray | SparseColumn
 
 @dataclass
 class TransformState:
-    """What a formula keeps of its first data.
+    """What a formula keeps of its first data."""
 
-    Attributes
-    ----------
-    functions : dict
-        The states of stateful functions, by the text of their call.
-    factors : dict
-        How a factor is coded, None for numbers, by its text.
-    """
-
+    # the states of stateful functions, by the text of their call
     functions: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # how a factor is coded, None for numbers, by its text
     factors: dict[str, Coding | None] = field(default_factory=dict)
 
 
 class ModelMatrix:
     """The right-hand side of a formula, which becomes fixed with the first table that it is given.
 
-    Parameters
-    ----------
-    terms : list of tuple of str
-        The factors of each term; none for the constant.
-    state : TransformState, optional
-        What was learned from more data than the first table.
-    sparse : bool
-        Whether matrices may be sparse.
+    It is given as the factors of each term; `state` was learned from more data than the first table.
     """
 
     def __init__(self, terms: list[tuple[str, ...]], state: TransformState | None = None, sparse: bool = False):
@@ -113,14 +100,7 @@ class ModelMatrix:
 
 
 class _Table:
-    """The factors of a formula in the rows of a table, each evaluated and coded once.
-
-    Parameters
-    ----------
-    matrix : ModelMatrix
-    frame : DataFrame
-    scope : mapping
-    """
+    """The factors of a formula in the rows of a table, each evaluated and coded once."""
 
     def __init__(self, matrix: ModelMatrix, frame: pd.DataFrame, scope: Mapping[str, Any]):
         self._state = matrix.state

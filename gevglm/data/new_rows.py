@@ -2,74 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.data.formula import Recipe
+from gevglm.data.design import Layout
 from gevglm.data.tables import as_frame, combined_offset, numeric_matrix, vector
 from gevglm.engine.linalg import Matrix, dense, with_missing_rows
 from gevglm.exceptions import InvalidDataError
 
 
-@dataclass(frozen=True, kw_only=True)
-class Layout:
-    """What is known of a design without its rows: all that reading new data needs.
-
-    Attributes
-    ----------
-    names : list of str
-        Of the columns.
-    recipe : Recipe or None
-        The right-hand side of the formula.
-    offset_name, exposure_name : str or None
-        Columns that prediction on new data looks for.
-    array_offset, array_exposure : bool
-        Whether an offset, an exposure was given as an array, so that prediction on new data has to be given one too.
-    """
-
-    names: list[str]
-    recipe: Recipe | None = None
-    offset_name: str | None = None
-    exposure_name: str | None = None
-    array_offset: bool = False
-    array_exposure: bool = False
-
-    @property
-    def layout(self) -> Layout:
-        """The layout alone, which is small."""
-        return Layout(**{each.name: getattr(self, each.name) for each in fields(Layout)})
-
-
-def offset_options(offset: Any, exposure: Any) -> dict[str, Any]:
-    """Return what a :class:`Layout` says of an offset and an exposure that were given by name, as arrays, or not at all."""
-    names = {"offset_name": offset, "exposure_name": exposure}
-    arrays = {"array_offset": offset, "array_exposure": exposure}
-    return {key: value if isinstance(value, str) else None for key, value in names.items()} | {
-        key: value is not None and not isinstance(value, str) for key, value in arrays.items()
-    }
-
-
 @dataclass(frozen=True)
 class NewRows:
-    """Rows to predict.
+    """Rows to predict."""
 
-    Attributes
-    ----------
-    X : ndarray or sparse array of shape (n, k)
-        Not a number in incomplete rows.
-    offset : ndarray of shape (n,) or None
-        The log of the exposure included.
-    index : Index or None
-        Labels of the rows.
-    """
-
-    X: Matrix
-    offset: NDArray | None
-    index: pd.Index | None
+    X: Matrix  # not a number in incomplete rows; of shape (n, k)
+    offset: NDArray | None  # the log of the exposure included; of shape (n,)
+    index: pd.Index | None  # labels of the rows
 
 
 def read_table(layout: Layout, data: Any, offset: Any = None, exposure: Any = None, sparse: bool = False) -> NewRows:

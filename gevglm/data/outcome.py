@@ -14,7 +14,7 @@ WHOLE = 1e-6  # how far from a whole number a count may be, for those computed a
 
 
 class Outcome(NamedTuple):
-    """Outcomes in [0, 1], the level that is the event, and the weights as they are to be understood."""
+    """Outcomes in [0, 1], the level that is the event, and what the weights mean."""
 
     y: NDArray
     event: Any
@@ -56,24 +56,12 @@ def resolve(values: Any, event: Any, name: str, freq: NDArray | None, trials: ND
 
 
 class Coding(NamedTuple):
-    """How the outcome of a table in pieces is read; learned from all of them.
+    """How the outcome of a table in pieces is read; learned from all of them."""
 
-    Attributes
-    ----------
-    event : object
-        The level that is the event.
-    counts : bool
-        Whether there are two columns, of successes and failures.
-    numbers : bool
-        Whether the values are the outcomes already.
-    shares : bool
-        Whether some are shares of successes, whose trials are the frequency weights.
-    """
-
-    event: Any
-    counts: bool = False
-    numbers: bool = False
-    shares: bool = False
+    event: Any  # the level that is the event
+    counts: bool = False  # whether there are two columns, of successes and failures
+    numbers: bool = False  # whether the values are the outcomes already
+    shares: bool = False  # whether some are shares of successes, whose trials are the frequency weights
 
     @classmethod
     def learn(cls, levels: list[Any], event: Any, name: str, n_rows: int, has_freq: bool) -> Coding:

@@ -15,7 +15,7 @@ from gevglm.data.grouping import Grouping
 from gevglm.data.outcome import Coding
 from gevglm.data.selection import Selection
 from gevglm.data.tables import combined_offset
-from gevglm.engine.base import Block
+from gevglm.engine.base import Block, product
 from gevglm.engine.linalg import dense
 from gevglm.engine.memory import default_block_rows
 from gevglm.exceptions import InvalidDataError
@@ -25,30 +25,15 @@ SLICE_ELEMENTS = 1 << 24  # of a design matrix that is built at once
 
 @dataclass(frozen=True)
 class Reader:
-    """All that is needed to turn tables into blocks; small, and the same for every piece.
-
-    Attributes
-    ----------
-    selection : Selection
-    recipe : Recipe
-    coding : Coding
-    columns : tuple of str
-        What is read of the table.
-    outcome : str
-        Name of the outcome.
-    weights : callable or None
-        From outcomes to weights that are added.
-    grouping : Grouping or None
-        Clusters that blocks carry.
-    """
+    """All that is needed to turn tables into blocks; small, and the same for every piece."""
 
     selection: Selection
     recipe: Recipe
     coding: Coding
-    columns: tuple[str, ...]
-    outcome: str
-    weights: Callable[[NDArray], NDArray | None] | None = None
-    grouping: Grouping | None = field(default=None, repr=False)
+    columns: tuple[str, ...]  # what is read of the table
+    outcome: str  # name of the outcome
+    weights: Callable[[NDArray], NDArray | None] | None = None  # from outcomes to weights that are added
+    grouping: Grouping | None = field(default=None, repr=False)  # clusters that blocks carry
 
     @property
     def all_columns(self) -> list[str]:
@@ -63,13 +48,7 @@ class Reader:
     def blocks(self, table: pd.DataFrame, start: int, n_expected: int) -> Iterator[Block]:
         """Cut the complete rows of a table into blocks; those of few tables at a time are in memory.
 
-        Parameters
-        ----------
-        table : DataFrame
-        start : int
-            Position of its first complete row among all of them.
-        n_expected : int
-            Complete rows at the first look.
+        `start` is the position of its first complete row among all of them, `n_expected` their number at the first look.
         """
         chosen = self.selection.of(table)
         rows, n = chosen.frame, len(chosen.frame)
@@ -94,10 +73,7 @@ class Reader:
         self, values: Any, columns: dict[str, NDArray | None], rows: pd.DataFrame
     ) -> dict[str, NDArray | None]:
         y, _, freq, trials = self.coding.apply(values, columns["freq_weights"], self.outcome)
-        var = columns["var_weights"]
-        added = None if self.weights is None else self.weights(y)
-        if added is not None:
-            var = added if var is None else added * var
+        var = product(None if self.weights is None else self.weights(y), columns["var_weights"])
         groups = None if self.grouping is None else self.grouping.positions(rows)
         if groups is not None and (groups < 0).any():
             raise InvalidDataError(

@@ -4,67 +4,42 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.grouping import Grouping
+from gevglm.engine.base import Block, product
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError
 
-
-class WeightedRows(Protocol):
-    """Rows with weights: a design, or a block of one."""
-
-    @property
-    def y(self) -> Any:
-        """Outcomes."""
-
-    @property
-    def freq(self) -> Any:
-        """Frequency weights, or None."""
-
-    @property
-    def var(self) -> Any:
-        """Variance weights, or None."""
-
-    @property
-    def trials(self) -> Any:
-        """Trials, or None."""
+if TYPE_CHECKING:
+    from gevglm.data.design import Design
 
 
 @dataclass(frozen=True)
 class RowWeights:
-    """What each row stands for. Everything that averages, holds out or draws rows after a fit asks here.
-
-    Attributes
-    ----------
-    n_rows : int
-    freq, var, trials : ndarray of shape (n,) or None
-        Frequency weights, variance weights and number of trials; None stands for ones.
-    population : ndarray of shape (n,) or None
-        What makes an observation of a sample that was drawn by the outcome represent the population; None stands for ones.
-    groups : ndarray of shape (n,) or (n, 2), or None
-        Cluster of each row, for cluster-robust fits.
-    """
+    """What each row stands for. Everything that averages, holds out or draws rows after a fit asks here."""
 
     n_rows: int
+    # frequency weights, variance weights and number of trials; None for ones
     freq: NDArray | None = None
     var: NDArray | None = None
     trials: NDArray | None = None
+    # what makes an observation of a sample drawn by the outcome represent the population; None for ones
     population: NDArray | None = None
-    groups: NDArray | None = None
+    groups: NDArray | None = None  # cluster of each row, for cluster-robust fits; of shape (n,) or (n, 2)
 
     @classmethod
-    def of(cls, rows: WeightedRows, population: NDArray | None = None, groups: NDArray | None = None) -> RowWeights:
+    def of(cls, rows: Design | Block, population: NDArray | None = None, groups: NDArray | None = None) -> RowWeights:
         """Return the weights of the rows of a design or a block."""
         return cls(len(rows.y), rows.freq, rows.var, rows.trials, population, groups)
 
     @property
     def counts(self) -> NDArray | None:
         """Observations behind each row, by frequency weight and trials; None where each row is one."""
-        return _product(self.freq, self.trials)
+        return product(self.freq, self.trials)
 
     @property
     def observations(self) -> NDArray:
@@ -74,7 +49,7 @@ class RowWeights:
     @property
     def population_weights(self) -> NDArray | None:
         """How much each row counts in averages over the population; None for ones."""
-        return _product(self.counts, self.population)
+        return product(self.counts, self.population)
 
     @property
     def in_population(self) -> NDArray:
@@ -84,7 +59,7 @@ class RowWeights:
     @property
     def in_loss(self) -> NDArray:
         """The weight of each row in the loss that the fit minimises: the product of all three weights."""
-        return self._numbers(_product(self.freq, self.var, self.trials))
+        return self._numbers(product(self.freq, self.var, self.trials))
 
     @cached_property
     def clusters(self) -> Grouping | None:
@@ -126,11 +101,3 @@ def whole_counts(counts: NDArray) -> NDArray:
             f"(the first is {wrong[0]:g})."
         )
     return counts.astype(int)
-
-
-def _product(*factors: NDArray | None) -> NDArray | None:
-    product: NDArray | None = None
-    for factor in factors:
-        if factor is not None:
-            product = factor if product is None else product * factor
-    return product

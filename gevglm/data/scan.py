@@ -32,21 +32,11 @@ MOST_LEVELS = 100  # distinct values of an outcome that are distinguished
 
 @dataclass
 class Levels:
-    """The levels of a factor that were seen.
+    """The levels of a factor that were seen."""
 
-    Attributes
-    ----------
-    seen : dict
-        From levels to None, in the order of their first rows.
-    categories : list or None
-        Those of the type of the column, if all rows agree on them.
-    numbers : bool
-        Whether some rows had them as floating-point numbers.
-    """
-
-    seen: dict[Any, None]
-    categories: list[Any] | None
-    numbers: bool
+    seen: dict[Any, None]  # from levels to None, in the order of their first rows
+    categories: list[Any] | None  # those of the type of the column, if all rows agree on them
+    numbers: bool  # whether some rows had them as floating-point numbers
 
     @classmethod
     def of(cls, values: Any) -> Levels:
@@ -73,43 +63,24 @@ class Levels:
 
 @dataclass
 class Found:
-    """What was learned from some rows.
-
-    Attributes
-    ----------
-    n_given, n_selected, n_missing : int
-    kept : dict
-        Rows used, by the number of their batch.
-    example : DataFrame
-        A few of them.
-    factors : dict
-        The levels of factors, None for numbers, by the text of the factor.
-    states : dict
-        What functions have seen, by the text of their call.
-    outcomes : dict
-        The sum of the frequency weights by distinct outcome, as long as there are few.
-    counts : bool
-        Whether the outcome has two columns of counts.
-    sums : ndarray
-        Of the frequency weights; of them times observations, times events.
-    non_integer : int
-        Frequency weights that are not whole numbers.
-    problems : dict
-        Rows with values that are out of range, by what is wrong.
-    """
+    """What was learned from some rows."""
 
     n_given: int = 0
     n_selected: int = 0
     n_missing: int = 0
-    kept: dict[Number, int] = field(default_factory=dict)
-    example: pd.DataFrame = field(default_factory=pd.DataFrame)
+    kept: dict[Number, int] = field(default_factory=dict)  # rows used, by the number of their batch
+    example: pd.DataFrame = field(default_factory=pd.DataFrame)  # a few of them
+    # the levels of factors, None for numbers, by the text of the factor
     factors: dict[str, Levels | None] = field(default_factory=dict)
+    # what functions have seen, by the text of their call
     states: dict[str, dict[str, Any]] = field(default_factory=dict)
+    # the sum of the frequency weights by distinct outcome, as long as there are few
     outcomes: dict[Any, float] = field(default_factory=dict)
-    counts: bool = False
+    counts: bool = False  # whether the outcome has two columns of counts
+    # of the frequency weights; of them times observations, times events
     sums: NDArray = field(default_factory=lambda: np.zeros(3))
-    non_integer: int = 0
-    problems: dict[str, int] = field(default_factory=dict)
+    non_integer: int = 0  # frequency weights that are not whole numbers
+    problems: dict[str, int] = field(default_factory=dict)  # rows with values that are out of range, by what is wrong
 
     def add(self, other: Found, kinds: dict[str, Any]) -> None:
         """Add what was learned from the next rows; `kinds` are the functions behind the states."""
@@ -214,7 +185,7 @@ def _look(
     rows = chosen.frame
     found = Found(len(frame), chosen.n_selected, chosen.n_missing, {number: len(rows)}, rows.head(EXAMPLE_ROWS))
     if not len(rows):
-        return Found(len(frame), chosen.n_selected, chosen.n_missing, {number: 0}, rows)
+        return found
     _look_at_outcome(chosen, found)
     context = _context(factors, rows, selection)
     for factor in factors:

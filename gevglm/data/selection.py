@@ -21,57 +21,31 @@ MISSING = ("drop", "raise", "none")
 
 
 class Selected(NamedTuple):
-    """The rows of a table that a model uses.
-
-    Attributes
-    ----------
-    frame : DataFrame
-    values : Series or ndarray
-        The outcome, not yet coded.
-    columns : dict of ndarray or None
-        Offset, exposure and weights.
-    rows : ndarray of int or None
-        Positions in the table; None if all rows are used.
-    n_selected, n_missing : int
-        Rows asked for, and those among them that are incomplete.
-    """
+    """The rows of a table that a model uses."""
 
     frame: pd.DataFrame
-    values: Any
-    columns: dict[str, NDArray | None]
-    rows: NDArray | None
+    values: Any  # the outcome, not yet coded
+    columns: dict[str, NDArray | None]  # offset, exposure and weights
+    rows: NDArray | None  # positions in the table; None if all rows are used
+    # rows asked for, and those among them that are incomplete
     n_selected: int
     n_missing: int
 
 
 @dataclass(frozen=True)
 class Selection:
-    """A formula and the options that name columns; what they say is compiled once, and again only where a pickled one arrives.
-
-    Attributes
-    ----------
-    formula : str
-    scope : dict
-        Objects of the user's scope that the formula names.
-    offset, exposure, freq_weights, var_weights : str, array_like or None
-    subset : str, array_like or None
-    missing : {"drop", "raise", "none"}
-    left : Expression
-        The left-hand side of the formula.
-    right : str
-        The right-hand side.
-    """
+    """A formula and the options that name columns; what they say is compiled once, and again only where a pickled one arrives."""
 
     formula: str
-    scope: dict[str, Any] = field(repr=False)
+    scope: dict[str, Any] = field(repr=False)  # objects of the user's scope that the formula names
     offset: Any = None
     exposure: Any = None
     freq_weights: Any = None
     var_weights: Any = None
     subset: Any = None
     missing: str = "drop"
-    left: Expression = field(init=False, repr=False)
-    right: str = field(init=False, repr=False)
+    left: Expression = field(init=False, repr=False)  # the left-hand side of the formula
+    right: str = field(init=False, repr=False)  # the right-hand side
     _condition: Expression | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -6,22 +6,22 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
-from gevglm.data.design import Design, UnloadedArray, rows_needed
+from gevglm.data.design import Design
 from gevglm.data.expressions import names_in
 from gevglm.data.formula import Recipe
 from gevglm.data.grouping import Grouping, check_ways, refuse_missing
-from gevglm.data.new_rows import Layout
 from gevglm.data.outcome import Coding
 from gevglm.data.reader import Reader, refuse_dependence_on_other_rows
 from gevglm.data.selection import ROLES, Selection, check_rows
 from gevglm.data.sources.base import Number, Source
+from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine.base import ArraySum, Block
 from gevglm.engine.linalg import squared_deviations
 from gevglm.engine.memory import physical_memory
@@ -32,77 +32,17 @@ from gevglm.exceptions import InvalidDataError, InvalidOptionError
 BYTES_PER_PAIR = 50.0  # of coefficients: second derivatives, their factor and inverse, and the covariance
 
 
-@dataclass(frozen=True)
-class StreamedDesign(Layout):
-    """A design whose rows are read in pieces; see :class:`gevglm.data.design.Design`.
+@dataclass(frozen=True, kw_only=True)
+class StreamedDesign(Design):
+    """A design whose rows are read in pieces; all arrays of their length are :class:`~gevglm.data.unloaded.UnloadedArray`."""
 
-    Attributes
-    ----------
-    source : Source or None
-        None after the data were removed.
-    reader : Reader
-    kept : dict
-        Complete rows of every batch of rows.
-    """
-
-    source: Source | None
+    source: Source | None  # None after the data were removed
     reader: Reader
-    kept: dict[Number, int] = field(repr=False)
-    n_given: int
-    n_missing: int
-    n_events: float
-    n_total: float
-    sum_freq: float
+    kept: dict[Number, int] = field(repr=False)  # complete rows of every batch of rows
+    n_events: float = 0.0
+    n_total: float = 0.0
+    sum_freq: float = 0.0
     n_non_integer: int = 0
-    constant: int | None = None
-    has_rows = False
-    rows = index = frame = None
-
-    @property
-    def outcome(self) -> str:
-        return self.reader.outcome
-
-    @property
-    def event(self) -> Any:
-        return self.reader.coding.event
-
-    @property
-    def n_rows(self) -> int:
-        return sum(self.kept.values())
-
-    @property
-    def X(self) -> NDArray:
-        return UnloadedArray.of(self.n_rows, len(self.names))
-
-    @property
-    def y(self) -> NDArray:
-        return UnloadedArray.of(self.n_rows)
-
-    @property
-    def freq(self) -> NDArray | None:
-        return self._vector(self.reader.selection.freq_weights is not None and not self.reader.coding.shares)
-
-    @property
-    def trials(self) -> NDArray | None:
-        return self._vector(self.reader.coding.counts or self.reader.coding.shares)
-
-    @property
-    def var(self) -> NDArray | None:
-        return self._vector(self.reader.selection.var_weights is not None or self.reader.weights is not None)
-
-    @property
-    def offset(self) -> NDArray | None:
-        return self._vector(self.offset_name is not None or self.exposure_name is not None)
-
-    @property
-    def counts(self) -> NDArray | None:
-        return self._vector(self.freq is not None or self.trials is not None)
-
-    def _vector(self, there: bool) -> NDArray | None:
-        return UnloadedArray.of(self.n_rows) if there else None
-
-    def need_rows(self, what: str, instead: str = "") -> NoReturn:
-        raise InvalidDataError(rows_needed(what, instead))
 
     def engine(self, exog: NDArray | None = None) -> StreamedEngine:
         if exog is not None:
@@ -116,25 +56,21 @@ class StreamedDesign(Layout):
     @property
     def _source(self) -> Source:
         if self.source is None:
-            self.need_rows("a pass over the data", "give data")
+            raise InvalidDataError(rows_needed("a pass over the data", "give data"))
         return self.source
 
     def labelled(self) -> tuple[Any, Any]:
-        return pd.Series(np.zeros(0), name=self.outcome), pd.DataFrame(
-            np.zeros((0, len(self.names))), columns=self.names
-        )
-
-    def labels_of(self, positions: list[int]) -> list[str]:
-        return [str(position) for position in positions]
+        X = pd.DataFrame(np.zeros((0, len(self.names))), columns=self.names)
+        return pd.Series(np.zeros(0), name=self.outcome), X
 
     def reweighted(self, weights: Callable[[NDArray], NDArray | None]) -> StreamedDesign:
         if weights(np.array([0.0, 1.0])) is None:
             return self
-        return replace(self, reader=replace(self.reader, weights=weights))
+        return replace(self, var=UnloadedArray.of(self.n_rows), reader=replace(self.reader, weights=weights))
 
     def unweighted(self) -> StreamedDesign:
         selection = replace(self.reader.selection, var_weights=None)
-        return replace(self, reader=replace(self.reader, selection=selection, weights=None))
+        return replace(self, var=None, reader=replace(self.reader, selection=selection, weights=None))
 
     def grouping(self, groups: Any) -> Grouping:
         names = [groups] if isinstance(groups, str) else list(groups)
@@ -163,15 +99,6 @@ class StreamedDesign(Layout):
         mean = engine.reduce(ArraySum(lambda block: block.X.sum(axis=0))) / engine.n_rows
         return engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean))) / engine.n_rows
 
-    def rows_of(self, values: Any, role: str) -> NoReturn:
-        self.need_rows(f"{role} as an array", "name a column")
-
-    def on_rows(self, rows: NDArray) -> NoReturn:
-        self.need_rows("a fit to some of the rows")
-
-    def of_single_observations(self, y: NDArray) -> NoReturn:
-        self.need_rows("a fit to single observations")
-
     def without_rows(self) -> StreamedDesign:
         return replace(self, source=None)
 
@@ -191,20 +118,9 @@ def from_source(
     monitor: Monitor = NULL_MONITOR,
     **roles: Any,
 ) -> StreamedDesign:
-    """Build a design from a formula and a table in pieces, by one look at the table.
+    """Build a design from a formula and a table in pieces, by one look at the table, which `monitor` follows.
 
-    Parameters
-    ----------
-    formula : str
-    source : Source
-    scope : dict
-        Objects of the user's scope that the formula names.
-    event, subset, missing, engine
-        See :meth:`gevglm.BinaryGLM.from_formula`.
-    monitor : Monitor
-        Follows the look.
-    **roles
-        Offset, exposure and weights, as names of columns.
+    Offset, exposure and weights (`roles`) are names of columns; for other options see :meth:`gevglm.BinaryGLM.from_formula`.
     """
     _refuse_arrays(roles, subset)
     if engine not in (None, "formulaic"):
@@ -233,18 +149,31 @@ def from_source(
     coding, events, total = _outcome(found, event, outcome, selection)
     reader = Reader(selection, recipe, coding, tuple(columns), outcome)
     refuse_dependence_on_other_rows(reader, found.example)
+    n_rows = sum(found.kept.values())
+    vectors = {
+        "freq": selection.freq_weights is not None and not coding.shares,
+        "var": selection.var_weights is not None,
+        "trials": coding.counts or coding.shares,
+        "offset": selection.offset is not None or selection.exposure is not None,
+    }
+    arrays: dict[str, Any] = {name: UnloadedArray.of(n_rows) for name, there in vectors.items() if there}
     design = StreamedDesign(
-        source,
-        reader,
-        found.kept,
-        found.n_given,
-        found.n_missing,
-        events,
-        total,
-        float(sum(found.kept.values())) if coding.shares else float(found.sums[0]),
-        found.non_integer,
+        X=UnloadedArray.of(n_rows, len(recipe.names)),
+        y=UnloadedArray.of(n_rows),
+        **arrays,
         names=recipe.names,
         recipe=recipe,
+        outcome=outcome,
+        event=coding.event,
+        source=source,
+        reader=reader,
+        kept=found.kept,
+        n_given=found.n_given,
+        n_missing=found.n_missing,
+        n_events=events,
+        n_total=total,
+        sum_freq=float(n_rows if coding.shares else found.sums[0]),
+        n_non_integer=found.non_integer,
         offset_name=selection.offset,
         exposure_name=selection.exposure,
     )
@@ -274,15 +203,9 @@ def _columns(selection: Selection, source: Source) -> list[str]:
     for name in named:
         if name is not None and name not in source.columns:
             source.check([name])
-    return list(
-        dict.fromkeys(
-            [
-                *selection.used(source.columns),
-                *(name for name in named if name is not None),
-                *(name for name in subset if name in source.columns),
-            ]
-        )
-    )
+    roles = [name for name in named if name is not None]
+    in_subset = [name for name in subset if name in source.columns]
+    return list(dict.fromkeys([*selection.used(source.columns), *roles, *in_subset]))
 
 
 def _refuse_too_many_columns(number: int) -> None:

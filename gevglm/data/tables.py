@@ -14,13 +14,7 @@ from gevglm.exceptions import InvalidDataError, nearest
 
 
 def as_frame(data: Any) -> pd.DataFrame:
-    """Return `data` as a DataFrame.
-
-    Parameters
-    ----------
-    data : DataFrame, mapping of columns, polars DataFrame, pyarrow Table, or path to a csv or parquet file
-        A pandas DataFrame is returned unchanged, without a copy.
-    """
+    """Return a table of any kind, or the path to a csv or parquet file, as a DataFrame; a pandas one unchanged, without a copy."""
     if isinstance(data, pd.DataFrame):
         return data
     if isinstance(data, pd.Series):  # one row
@@ -87,18 +81,7 @@ def without_unused_levels(frame: pd.DataFrame, used: list[str]) -> pd.DataFrame:
 
 
 def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> NDArray | None:
-    """Return an option given as a column name or as an array, as a float array of the length of the data.
-
-    Parameters
-    ----------
-    value : str, array_like or None
-    frame : DataFrame or None
-        Where names are looked up.
-    role : str
-        The name of the option, for messages.
-    n_rows : int
-        Rows of the data, before missing ones are dropped.
-    """
+    """Return an option (`role`) given as a column name or as an array, as a float array of the length of the data."""
     if value is None:
         return None
     if isinstance(value, str):

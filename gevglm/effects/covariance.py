@@ -27,16 +27,8 @@ def sampled_covariance(
 ) -> NDArray:
     """Return the covariance of risks averaged over a sample: the sum over observations, or clusters, of squared influences.
 
-    Parameters
-    ----------
-    found : Averages
-    of_params : ndarray of shape (n, k)
-        The influence of one observation of each row on the coefficients.
-    risks : sequence of ndarray of shape (n,)
-        The risk of each row, design by design.
-    averaged : ndarray of shape (g, n)
-        The weights of the rows in the average of each group.
-    weights : RowWeights
+    `of_params`, of shape (n, k), is the influence of one observation of each row on the coefficients; `risks` are those of each row, design
+    by design; `averaged`, of shape (g, n), the weights of the rows in the average of each group.
     """
     size = weights.observations
     influence = np.dot(of_params, found.gradient.T)
@@ -56,16 +48,7 @@ def sampled_covariance(
 def bootstrap_risks(
     risks_of: Callable[[NDArray], NDArray], weights: RowWeights, draws: int, rng: Any, progress: bool
 ) -> NDArray:
-    """Return the risks by refits to resamples of the rows (of the clusters, if there are), one row per resample.
-
-    Parameters
-    ----------
-    risks_of : callable
-        From the rows that were drawn to the risks.
-    weights : RowWeights
-    draws, rng, progress
-        Resamples, their seed, and whether to show a bar.
-    """
+    """Return the risks by refits to resamples of the rows (of the clusters, if there are), one row per resample."""
     risks, failures = [], []
     for generator in progress_bar(np.random.default_rng(rng).spawn(int(draws)), int(draws), progress):
         rows = weights.draw(generator)

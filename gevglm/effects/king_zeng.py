@@ -19,9 +19,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.effects.covariance import check_draws
 from gevglm.effects.rows import label_of
 from gevglm.engine.linalg import quadratic_forms
-from gevglm.exceptions import InvalidOptionError, unknown_option
+from gevglm.exceptions import unknown_option
 from gevglm.links.base import BinaryLink
 
 METHODS = ("bayes", "unbiased", "simulation")
@@ -30,21 +31,12 @@ ROWS = 2048  # simulated at a time
 
 @dataclass(frozen=True)
 class RiskModel:
-    """Estimated coefficients and what turns them into risks.
+    """Estimated coefficients and what turns them into risks."""
 
-    Attributes
-    ----------
-    params : ndarray of shape (k,)
-    covariance : ndarray of shape (k, k)
-    link : BinaryLink
-        From linear predictors to probabilities in the population.
-    prevalence : float or None
-        The share of events in the population for which they were estimated, if one was given.
-    """
-
-    params: NDArray
-    covariance: NDArray
-    link: BinaryLink
+    params: NDArray  # of shape (k,)
+    covariance: NDArray  # of shape (k, k)
+    link: BinaryLink  # from linear predictors to probabilities in the population
+    # the share of events in the population for which they were estimated, if one was given
     prevalence: float | None = None
 
     def linear(self, X: NDArray, offset: NDArray | float) -> tuple[NDArray, NDArray]:
@@ -77,24 +69,8 @@ def corrected_risks(
 ) -> pd.DataFrame:
     """Return the risks of rows, corrected for the uncertainty of the coefficients; see :mod:`gevglm.effects.king_zeng`.
 
-    Parameters
-    ----------
-    model : RiskModel
-    X : ndarray of shape (n, k)
-    offset : ndarray of shape (n,) or float
-    method : {"bayes", "unbiased", "simulation"}
-        The risk plus C, the average over the uncertainty of the coefficients; minus C, nearly unbiased; or the average of simulated risks.
-    quantile : float
-        Of the distribution of estimates, for the limits of the first two.
-    alpha : float
-        One minus the coverage of the percentile limits of simulations.
-    draws, rng : int, Generator or int
-        Number of draws, and where they come from.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``risk`` (at the estimated coefficients), ``corrected``, ``ci_lower`` and ``ci_upper``.
+    By `method`, the risk plus C ("bayes"), the average over the uncertainty of the coefficients; minus C ("unbiased"), nearly unbiased; or the
+    average of simulated risks ("simulation"). The limits are by `quantile`, of the distribution of estimates, or percentiles of the draws.
     """
     if method not in METHODS:
         raise unknown_option("method", method, METHODS)
@@ -122,22 +98,7 @@ def _simulated(
 
 
 def risk_range(models: Sequence[RiskModel], X: NDArray, offset: NDArray | float, quantile: float) -> pd.DataFrame:
-    """Return the range of the risks of rows over several prevalences.
-
-    Parameters
-    ----------
-    models : sequence of RiskModel
-        The fits at the ends of the range, and between.
-    X : ndarray of shape (n, k)
-    offset : ndarray of shape (n,) or float
-    quantile : float
-        Of the distribution of estimates.
-
-    Returns
-    -------
-    DataFrame
-        Columns ``lower`` and ``upper``, the smallest and largest risk; ``ci_lower`` and ``ci_upper``, the smallest and largest limits.
-    """
+    """Return the range of the risks of rows over several prevalences: the smallest and largest risks, and limits."""
     risks = np.array([model.link.inverse(model.linear(X, offset)[0]) for model in models])
     limits = np.array([model.limits(X, offset, quantile) for model in models])
     columns = {"lower": risks.min(axis=0), "upper": risks.max(axis=0)}
@@ -195,18 +156,9 @@ def risk_change(
     draws: int = 10_000,
     rng: Any = None,
 ) -> pd.DataFrame:
-    """Return the table of a :class:`RiskChange`.
+    """Return the table of a :class:`RiskChange`, from the fit and those at the ends of a range of prevalences.
 
-    Parameters
-    ----------
-    models : sequence of RiskModel
-        The fit, and those at the ends of a range of prevalences.
-    X : ndarray of shape (2, k)
-        The row before and after the change.
-    offset : ndarray of shape (2,) or float
-    alpha : float
-        One minus the coverage of the percentile limits.
-    draws, rng : int, Generator or int
+    The two rows of `X` are those before and after the change.
     """
     normal = normals(draws, X.shape[1], rng)
     tables = [_change_table(model.draws(X, offset, normal), alpha) for model in models]
@@ -236,7 +188,6 @@ def _change_table(risks: NDArray, alpha: float) -> pd.DataFrame:
 
 def normals(draws: int, k: int, rng: Any) -> NDArray:
     """Return standard normal vectors, each beside its opposite, so that their mean is exactly zero."""
-    if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 2:
-        raise InvalidOptionError(f"draws={draws!r} must be a whole number of at least 2.")
+    check_draws(draws)
     half = np.random.default_rng(rng).standard_normal((int(draws + 1) // 2, k))
     return np.vstack([half, -half])[:draws]

@@ -65,20 +65,11 @@ def label_of(value: Any, digits: int = 6) -> str:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One of the worlds that are compared: a variable set to a value, or moved, in all rows.
+    """One of the worlds that are compared: a variable set to a value, or moved, in all rows."""
 
-    Attributes
-    ----------
-    label : str
-        The value, or how the variable is moved.
-    value : object
-    shift : float or None
-        What is added to the variable, if it is moved.
-    """
-
-    label: str
+    label: str  # the value, or how the variable is moved
     value: Any = None
-    shift: float | None = None
+    shift: float | None = None  # what is added to the variable, if it is moved
 
     @classmethod
     def at(cls, value: Any) -> Scenario:
@@ -97,16 +88,8 @@ class Scenario:
 def scenarios(variable: Variable, column: pd.Series, at: Any, weights: NDArray) -> list[Scenario]:
     """Return the scenarios to compare; the first is the reference.
 
-    Parameters
-    ----------
-    variable : Variable
-    column : Series
-        Its values, one per row.
-    at : str, sequence or None
-        Values of the variable; "unit" or "sd" to move every row by one unit or one standard deviation, centred on where it is; "iqr" or
-        "range" for the quartiles or the extremes. By default every level of a factor, a boolean or a variable with two values, and a unit of others.
-    weights : ndarray
-        Weights of the rows, for standard deviations and quartiles.
+    `at` are values of the variable; "unit" or "sd" to move every row by one unit or one standard deviation, centred on where it is; "iqr" or
+    "range" for the quartiles or the extremes. By default every level of a factor, a boolean or a variable with two values, and a unit of others.
     """
     levels = levels_of(variable, column, few=2)
     if at is None:
@@ -164,23 +147,13 @@ def _moved(variable: Variable, column: pd.Series, how: str, weights: NDArray) ->
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows to average over.
-
-    Attributes
-    ----------
-    design : Design
-    frame : DataFrame
-        Variables of the formula, or columns of the design.
-    X : ndarray of shape (n, k)
-    offset : ndarray of shape (n,) or float
-    weights : ndarray of shape (n,)
-    """
+    """Rows to average over."""
 
     design: Design
-    frame: pd.DataFrame
-    X: NDArray
-    offset: NDArray | float
-    weights: NDArray
+    frame: pd.DataFrame  # variables of the formula, or columns of the design
+    X: NDArray  # of shape (n, k)
+    offset: NDArray | float  # of shape (n,)
+    weights: NDArray  # of shape (n,)
 
     @classmethod
     def of(cls, results: ResultsCore, data: Any = None) -> Rows:
@@ -272,23 +245,8 @@ def changed_rows(
 ) -> tuple[pd.DataFrame | NDArray, NDArray | None, dict[str, Any]]:
     """Return a row before and after a change, its offset, and the values at which the other variables are held.
 
-    Parameters
-    ----------
-    design : Design
-    change : dict
-        Variable (of the formula, or column of the design) to its value before and after.
-    at : dict or None
-        Values of other variables.
-    offset : float or None
-        For designs whose offset was given as an array.
-    weights : ndarray of shape (n,) or None
-        Weights of the rows in means and frequencies, besides their frequency weights.
-
-    Returns
-    -------
-    rows : DataFrame or ndarray of two rows
-    offset : ndarray of shape (2,) or None
-    held : dict
+    `change` is from a variable (of the formula, or a column of the design) to its value before and after, `at` from other variables to
+    their values. Means and frequencies of the rest are by `weights`, besides frequency weights.
     """
     names = list(dict.fromkeys([*variables(design), *shifts(design)]))
     at = {} if at is None else at

@@ -27,25 +27,13 @@ ROWS = 65_536  # averaged at a time
 
 @dataclass(frozen=True)
 class Contrast:
-    """How two risks are compared: on which scale, and how the result is called.
-
-    Attributes
-    ----------
-    word : str
-    pattern : str
-        How a contrast is written, from the labels of two scenarios.
-    scale : callable
-        A contrast is the difference of `scale` of two risks,
-    slope : callable
-        its derivative,
-    back : callable
-        and what takes the difference to where it is reported; also its own derivative, for standard errors, unless it is None.
-    """
+    """How two risks are compared: on which scale, and how the result is called."""
 
     word: str
-    pattern: str
-    scale: Callable[[NDArray], NDArray]
-    slope: Callable[[NDArray], NDArray]
+    pattern: str  # how a contrast is written, from the labels of two scenarios
+    scale: Callable[[NDArray], NDArray]  # a contrast is the difference of this of two risks
+    slope: Callable[[NDArray], NDArray]  # the derivative of that
+    # what takes it to where it is reported, also its own derivative, for standard errors; None for nothing
     back: Callable[[NDArray], NDArray] | None
 
     def label(self, other: str, reference: str) -> str:
@@ -132,16 +120,10 @@ class RiskContrast:
 
 @dataclass(frozen=True)
 class Averages:
-    """Risks of scenarios (and groups of rows), their gradients, and the rows' own part in them.
+    """Risks of scenarios (and groups of rows), their gradients, and the rows' own part in them."""
 
-    Attributes
-    ----------
-    risks : ndarray of shape (m,)
-    gradient : ndarray of shape (m, k)
-    """
-
-    risks: NDArray
-    gradient: NDArray
+    risks: NDArray  # of shape (m,)
+    gradient: NDArray  # of shape (m, k)
 
 
 def risk_and_slope(
@@ -164,21 +146,9 @@ def averages(
     weights: NDArray,
     risk_and_slope: Callable[[NDArray, NDArray], tuple[NDArray, NDArray]],
 ) -> Averages:
-    """Return the weighted average risk of each design, and its gradient by the coefficients.
+    """Return the weighted average risk of each design, and its gradient by the coefficients, group by group.
 
-    Parameters
-    ----------
-    designs : sequence of ndarray of shape (n, k)
-    offset : ndarray of shape (n,) or float
-    weights : ndarray of shape (g, n)
-        The weights of the rows in each group.
-    risk_and_slope : callable
-        From design rows and offset to the risks and their gradients.
-
-    Returns
-    -------
-    Averages
-        Group by group, the designs in their order.
+    `weights`, of shape (g, n), are those of the rows in each group; `risk_and_slope` goes from rows and offset to risks and their gradients.
     """
     share = weights / weights.sum(axis=1, keepdims=True)
     offset = np.broadcast_to(offset, weights.shape[1:])
@@ -208,20 +178,7 @@ def risk_table(risks: NDArray, cov: NDArray, index: pd.Index, alpha: float) -> p
 def contrast_table(
     contrast: Contrast, risks: NDArray, cov: NDArray, pairs: Sequence[tuple[int, int]], index: pd.Index, alpha: float
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Return contrasts of pairs of risks with their limits, and p-values.
-
-    Parameters
-    ----------
-    contrast : Contrast
-    risks : ndarray of shape (m,)
-    cov : ndarray of shape (m, m)
-    pairs : sequence of tuple of int
-        Positions of the reference and of the risk compared with it.
-    index : Index
-        Labels of the pairs.
-    alpha : float
-        One minus the coverage.
-    """
+    """Return contrasts of pairs of risks (positions of the reference, and of the other) with their limits, and p-values."""
     with np.errstate(divide="ignore", invalid="ignore"):
         matrix = np.zeros((len(pairs), len(risks)))
         for row, (reference, other) in enumerate(pairs):

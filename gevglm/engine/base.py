@@ -1,18 +1,22 @@
-"""Where the rows are: blocks of rows, and the one verb that looks at them.
+"""Where the rows are: blocks of rows, the one verb that looks at them, and computations that ask for such passes.
 
-Nothing here is statistical. An engine cuts the data into blocks of consecutive rows and sums a reducer
-over them. The partial sums are combined in block order, so that the same block boundaries give the
-same bits whatever the engine and however many threads it has.
+Nothing here is statistical. An engine cuts the data into blocks of consecutive rows and sums a reducer over them. The partial sums are
+combined in block order, so that the same block boundaries give the same bits whatever the engine and however many threads it has.
+
+A computation is a generator: it yields a question, is sent the answer, and ends with what it found. Newton's iteration asks for the sums at a
+point and knows nothing else; an estimate asks for passes over the rows of an engine. Since none of them answers its own questions, the
+questions of many can be answered at the same time, and each gets the answers, bit by bit, that it would get alone.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from operator import mul
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,47 +28,32 @@ if TYPE_CHECKING:
     from gevglm.engine.monitor import Monitor
 
 Partial = TypeVar("Partial")
+Question = TypeVar("Question")
+Answer = TypeVar("Answer")
+Asked = TypeVar("Asked")
+Found = TypeVar("Found")
 
 LARGE = 64**2  # numbers of a partial sum that are too many to be kept for every block
 
 
 @dataclass(slots=True)
 class Block:
-    """Consecutive rows of a design.
+    """Consecutive rows of a design."""
 
-    Attributes
-    ----------
-    start : int
-        Position of the first row in the whole data.
-    X : ndarray
-        Design rows, float64, of shape (rows, k).
-    y : ndarray
-        Outcomes in [0, 1]; the share of successes for grouped rows.
-    freq, var, trials : ndarray or None
-        Frequency weights, variance weights and number of trials; None stands for ones.
-    offset : ndarray or None
-        Added to the linear predictor; None stands for zeros.
-    groups : ndarray of int or None
-        Clusters of the rows, in engines that were asked to carry them.
-    """
-
-    start: int
-    X: NDArray
-    y: NDArray
+    start: int  # position of the first row in the whole data
+    X: NDArray  # design rows, float64, of shape (rows, k)
+    y: NDArray  # outcomes in [0, 1]; the share of successes for grouped rows
+    # frequency weights, variance weights and number of trials; None for ones
     freq: NDArray | None = None
     var: NDArray | None = None
     trials: NDArray | None = None
-    offset: NDArray | None = None
-    groups: NDArray | None = None
+    offset: NDArray | None = None  # added to the linear predictor; None stands for zeros
+    groups: NDArray | None = None  # clusters of the rows, in engines that were asked to carry them
 
     @property
     def weight(self) -> NDArray | None:
         """The weight of each row in the estimating equation: the product of all three."""
-        product = self.freq
-        for factor in (self.var, self.trials):
-            if factor is not None:
-                product = factor if product is None else product * factor
-        return product
+        return product(self.freq, self.var, self.trials)
 
     def weighted(self, values: NDArray) -> NDArray:
         """Return values times the weights of their rows; zero for rows of weight zero, whatever their value."""
@@ -77,6 +66,17 @@ class Block:
         if self.offset is not None:
             v += self.offset
         return v
+
+
+def product(*factors: NDArray | None) -> NDArray | None:
+    """Return the product of weights of which None stands for ones."""
+    given = [factor for factor in factors if factor is not None]
+    return reduce(mul, given) if given else None
+
+
+def times(values: NDArray, *factors: NDArray | None) -> NDArray:
+    """Return values times weights of which None stands for ones."""
+    return reduce(mul, (factor for factor in factors if factor is not None), values)
 
 
 class Reducer(ABC, Generic[Partial]):
@@ -100,13 +100,7 @@ class Reducer(ABC, Generic[Partial]):
 
 
 class ArraySum(Reducer[NDArray]):
-    """The sum of an array computed from each block.
-
-    Parameters
-    ----------
-    function : callable
-        From a :class:`Block` to an array, of the same shape for every block.
-    """
+    """The sum of an array computed from each block, of the same shape for every block."""
 
     def __init__(self, function: Callable[[Block], NDArray]):
         self.function = function
@@ -127,12 +121,7 @@ class ArraySum(Reducer[NDArray]):
 
 
 class ReducerGroup(Reducer[list]):
-    """Several sums in one pass over the rows.
-
-    Parameters
-    ----------
-    reducers : list of Reducer
-    """
+    """Several sums in one pass over the rows."""
 
     def __init__(self, reducers: list[Reducer]):
         self.reducers = reducers
@@ -154,19 +143,12 @@ class ReducerGroup(Reducer[list]):
 
 
 class Engine(ABC):
-    """A place where rows live.
+    """A place where rows live."""
 
-    Attributes
-    ----------
-    n_rows, n_cols : int
-        Shape of the design.
-    in_memory : bool
-        Whether passes are cheap.
-    """
-
+    # shape of the design
     n_rows: int
     n_cols: int
-    in_memory: bool = True
+    in_memory: bool = True  # whether passes are cheap
 
     @cached_property
     def cache(self) -> dict[str, Any]:
@@ -201,16 +183,7 @@ class Engine(ABC):
 
 
 class MappedEngine(Engine):
-    """An engine whose blocks are made from those of another: other columns, other outcomes, added rows.
-
-    Parameters
-    ----------
-    engine : Engine
-    transform : callable
-        From a block to a block.
-    n_cols : int
-        Columns of the new blocks.
-    """
+    """An engine whose blocks, of `n_cols` columns, are made from those of another: other columns, other outcomes, added rows."""
 
     def __init__(self, engine: Engine, transform: Callable[[Block], Block], n_cols: int):
         self.engine = engine
@@ -250,3 +223,76 @@ class _MappedReducer(Reducer):
 
     def compact(self, parts):
         return self.reducer.compact(parts)
+
+
+# -- computations that ask: run one by one, or many of them in the same passes -------------------------
+
+
+class Pass(NamedTuple):
+    """A pass over the rows of an engine: the question what a reducer sums up to."""
+
+    engine: Engine
+    reducer: Reducer
+
+
+Passes: TypeAlias = Generator[Pass, Any, Found]  # a computation that asks for passes
+
+
+def run(search: Generator[Question, Answer, Found], answer: Callable[[Question], Answer]) -> Found:
+    """Run a computation; overflows on its way are its own affair, and silent."""
+    with np.errstate(all="ignore"):
+        reply: Any = None
+        while True:
+            try:
+                question = search.send(reply)
+            except StopIteration as end:
+                return end.value
+            reply = answer(question)
+
+
+def run_in_lockstep(
+    searches: Iterable[Generator[Question, Answer, Found]], answer_all: Callable[[list[Question]], Sequence[Answer]]
+) -> list[Found]:
+    """Run several computations at the same time: whenever all of them wait, their questions are answered together."""
+    searches = list(searches)
+    found: list = [None] * len(searches)
+    replies: dict[int, Any] = dict.fromkeys(range(len(searches)))
+    with np.errstate(all="ignore"):
+        while replies:
+            questions = {}
+            for i, reply in replies.items():
+                try:
+                    questions[i] = searches[i].send(reply)
+                except StopIteration as end:
+                    found[i] = end.value
+            replies = dict(zip(questions, answer_all(list(questions.values())), strict=True)) if questions else {}
+    return found
+
+
+def relay(
+    search: Generator[Question, Answer, Found], answer: Callable[[Question], Generator[Asked, Any, Answer]]
+) -> Generator[Asked, Any, Found]:
+    """Turn a computation into one that asks other questions: those that the answers to its own take."""
+    reply: Any = None
+    while True:
+        try:
+            question = search.send(reply)
+        except StopIteration as end:
+            return end.value
+        reply = yield from answer(question)
+
+
+def make_pass(asked: Pass) -> Any:
+    """Make a pass over the rows."""
+    return asked.engine.reduce(asked.reducer)
+
+
+def make_passes(asked: list[Pass]) -> list[Any]:
+    """Make passes over the rows, all of those over the same engine in one."""
+    sums: list = [None] * len(asked)
+    for engine in {id(one.engine): one.engine for one in asked}.values():
+        places = [i for i, one in enumerate(asked) if one.engine is engine]
+        totals = engine.reduce(ReducerGroup([asked[i].reducer for i in places]))
+        for i, total in zip(places, totals, strict=True):
+            sums[i] = total
+    return sums

@@ -18,12 +18,7 @@ SECONDS = 1.0  # at least, between two writings
 class Checkpoint:
     """The last coefficients of each fit that an estimate consists of (one for every shape that is tried), in a file.
 
-    Parameters
-    ----------
-    path : path
-        Read if it exists, so that the fit goes on from there.
-    names : list of str
-        Of the coefficients.
+    The file is read if it exists, so that the fit goes on from there.
     """
 
     def __init__(self, path: str | Path, names: list[str]):

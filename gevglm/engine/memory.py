@@ -24,18 +24,8 @@ WINDOW = 256  # partial sums held before they are combined
 class MemoryEngine(Engine):
     """Rows held as arrays; blocks are views, converted to float64 one block at a time.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, k)
-        Design, float32 or float64, in C or Fortran order.
-    y : ndarray of shape (n,)
-        Outcomes in [0, 1].
-    freq, var, trials, offset : ndarray of shape (n,), optional
-        See :class:`~gevglm.engine.base.Block`.
-    block_rows : int, optional
-        Rows of a block; by default a function of k alone.
-    threads : int, optional
-        Threads over blocks; by default the number of cores.
+    The design is float32 or float64, in C or Fortran order; for the other arrays see :class:`~gevglm.engine.base.Block`. The rows of a block are
+    a function of the number of columns by default, the threads over blocks as many as there are cores.
     """
 
     def __init__(

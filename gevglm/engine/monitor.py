@@ -29,10 +29,7 @@ class HasKey(Protocol):
 class PassBar:
     """A bar for passes over rows: their number, how far the last one is, rows per second, and the Newton decrement.
 
-    Parameters
-    ----------
-    delay : float
-        Seconds before it appears.
+    It appears after `delay` seconds.
     """
 
     def __init__(self, delay: float = 0.0):
@@ -75,19 +72,11 @@ class PassBar:
 
 @dataclass(frozen=True)
 class Monitor:
-    """Is told of passes over the rows and of Newton steps; without a bar and a checkpoint, nothing comes of it.
-
-    Attributes
-    ----------
-    bar : PassBar or None
-    checkpoint : Checkpoint or None
-    fit : str
-        What tells the fit that is being made from others, in the checkpoint.
-    """
+    """Follows passes over the rows and Newton steps; without a bar and a checkpoint, it does nothing."""
 
     bar: PassBar | None = None
     checkpoint: Checkpoint | None = None
-    fit: str = ""
+    fit: str = ""  # what tells the fit that is being made from others, in the checkpoint
 
     @property
     def follows_passes(self) -> bool:
@@ -132,15 +121,9 @@ def monitoring(
 ) -> Iterator[Monitor]:
     """Follow a fit.
 
-    Parameters
-    ----------
-    progress : bool, Monitor or None
-        Whether passes over data in pieces are shown; None shows them, after a while, where there is a terminal or a notebook and tqdm is
-        installed. The monitor of a larger fit follows its parts too.
-    resume : path, optional
-        File of the checkpoint: read if it exists, written from time to time and when the fit is interrupted, removed at its end.
-    names : list of str, optional
-        Of the coefficients, for the checkpoint.
+    `progress` is whether passes over data in pieces are shown; None shows them, after a while, where there is a terminal or a notebook and
+    tqdm is installed. The monitor of a larger fit follows its parts too. `resume` is the file of the checkpoint, by the names of the coefficients:
+    read if it exists, written from time to time and when the fit is interrupted, removed at its end.
     """
     if isinstance(progress, Monitor):
         yield progress

@@ -15,15 +15,9 @@ SPARSE = 20  # columns for every one that is not zero in a row, from which a des
 
 
 class SparseColumn:
-    """A column of a design by its rows that are not zero.
+    """A column of a design by its rows that are not zero, which are sorted.
 
-    Parameters
-    ----------
-    rows : ndarray of int
-        Sorted.
-    values : ndarray of shape (len(rows),)
-    share : float
-        Of the rows that are not zero, if all levels of a factor were as frequent; the same for every piece of the data.
+    `share` is that of such rows if all levels of a factor were as frequent: the same for every piece of the data.
     """
 
     __array_ufunc__ = None
@@ -54,16 +48,7 @@ class SparseColumn:
 
 
 def indicators(codes: NDArray, n_levels: int, places: Sequence[int]) -> Iterator[SparseColumn]:
-    """Yield a column for each of some levels: 1 in the rows whose code it is.
-
-    Parameters
-    ----------
-    codes : ndarray of int
-        Place of each row's level.
-    n_levels : int
-    places : sequence of int
-        Of the levels that have a column.
-    """
+    """Yield a column for each of the levels at some places: 1 in the rows whose code it is."""
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=n_levels))
     for place in places:

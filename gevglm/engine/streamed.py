@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from copy import copy
 from dataclasses import replace
@@ -20,21 +20,12 @@ if TYPE_CHECKING:
     from gevglm.data.reader import Reader
     from gevglm.data.sources.base import Number, Source
 
+    BlocksOf = Callable[[pd.DataFrame, Number], Iterator[Block]]
+
 
 class StreamedEngine(Engine):
-    """Blocks that are built from a table in pieces.
+    """Blocks that are built from a table in pieces; `kept` are the complete rows of every batch of rows, in their order.
 
-    Parameters
-    ----------
-    source : Source
-        The table.
-    reader : Reader
-        From its pieces to blocks.
-    kept : dict
-        Complete rows of every batch of rows, in their order.
-
-    Notes
-    -----
     Blocks begin where batches of rows do, and are as long as those of :class:`~gevglm.engine.memory.MemoryEngine`: the partial sums, and
     the order in which they are added, are the same for the same boundaries.
     """
@@ -55,8 +46,11 @@ class StreamedEngine(Engine):
     def _blocks(self) -> Source | None:
         """The blocks, where the source keeps them."""
         n_bytes = self.n_rows * self.reader.row_bytes
-        make = partial(_all_blocks, self.reader, self._starts, self._kept)
-        return self.source.cached(make, self.reader.all_columns, n_bytes)
+        return self.source.cached(partial(_all_blocks, self._blocks_of), self.reader.all_columns, n_bytes)
+
+    @property
+    def _blocks_of(self) -> BlocksOf:
+        return partial(_blocks_of, self.reader, self._starts, self._kept)
 
     def _subsampled(self, every: int) -> StreamedEngine:
         part = self._copy()
@@ -83,7 +77,7 @@ class StreamedEngine(Engine):
         if self._blocks is not None:
             parts_of_batches = self._blocks.map(partial(_parts_of_blocks, reducer), (), self._every)
         else:
-            task = partial(_parts, self.reader, reducer, self._starts, self._kept)
+            task = partial(_parts, self._blocks_of, reducer)
             parts_of_batches = self.source.map(task, self.reader.all_columns, self._every)
         self._monitor.on_pass(self.n_rows)
         with one_blas_thread(), closing(parts_of_batches):
@@ -106,23 +100,14 @@ def _blocks_of(
     return reader.blocks(table, starts.get(number, 0), kept.get(number, 0))
 
 
-def _all_blocks(
-    reader: Reader, starts: dict[Number, int], kept: dict[Number, int], table: pd.DataFrame, number: Number
-) -> list[Block]:
-    return list(_blocks_of(reader, starts, kept, table, number))
+def _all_blocks(blocks_of: BlocksOf, table: pd.DataFrame, number: Number) -> list[Block]:
+    return list(blocks_of(table, number))
 
 
-def _parts(
-    reader: Reader,
-    reducer: Reducer[Partial],
-    starts: dict[Number, int],
-    kept: dict[Number, int],
-    table: pd.DataFrame,
-    number: Number,
-) -> list[Partial]:
+def _parts(blocks_of: BlocksOf, reducer: Reducer[Partial], table: pd.DataFrame, number: Number) -> list[Partial]:
     """Return the partial sums of the blocks of a batch of rows."""
-    return reducer.compact([reducer.map(block) for block in _blocks_of(reader, starts, kept, table, number)])
+    return _parts_of_blocks(reducer, blocks_of(table, number), number)
 
 
-def _parts_of_blocks(reducer: Reducer[Partial], blocks: list[Block], number: Number) -> list[Partial]:
+def _parts_of_blocks(reducer: Reducer[Partial], blocks: Iterable[Block], number: Number) -> list[Partial]:
     return reducer.compact([reducer.map(block) for block in blocks])

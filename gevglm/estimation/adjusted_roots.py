@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from gevglm.estimation.lockstep import Passes, relay
+from gevglm.engine.base import Passes, relay
 from gevglm.estimation.newton import Search, SolverResult, bounded_search, newton, residual_search, value_search
 from gevglm.estimation.objective import Adjustment
 from gevglm.estimation.sums import NewtonSums

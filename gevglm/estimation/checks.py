@@ -1,4 +1,4 @@
-"""What is looked at after a fit, and what the user is warned of."""
+"""Whether an iteration has ended at a solution, what else is looked at after a fit, and what the user is warned of."""
 
 from __future__ import annotations
 
@@ -10,46 +10,99 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine import Block, Engine, Reducer
-from gevglm.engine.base import ArraySum
-from gevglm.estimation.convergence import information_left, is_uninformed
-from gevglm.estimation.estimate import Estimate
-from gevglm.estimation.lockstep import make_pass, run
-from gevglm.exceptions import (
-    ConvergenceWarning,
-    FewEventsWarning,
-    SeparationWarning,
-    SupportWarning,
-    listed,
-    warn,
-)
+from gevglm.engine.base import ArraySum, Pass, Passes, make_pass, run
+from gevglm.engine.linalg import Matrix, column_squares
+from gevglm.estimation.newton import SolverResult
+from gevglm.exceptions import ConvergenceWarning, FewEventsWarning, SeparationWarning, SupportWarning, listed, warn
 from gevglm.links.base import BinaryLink
+from gevglm.losses import Loss
 
 if TYPE_CHECKING:
+    from gevglm.estimation.estimate import Estimate, Problem
     from gevglm.inference.separation import Separation
     from gevglm.model import BinaryGLM
 
+THINNEST = 16  # a part of the rows is never less than one block in this many
+GROWING = 1e-3  # relative change of a coefficient, and change of a linear predictor, too large for a last step
+ROUGH_TOL = 1e-6  # beyond, the last step of a solution says nothing
+VANISHED = 1e-8  # share of the null model's information on a column below which its coefficient is infinite
+TIGHTER, MANY_STEPS = 1e-4, 20  # tolerance and steps of a second look at a solution that still moves
 FEW_EVENTS_PER_PARAMETER = 5
-VANISHED = 1e-6  # share of the null model's information below which a coefficient counts as not identified
+UNIDENTIFIED = 1e-6  # such a share below which separation is looked for
 ROWS_NAMED = 5
+
+
+# -- whether a solution is one: on the way to infinity the Newton decrement vanishes too -----------
+
+
+def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[SolverResult, bool, str]]:
+    """Look at a solution, a second time if it still moves; find the solution, whether it is one, and why (not).
+
+    On the way to infinity the last step still moves the linear predictor, or hardly any information is left.
+    """
+    loss = problem.loss
+    if not result.converged:
+        edge = " (it may lie at the end of the support, where the log loss is not smooth)"
+        stuck = result.reason.startswith("no step") and loss.is_likelihood and np.isfinite(loss.link.support).any()
+        return result, False, result.reason + (edge if stuck else "")
+    if problem.tol > ROUGH_TOL:
+        return result, True, result.reason
+    moving = yield from _still_moving(problem.engine, result)
+    if moving:  # towards infinity, or just slowly
+        tol = TIGHTER * problem.tol
+        second = yield from problem.minimise(result.params, falling=not loss.convex, tol=tol, maxiter=MANY_STEPS)
+        if second.converged:
+            result, moving = second, (yield from _still_moving(problem.engine, second))
+    if moving or (yield from is_uninformed(problem.engine, loss, result.sums.hessian, problem.rate, VANISHED)):
+        reason = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
+        return result, False, reason
+    return result, True, result.reason
+
+
+def is_uninformed(engine: Engine, loss: Loss, information: NDArray, rate: float, share: float) -> Passes[bool]:
+    """Find out whether less than a share of the null model's information is left on some column.
+
+    A part of the rows tells whether all of them need be looked at.
+    """
+    for rows in (engine.subsample_blocks(THINNEST), engine):
+        part = rows.n_rows / engine.n_rows
+        left = yield from information_left(rows, loss, part * information, rate)
+        if not (left < share).any():
+            return False
+    return True
+
+
+def _still_moving(engine: Engine, result: SolverResult) -> Passes[bool]:
+    """Find out whether the last step still changed the linear predictor."""
+    if not (np.abs(result.step) > GROWING * np.abs(result.params)).any():
+        return False
+    change = yield Pass(engine, ArraySum(lambda block: ((_used_rows(block) @ result.step) ** 2).sum()))
+    return bool(change > GROWING**2)
+
+
+def information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> Passes[NDArray]:
+    """Sum up the information on each column, as a share of that in the null model of the given event rate."""
+    null = loss.expected_curvature_at(loss.link.at(np.atleast_1d(loss.link(rate))))
+    squares = yield Pass(engine, ArraySum(lambda block: column_squares(block.X, block.weight)))
+    return np.diagonal(information) / (squares * null)
+
+
+def _used_rows(block: Block) -> Matrix:
+    return block.X if block.weight is None else block.X[block.weight > 0]
+
+
+# -- after a fit -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Support:
-    """The rows with a fitted probability of exactly 0 or 1.
+    """The rows with a fitted probability of exactly 0 or 1."""
 
-    Attributes
-    ----------
-    outside : int
-        All of them.
-    impossible_events, impossible_nonevents : int
-        Those with events at a probability of 0, with non-events at one of 1; grouped rows count once.
-    event_rows, nonevent_rows : tuple of int
-        The first few positions of the latter two.
-    """
-
-    outside: int = 0
+    outside: int = 0  # all of them
+    # those with events at a probability of 0, with non-events at one of 1; grouped rows count once
     impossible_events: int = 0
     impossible_nonevents: int = 0
+    # the first few positions of the latter two
     event_rows: tuple[int, ...] = ()
     nonevent_rows: tuple[int, ...] = ()
 
@@ -60,15 +113,7 @@ class Support:
 
 
 class FirstRows(Reducer[list[int]]):
-    """The positions of the first few rows with some property.
-
-    Parameters
-    ----------
-    function : callable
-        From a block to a boolean array of its length.
-    most : int
-        How many.
-    """
+    """The positions of the first few rows with some property, given by a function from a block to booleans."""
 
     def __init__(self, function: Callable[[Block], NDArray], most: int = ROWS_NAMED):
         self.function = function
@@ -89,12 +134,6 @@ def check_support(engine: Engine, link: BinaryLink, params: NDArray) -> Support:
     """Count the rows outside the support of the link, and look for those that contradict it.
 
     Rows of weight zero do not count. A second pass, for the positions, is made only where there are contradictions.
-
-    Parameters
-    ----------
-    engine : Engine
-    link : BinaryLink
-    params : ndarray of shape (k,)
     """
     lower, upper = link.support
     if np.isinf(lower) and np.isinf(upper):
@@ -119,7 +158,9 @@ def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> 
     if not model.design.has_rows:
         return None
     rate = fitted.events / fitted.weight
-    if fitted.converged and not run(is_uninformed(engine, model.loss, fitted.information, rate, VANISHED), make_pass):
+    if fitted.converged and not run(
+        is_uninformed(engine, model.loss, fitted.information, rate, UNIDENTIFIED), make_pass
+    ):
         return None
     return model.separation()
 
@@ -129,29 +170,18 @@ def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
     if model.design.has_rows:
         return []
     engine, rate = model.engine(), fitted.events / fitted.weight
-    if not run(is_uninformed(engine, model.loss, fitted.information, rate, VANISHED), make_pass):
+    if not run(is_uninformed(engine, model.loss, fitted.information, rate, UNIDENTIFIED), make_pass):
         return []
     left = run(information_left(engine, model.loss, fitted.information, rate), make_pass)
-    return [model.exog_names[j] for j in np.flatnonzero(left < VANISHED)]
+    return [model.exog_names[j] for j in np.flatnonzero(left < UNIDENTIFIED)]
 
 
 def warn_of_problems(
     model: BinaryGLM, fitted: Estimate, support: Support, maxiter: int, separation: Separation | None, plain: bool
 ) -> None:
-    """Issue every warning that a fit calls for.
+    """Issue every warning that a fit calls for; `plain` if nothing was done against bias.
 
-    Parameters
-    ----------
-    model : BinaryGLM
-    fitted : Estimate
-    support : Support
-        Where the rows lie at the estimate.
-    maxiter : int
-        As asked for; an iteration that was not asked for does not call for a warning.
-    separation : Separation or None
-        What was found, if it was looked for.
-    plain : bool
-        Whether nothing was done against bias.
+    An iteration that was not asked for (`maxiter` of 0) does not call for a warning.
     """
     if separation is not None and not separation.separated:
         separation = None

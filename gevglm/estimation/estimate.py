@@ -10,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from gevglm.engine.base import ArraySum, Block, Engine, Reducer, ReducerGroup
+from gevglm.engine.base import ArraySum, Block, Engine, Pass, Passes, Reducer, ReducerGroup, make_pass, relay, run
 from gevglm.engine.linalg import COLLINEAR, Cholesky, one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import first_root, rough_start
-from gevglm.estimation.convergence import THINNEST, check_convergence
-from gevglm.estimation.lockstep import Pass, Passes, make_pass, relay, run
+from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.newton import SolverResult, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
@@ -29,83 +28,44 @@ EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to gi
 
 @dataclass(frozen=True)
 class Estimate:
-    """Coefficients and how they were found.
+    """Coefficients and how they were found."""
 
-    Attributes
-    ----------
-    params : ndarray of shape (k,)
-    information : ndarray of shape (k, k)
-        Expected second derivative of the loss (plus penalty) at the solution.
-    inverse_information : ndarray of shape (k, k)
-    observed : ndarray of shape (k, k)
-        Observed second derivative of the loss (plus penalty) at the solution.
-    weight, events : float
-        Sum of the weights, of the weighted outcomes.
-    n_iter, n_passes : int
-        Newton steps, and passes over the rows (parts of passes not counted).
-    decrement : float
-    converged : bool
-    positive_definite : bool
-        Whether the observed second derivative is, so that the solution is a minimum.
-    reason : str
-        Why the iteration ended.
-    """
-
-    params: NDArray
-    information: NDArray
-    inverse_information: NDArray
-    observed: NDArray
+    params: NDArray  # of shape (k,)
+    information: NDArray  # expected second derivative of the loss (plus penalty) at the solution; of shape (k, k)
+    inverse_information: NDArray  # of shape (k, k)
+    observed: NDArray  # observed second derivative of the loss (plus penalty) at the solution; of shape (k, k)
+    # sum of the weights, of the weighted outcomes
     weight: float
     events: float
+    # Newton steps, and passes over the rows (parts of passes not counted)
     n_iter: int
     n_passes: int
     decrement: float
     converged: bool
-    positive_definite: bool
-    reason: str
+    positive_definite: bool  # whether the observed second derivative is, so that the solution is a minimum
+    reason: str  # why the iteration ended
 
 
 @dataclass
 class Problem:
-    """What is to be estimated: a loss on the rows of an engine, what is added to it, and how far to go.
-
-    Attributes
-    ----------
-    engine : Engine
-    loss : Loss
-    constant : int or None
-        The column of ones, if there is one.
-    start : ndarray of shape (k,) or None
-        Starting values; by default those of the model with the constant only, improved on part of the rows.
-    tol : float
-        Distance to the solution, in standard errors and relative to the square root of the null model's loss.
-    maxiter : int
-    names : sequence of str or None
-        Of the columns, for messages.
-    penalty : Penalty or None
-    adjustment : Adjustment or None
-        Bias reduction.
-    monitor : Monitor
-        Follows the iteration.
-    weight, events : float
-        Sum of the weights, of the weighted outcomes; found when the estimation begins.
-    passes : int
-        Over the rows, so far.
-    """
+    """What is to be estimated: a loss on the rows of an engine, what is added to it, and how far to go."""
 
     engine: Engine
     loss: Loss
-    constant: int | None = None
+    constant: int | None = None  # the column of ones, if there is one
+    # starting values; by default those of the model with the constant only, improved on part of the rows; of shape (k,)
     start: NDArray | None = None
+    # distance to the solution, in standard errors and relative to the square root of the null model's loss
     tol: float = 1e-8
     maxiter: int = 100
-    names: Sequence[str] | None = None
+    names: Sequence[str] | None = None  # of the columns, for messages
     penalty: Penalty | None = None
-    adjustment: Adjustment | None = None
-    monitor: Monitor = NULL_MONITOR
+    adjustment: Adjustment | None = None  # bias reduction
+    monitor: Monitor = NULL_MONITOR  # follows the iteration
+    # sum of the weights, of the weighted outcomes; found when the estimation begins
     weight: float = np.nan
     events: float = np.nan
-    passes: int = 0
+    passes: int = 0  # over the rows, so far
 
     def estimate(self) -> Estimate:
         """Minimise the loss over the rows, or find the root of its adjusted gradient.

@@ -1,6 +1,6 @@
 r"""Damped Newton steps on sums over the rows: the iteration behind every estimate of coefficients.
 
-The solver knows nothing of links, losses or rows. It is a generator (see :mod:`gevglm.estimation.lockstep`) that yields a point and is sent
+The solver knows nothing of links, losses or rows. It is a generator (see :mod:`gevglm.engine.base`) that yields a point and is sent
 gradient and Hessian (and, where the search needs it, the value) there. A line search, a generator too, decides how far to go:
 
 * :func:`slope_search` for convex objectives needs gradients only: the slope along the step is monotone, so the
@@ -39,31 +39,15 @@ NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
 
 @dataclass(frozen=True)
 class SolverResult:
-    """Where the iteration ended.
+    """Where the iteration ended."""
 
-    Attributes
-    ----------
-    params : ndarray of shape (k,)
-    sums : NewtonSums
-        At the last point evaluated, one negligible step before `params` when converged.
-    n_iter : int
-        Newton steps taken.
-    decrement : float
-        Newton decrement at the last point evaluated.
-    converged : bool
-    reason : str
-        Why the iteration ended, in words.
-    step : ndarray of shape (k,)
-        The last Newton step, taken if converged.
-    """
-
-    params: NDArray
-    sums: NewtonSums
-    n_iter: int
-    decrement: float
+    params: NDArray  # of shape (k,)
+    sums: NewtonSums  # at the last point evaluated, one negligible step before `params` when converged
+    n_iter: int  # Newton steps taken
+    decrement: float  # Newton decrement at the last point evaluated
     converged: bool
-    reason: str
-    step: NDArray
+    reason: str  # why the iteration ended, in words
+    step: NDArray  # the last Newton step, taken if converged; of shape (k,)
 
 
 def newton(
@@ -94,7 +78,7 @@ def newton(
     predict_convergence : bool
         Believe that the next step is shorter than this one by as much as this one is shorter than the last, and save a look.
     on_step : callable, optional
-        Told of every point and its decrement.
+        Called with every point and its decrement.
     """
     enough, past = tol**2 * scale, Extrapolation() if extrapolate else None
     params, sums = start, (yield start)

@@ -31,17 +31,10 @@ class Penalty(Protocol):
 
 @dataclass(frozen=True)
 class Ridge:
-    r"""Ridge penalty :math:`\frac{\alpha}{2} \sum_j d_j b_j^2`.
-
-    Attributes
-    ----------
-    alpha : float
-    columns : ndarray of shape (k,)
-        The :math:`d_j`: 1 for penalised columns, 0 for the others.
-    """
+    r"""Ridge penalty :math:`\frac{\alpha}{2} \sum_j d_j b_j^2`."""
 
     alpha: float
-    columns: NDArray
+    columns: NDArray  # the d_j: 1 for penalised columns, 0 for the others; of shape (k,)
 
     @property
     def curvature(self) -> NDArray:
@@ -55,14 +48,9 @@ class Ridge:
 
 
 class Adjustment(Protocol):
-    """What bias reduction adds to the score; see :mod:`gevglm.bias`.
+    """What bias reduction adds to the score; see :mod:`gevglm.bias`."""
 
-    Attributes
-    ----------
-    by_quadratic_forms : bool
-        Whether it looks at the rows through their quadratic forms only, so that :meth:`row_shift` is all there is to :meth:`shift`.
-    """
-
+    # whether it looks at rows through their quadratic forms only, so that row_shift is all there is to shift
     by_quadratic_forms: bool
 
     def has_objective(self, loss: Loss) -> bool:
@@ -82,13 +70,7 @@ class Adjustment(Protocol):
 
 
 class Objective:
-    """What is minimised, as a function of the coefficients: at one point, or at several in the same passes over the rows.
-
-    Parameters
-    ----------
-    evaluate : callable
-        From a list of points to their sums.
-    """
+    """What is minimised, as a function of the coefficients: at one point, or at several in the same passes over the rows."""
 
     def __init__(self, evaluate: Callable[[list[NDArray]], list[NewtonSums]]):
         self._evaluate = evaluate

@@ -14,9 +14,8 @@ from functools import cache, reduce
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Reducer
+from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Pass, Passes, Reducer, make_pass, run
 from gevglm.engine.linalg import add, dense, weighted_gram
-from gevglm.estimation.lockstep import Pass, Passes, make_pass, run
 from gevglm.exceptions import InvalidDataError
 from gevglm.links.base import Point
 from gevglm.losses import Loss
@@ -28,37 +27,16 @@ ROWS = 2048  # of a part of a block: few enough for the cache, enough to keep th
 
 @dataclass(slots=True)
 class NewtonSums:
-    """Sums of a loss over the rows at one set of coefficients.
+    """Sums of a loss over the rows at one set of coefficients."""
 
-    Attributes
-    ----------
-    gradient : ndarray of shape (k,)
-    hessian : ndarray of shape (k, k)
-        Second derivative or its expectation.
-    value : float
-        The loss itself, if it was asked for, else 0.
-    feasible : bool
-        Whether the loss is finite at every row.
-    """
-
-    gradient: NDArray
-    hessian: NDArray
-    value: float = 0.0
-    feasible: bool = True
+    gradient: NDArray  # of shape (k,)
+    hessian: NDArray  # second derivative or its expectation; of shape (k, k)
+    value: float = 0.0  # the loss itself, if it was asked for, else 0
+    feasible: bool = True  # whether the loss is finite at every row
 
 
 class LossSums(Reducer[NewtonSums]):
-    """Gradient, Hessian and (on request) value of a loss.
-
-    Parameters
-    ----------
-    loss : Loss
-    params : ndarray of shape (k,)
-    expected : bool
-        Sum the expected curvature (Fisher scoring) instead of the observed one.
-    value : bool
-        Sum the loss too.
-    """
+    """Gradient, Hessian and (with `value`) value of a loss; with `expected`, by the expected curvature (Fisher scoring)."""
 
     def __init__(self, loss: Loss, params: NDArray, *, expected: bool = False, value: bool = False):
         self.loss = loss
@@ -102,15 +80,7 @@ class LossSums(Reducer[NewtonSums]):
 
 
 class WeightedGram(ArraySum):
-    r"""The k x k sum :math:`\sum_i q_i x_i x_i'` with q a function of the row at given coefficients.
-
-    Parameters
-    ----------
-    loss : Loss
-    params : ndarray of shape (k,)
-    weigh : callable
-        ``weigh(block, point) -> q``, of the length of the block.
-    """
+    r"""The k x k sum :math:`\sum_i q_i x_i x_i'` with q a function of the row at given coefficients."""
 
     def __init__(self, loss: Loss, params: NDArray, weigh: Callable[[Block, Point], NDArray]):
         def gram(block: Block) -> NDArray:
@@ -173,12 +143,7 @@ def worthwhile(n_points: int, n_cols: int) -> bool:
 
 
 class ColumnPairs:
-    """The products of two columns of some rows, for every pair of columns.
-
-    Parameters
-    ----------
-    X : ndarray of shape (rows, k)
-    """
+    """The products of two columns of some rows, for every pair of columns."""
 
     def __init__(self, X: NDArray):
         rows, k = X.shape
@@ -201,21 +166,12 @@ class ColumnPairs:
 
 @dataclass(slots=True)
 class StackedSums:
-    """Sums at many points: a column for each of them.
+    """Sums at many points: a column for each of them."""
 
-    Attributes
-    ----------
-    gradient : ndarray of shape (k, points)
-    products : ndarray of shape (k (k + 1) / 2, points)
-        The upper triangle of the Hessians.
-    value : ndarray of shape (points,)
-    feasible : ndarray of bool, of shape (points,)
-    """
-
-    gradient: NDArray
-    products: NDArray
-    value: NDArray
-    feasible: NDArray
+    gradient: NDArray  # of shape (k, points)
+    products: NDArray  # the upper triangle of the Hessians; of shape (k (k + 1) / 2, points)
+    value: NDArray  # of shape (points,)
+    feasible: NDArray  # bool, of shape (points,)
 
     def __iadd__(self, other: StackedSums) -> StackedSums:
         self.gradient += other.gradient
@@ -235,16 +191,7 @@ class StackedSums:
 
 
 class LossSumsAtAll(Reducer[StackedSums]):
-    """What :class:`LossSums` sums, at many points.
-
-    Parameters
-    ----------
-    loss : Loss
-    points : sequence of ndarray
-        Coefficients.
-    expected, value : bool
-        See :class:`LossSums`.
-    """
+    """What :class:`LossSums` sums, at many points."""
 
     def __init__(self, loss: Loss, points: Sequence[NDArray], *, expected: bool = False, value: bool = False):
         self.loss = loss
@@ -285,17 +232,7 @@ class LossSumsAtAll(Reducer[StackedSums]):
 
 
 class ShiftsAtAll(ArraySum):
-    """What an adjustment adds to the scores at many points, of shape (points, k).
-
-    Parameters
-    ----------
-    adjustment : Adjustment
-        One that looks at rows through quadratic forms.
-    loss : Loss
-    points : sequence of ndarray
-    matrices : sequence of ndarray
-        One for each point.
-    """
+    """What an adjustment that looks at rows through quadratic forms adds to the scores at many points, of shape (points, k)."""
 
     def __init__(self, adjustment, loss: Loss, points: Sequence[NDArray], matrices: Sequence[NDArray]):
         params, stacked = np.column_stack(points), np.stack(matrices)

@@ -84,24 +84,9 @@ def search(
     refine: bool = True,
     progress: bool = False,
 ) -> Search:
-    """Score every shape and penalty on held-out rows.
+    """Score every shape of `grid` and penalty of `alphas` on held-out rows; `refine` looks between the best shape and its neighbours too.
 
-    Parameters
-    ----------
-    problem : Problem
-    loss_of : callable
-        From a shape to a loss.
-    folds : sequence of (train, test)
-        Boolean masks of the rows; see :func:`gevglm.inference.folds.make_folds`.
-    grid, alphas : sequence of float
-        Candidates.
-    penalty_of : callable
-        From an alpha to a penalty.
-    criterion : {"log_loss", "brier"}
-    refine : bool
-        Whether to look between the best shape and its neighbours too.
-    progress : bool
-        Show a progress bar, if tqdm is installed.
+    `folds` are pairs of boolean masks of the rows, see :func:`gevglm.inference.folds.make_folds`.
     """
     if criterion not in CRITERIA:
         raise unknown_option("criterion", criterion, CRITERIA)

@@ -18,32 +18,19 @@ Masks = tuple[NDArray, NDArray]
 
 @dataclass(frozen=True)
 class Part:
-    """One side of a fold.
+    """One side of a fold."""
 
-    Attributes
-    ----------
-    rows : ndarray of bool of shape (n,)
-        Rows with an observation on this side.
-    counts, events : ndarray of int of shape (n,) or None
-        How many of each row's observations are on this side, and how many of these are events; None where rows are not divided.
-    """
-
-    rows: NDArray
+    rows: NDArray  # rows with an observation on this side; of shape (n,)
+    # each row's observations on this side, and events among them, of shape (n,); None where rows are not divided
     counts: NDArray | None = None
     events: NDArray | None = None
 
 
 @dataclass(frozen=True)
 class Folds(Sequence[Masks]):
-    """Training and held-out observations, fold by fold; as a sequence, pairs of masks of the rows.
+    """Training and held-out observations, fold by fold; as a sequence, pairs of masks of the rows."""
 
-    Attributes
-    ----------
-    parts : tuple of (Part, Part)
-        Training and held-out side of each fold.
-    """
-
-    parts: tuple[tuple[Part, Part], ...]
+    parts: tuple[tuple[Part, Part], ...]  # training and held-out side of each fold
 
     def train(self, k: int) -> Part:
         """Return what the model of fold k is fitted to."""

@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
 
+from gevglm.engine.base import run, run_in_lockstep
 from gevglm.engine.linalg import Cholesky, one_blas_thread
-from gevglm.estimation.lockstep import run, run_in_lockstep
 from gevglm.estimation.newton import newton, value_search
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
@@ -29,27 +29,14 @@ FARTHEST = 200.0  # in standard errors: beyond, a limit is reported as infinite
 
 @dataclass(frozen=True)
 class PenalisedLikelihood:
-    """A likelihood at its maximum.
+    """A likelihood at its maximum."""
 
-    Attributes
-    ----------
-    evaluate : Objective
-        From coefficients to value, gradient and second derivative (or information) of the negative log-likelihood.
-    params : ndarray of shape (k,)
-        The estimates.
-    sums : NewtonSums
-        Value, gradient and second derivative there.
-    covariance : ndarray of shape (k, k)
-        The inverse of the second derivative.
-    n_rows : int
-        Above :data:`MANY_ROWS`, looks at the likelihood are expensive.
-    """
-
+    # from coefficients to value, gradient and second derivative (or information) of the negative log-likelihood
     evaluate: Objective
-    params: NDArray
-    sums: NewtonSums
-    covariance: NDArray
-    n_rows: int
+    params: NDArray  # the estimates; of shape (k,)
+    sums: NewtonSums  # value, gradient and second derivative there
+    covariance: NDArray  # the inverse of the second derivative; of shape (k, k)
+    n_rows: int  # above MANY_ROWS, looks at the likelihood are expensive
 
     @classmethod
     def at(cls, evaluate: Objective, params: NDArray, n_rows: int) -> PenalisedLikelihood:
@@ -187,17 +174,7 @@ class Profile:
 
 
 def profile(likelihood: PenalisedLikelihood, column: int, name: str, alpha: float, points: int = 41) -> Profile:
-    """Return the profile likelihood of a coefficient, from beyond one limit to beyond the other.
-
-    Parameters
-    ----------
-    likelihood : PenalisedLikelihood
-    column : int
-    name : str
-    alpha : float
-        One minus the coverage of the interval.
-    points : int
-    """
+    """Return the profile likelihood of a coefficient, from beyond one limit to beyond the other."""
     center, error = likelihood.params[column], np.sqrt(likelihood.covariance[column, column])
     lower, upper = likelihood.interval(column, alpha)
     reach = float(norm.ppf(1.0 - alpha / 2.0)) * error

@@ -5,7 +5,7 @@ The signed root (equation :eq:`signed-root` of the theory pages) :math:`z(b_j) =
 quantile, is found by Newton steps that move the coefficient along z and the others towards their minimum at the same time
 (Venzon and Moolgavkar 1988).
 
-Every look at a likelihood costs passes over the rows, so the searches for all limits go in lockstep (:mod:`gevglm.estimation.lockstep`), and no look is wasted on making
+Every look at a likelihood costs passes over the rows, so the searches for all limits go in lockstep (:mod:`gevglm.engine.base`), and no look is wasted on making
 sure: the steps shrink ever faster, and the last two
 of them say how much the next one would have moved. The upper limit starts where the bend of the path to the lower limit sends it.
 """
@@ -29,35 +29,17 @@ ACCURACY = 1e-8  # of a limit in standard errors, of a ratio
 
 @dataclass(frozen=True)
 class JointSteps:
-    """Newton steps on a likelihood with some coefficients held, or one of them moved to its limit.
+    """Newton steps on a likelihood with some coefficients held, or one of them moved to its limit."""
 
-    Attributes
-    ----------
-    params : ndarray of shape (k,)
-        The estimates.
-    value : float
-        The negative log-likelihood there.
-    covariance : ndarray of shape (k, k)
-        The inverse of the second derivative there.
-    smallest_contraction : float
-        The smallest share of a miss that a step is believed to leave. Steps on a penalised likelihood leave out the second derivative of
-        the penalty: they shrink fast at first and by a constant factor in the end, which the first two of them do not show.
-    """
-
-    params: NDArray
-    value: float
-    covariance: NDArray
+    params: NDArray  # the estimates; of shape (k,)
+    value: float  # the negative log-likelihood there
+    covariance: NDArray  # the inverse of the second derivative there; of shape (k, k)
+    # the smallest share of a miss that a step is believed to leave. Steps on a penalised likelihood leave out the second
+    # derivative of the penalty: they shrink fast at first and by a constant factor in the end, which the first two do not show
     smallest_contraction: float = 0.1
 
     def limits(self, column: int, quantile: float) -> Steps[tuple[float | None, float | None]]:
-        """Find the lower and the upper limit of a coefficient; None for one that the steps do not find.
-
-        Parameters
-        ----------
-        column : int
-        quantile : float
-            Of the signed root: 1.96 for an interval of 95 %.
-        """
+        """Find the lower and the upper limit of a coefficient by a quantile of the signed root (1.96); None for one not found."""
         error = np.sqrt(self.covariance[column, column])
         tangent = self.covariance[:, column] / error**2
         reach = quantile * error

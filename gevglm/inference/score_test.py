@@ -33,21 +33,7 @@ class ScoreTest(NamedTuple):
 def score_test(
     engine: Engine, loss: Loss, params: NDArray, restriction: NDArray, covariance: Covariance, nobs: float
 ) -> ScoreTest:
-    """Test the restriction under which `params` were estimated.
-
-    Parameters
-    ----------
-    engine : Engine
-        Rows of the unrestricted design.
-    loss : Loss
-    params : ndarray of shape (k,)
-        The restricted fit.
-    restriction : ndarray of shape (m, k)
-        The matrix R.
-    covariance : Covariance
-        Whose meat is the variance of the scores.
-    nobs : float
-    """
+    """Test the restriction R, of shape (m, k), under which `params` were estimated; the rows are those of the unrestricted design."""
     sums = engine.reduce(LossSums(loss, params, expected=True))
     bread = np.linalg.inv(sums.hessian)
     meat = covariance.meat(Fitted(engine, loss, params, bread, nobs))

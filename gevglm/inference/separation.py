@@ -24,7 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from gevglm.data.memory_design import from_arrays
+from gevglm.data.design import from_arrays
 from gevglm.engine.base import Block
 from gevglm.engine.linalg import independent_columns, one_blas_thread
 from gevglm.exceptions import GevglmError, InvalidDataError, listed
@@ -92,7 +92,7 @@ def detect_separation(
     endog : array_like of shape (n,) or (n, 2)
         Binary outcome; or shares of successes, with `trials`; or counts of successes and failures.
     exog : array_like of shape (n, k)
-        Design matrix, as it is; a constant is a column of ones.
+        Design matrix, used unchanged; a constant is a column of ones.
     trials : array_like of shape (n,), optional
         Number of trials behind each share.
     freq_weights : array_like of shape (n,), optional
@@ -144,17 +144,7 @@ def detect_separation(
 def find_directions(
     X: NDArray, y: NDArray, weight: NDArray | None = None, names: Sequence[str] | None = None
 ) -> Separation:
-    """Find the directions in which a likelihood rises without end.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, k)
-    y : ndarray of shape (n,)
-        Outcomes in [0, 1]; a share in between stands for both outcomes.
-    weight : ndarray of shape (n,), optional
-        Rows of weight zero are left out.
-    names : sequence of str, optional
-    """
+    """Find the directions in which a likelihood rises without end; a share between 0 and 1 stands for both outcomes."""
     names = [f"column {j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
     _refuse_different_lengths(X, y, weight)
     if weight is not None and not (weight > 0).all():

@@ -31,11 +31,21 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.covariance import Covariance, Fitted
-from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine
+from gevglm.engine.base import (
+    ArraySum,
+    Block,
+    Engine,
+    MappedEngine,
+    Pass,
+    Passes,
+    make_pass,
+    make_passes,
+    run,
+    run_in_lockstep,
+)
 from gevglm.engine.linalg import hstack_column, one_blas_thread, scale_rows
-from gevglm.estimation.convergence import THINNEST
+from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import Estimate, Problem
-from gevglm.estimation.lockstep import Pass, Passes, make_pass, make_passes, run, run_in_lockstep
 from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
 from gevglm.losses import Canonical, Log, Loss
@@ -48,15 +58,7 @@ LossOf = Callable[[float], Loss]
 
 
 class ShapePath:
-    """The fits of one problem along the shape, each started from its neighbours.
-
-    Parameters
-    ----------
-    problem : Problem
-        Rows, penalty and options; its loss is replaced.
-    loss_of : callable
-        From a shape to a loss.
-    """
+    """The fits of one problem along the shape, each with its own loss and started from its neighbours."""
 
     def __init__(self, problem: Problem, loss_of: LossOf):
         self.problem = problem
@@ -133,29 +135,14 @@ class ShapePath:
 
 @dataclass
 class ShapeEstimate:
-    """The maximum-likelihood estimate of the shape.
-
-    Attributes
-    ----------
-    xi : float
-    fitted : Estimate
-        The coefficients at xi.
-    loss : Loss
-        The loss at xi.
-    profile : DataFrame
-        Columns ``xi`` and ``llf``: the profile log-likelihood on the grid and at the estimate.
-    boundary : bool
-        Whether the likelihood is largest at an end of the grid, where it was cut off.
-    path : ShapePath or None
-        For further shapes; None after the rows were dropped.
-    """
+    """The maximum-likelihood estimate of the shape."""
 
     xi: float
-    fitted: Estimate
-    loss: Loss
-    profile: pd.DataFrame
-    boundary: bool
-    path: ShapePath | None
+    fitted: Estimate  # the coefficients at xi
+    loss: Loss  # the loss at xi
+    profile: pd.DataFrame  # columns ``xi`` and ``llf``: the profile log-likelihood on the grid and at the estimate
+    boundary: bool  # whether the likelihood is largest at an end of the grid, where it was cut off
+    path: ShapePath | None  # for further shapes; None after the rows were dropped
 
     @cached_property
     def llf(self) -> float:
@@ -197,24 +184,9 @@ class ShapeEstimate:
 
 
 def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] | None = None) -> ShapeEstimate:
-    """Maximise the log-likelihood over the shape.
+    """Maximise the log-likelihood over the shape, between the ends of the grid of those that are tried first.
 
-    Parameters
-    ----------
-    problem : Problem
-    loss_of : callable
-        From a shape to a loss.
-    grid : sequence of float, optional
-        Shapes that are tried first, those of the link by default; the estimate lies between its ends.
-
-    Returns
-    -------
-    ShapeEstimate
-
-    Warns
-    -----
-    WeakShapeWarning
-        If the likelihood is largest at an end of the grid, or hardly distinguishes the shapes on it.
+    Warns if the likelihood is largest at an end of the grid, or hardly distinguishes the shapes on it.
     """
     shapes = np.unique(np.asarray(problem.loss.link.default_grid if grid is None else grid, dtype=float))
     path = ShapePath(problem, loss_of)
@@ -315,18 +287,7 @@ def shape_score(engine: Engine, loss: Loss, params: NDArray, direction: NDArray 
 
 
 def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Covariance, nobs: float) -> NDArray:
-    """Return the covariance of coefficients and shape, the shape last.
-
-    Parameters
-    ----------
-    engine : Engine
-    loss : Loss
-        At the estimated shape.
-    params : ndarray of shape (k,)
-    covariance : Covariance
-        Nonrobust, HC0, HC1, cluster or HAC.
-    nobs : float
-    """
+    """Return the covariance of coefficients and shape, the shape last; `loss` is that at the estimated shape."""
     if not covariance.defined_for_shape:
         raise InvalidOptionError(
             f"{covariance.name} is not defined when xi is estimated (which leverage?); use HC0, HC1 or cluster."
@@ -388,16 +349,11 @@ def _finite(values: NDArray) -> NDArray:
     return np.where(np.isfinite(values), values, 0.0)
 
 
-def wald_interval(xi: float, error: float, alpha: float) -> tuple[float, float]:
-    """Return the Wald interval of the shape."""
-    reach = float(norm.ppf(1.0 - alpha / 2.0)) * error
-    return xi - reach, xi + reach
-
-
 def shape_interval(estimate: ShapeEstimate, error: float, alpha: float, method: str) -> tuple[float, float]:
     """Return the interval of the shape by a word of the user."""
     if method == "wald":
-        return wald_interval(estimate.xi, error, alpha)
+        reach = float(norm.ppf(1.0 - alpha / 2.0)) * error
+        return estimate.xi - reach, estimate.xi + reach
     if method != "profile":
         raise unknown_option("method", method, ("profile", "wald"))
     return estimate.interval(alpha)

@@ -154,13 +154,7 @@ class CalibrationChecks(ResultsCore):
 
 @dataclass(frozen=True)
 class Recalibrated:
-    """A fit whose probabilities pass through a calibrator.
-
-    Attributes
-    ----------
-    results : BinaryGLMResults
-    calibrator : Calibrator
-    """
+    """A fit whose probabilities pass through a calibrator."""
 
     results: ResultsCore
     calibrator: Calibrator

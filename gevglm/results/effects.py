@@ -48,7 +48,7 @@ class RiskEffects(ResultsCore):
         rng: Any = None,
         progress: bool = False,
     ) -> RiskContrast:
-        r"""Risks with a variable set to some values and everything else as it is, and what the change makes (g-computation).
+        r"""Risks with a variable set to some values and everything else unchanged, and what the change makes (g-computation).
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class RiskEffects(ResultsCore):
     ) -> pd.DataFrame:
         r"""The share of the risk that would not be there if everybody had the reference value.
 
-        .. math:: AF = 1 - R_{\text{reference}} / R_{\text{as it is}}
+        .. math:: AF = 1 - R_{\text{reference}} / R_{\text{as observed}}
 
         Parameters
         ----------

@@ -13,7 +13,7 @@ from scipy.special import gammaln
 from gevglm.calibration.metrics import auc
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine import Block, Engine, MappedEngine, Reducer
-from gevglm.engine.base import ArraySum
+from gevglm.engine.base import ArraySum, times
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.sums import totals
 from gevglm.exceptions import InvalidOptionError, unknown_option
@@ -208,31 +208,13 @@ def _log_coefficients(block: Block) -> NDArray:
     n = np.ones_like(block.y) if block.trials is None else block.trials
     successes = n * block.y
     logs = gammaln(n + 1) - gammaln(successes + 1) - gammaln(n - successes + 1)
-    return sum_of(logs, block.freq, block.var)
-
-
-def sum_of(values: NDArray, *factors: NDArray | None) -> NDArray:
-    """Return the sum of values times factors."""
-    for factor in factors:
-        values = values if factor is None else values * factor
-    return values.sum()
+    return times(logs, block.freq, block.var).sum()
 
 
 def scalars(engine: Engine, loss: Loss, params: NDArray) -> dict[str, float]:
     """Return the statistics of fit that are sums over the rows, from one pass over them.
 
-    Parameters
-    ----------
-    engine : Engine
-    loss : Loss
-        Of the fit; the scores are by the probabilities, whatever the loss.
-    params : ndarray of shape (k,)
-
-    Returns
-    -------
-    dict
-        ``n_trials_total``, ``log_loss`` and ``brier`` (means over the observations), ``deviance``, ``bernoulli_llf`` and
-        ``pearson_chi2`` (weighted sums).
+    ``log_loss`` and ``brier``, scores of the probabilities whatever the loss, are means over the observations; the others are weighted sums.
     """
     link, log = loss.link, Log(loss.link)
 
@@ -310,13 +292,7 @@ class _Ranked(Reducer):
 def streamed_auc(engine: Engine, scores: Scores, events_are_rarer: bool) -> float:
     """Return the probability that an event has a higher score than another row, ties counting half, by two passes.
 
-    Parameters
-    ----------
-    engine : Engine
-    scores : callable
-        From a block to scores, and the weights of events and of others.
-    events_are_rarer : bool
-        Whose scores are collected, 16 bytes each.
+    The scores of the rarer outcome are collected, 16 bytes each.
     """
     parts = engine.reduce(_Collect(scores, events_are_rarer))
     score = np.concatenate([part[0] for part in parts])

@@ -20,7 +20,7 @@ class PopulationRisks(ResultsCore):
     """Risks in the population; a part of :class:`gevglm.BinaryGLMResults`.
 
     ``predict``, ``get_prediction``, ``get_margeff`` and the methods here are about the population; ``fittedvalues``, residuals and the
-    likelihood about the rows as they are, sampled or weighted.
+    likelihood about the rows as sampled or weighted.
     """
 
     @property

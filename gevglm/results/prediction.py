@@ -229,14 +229,7 @@ def _same(z: NDArray) -> NDArray:
 
 
 class Scorer:
-    """What turns tables into predictions: coefficients and design of a fit, without its data.
-
-    Parameters
-    ----------
-    results : BinaryGLMResults
-    which : str
-        See :meth:`gevglm.BinaryGLMResults.predict`.
-    """
+    """What turns tables into predictions: coefficients and design of a fit, without its data."""
 
     def __init__(self, results: ResultsCore, which: str = "mean"):
         model = results.model
@@ -273,16 +266,7 @@ def columns_to_predict(results: ResultsCore, source: Source) -> list[str]:
 
 
 def predict_in_pieces(results: ResultsCore, source: Source, which: str, to: Any = None) -> pd.Series | Path:
-    """Predict for a table in pieces.
-
-    Parameters
-    ----------
-    results : BinaryGLMResults
-    source : Source
-    which : str
-    to : path, optional
-        A parquet file for the columns of the source and the predictions; without it they are returned.
-    """
+    """Predict for a table in pieces; its columns and the predictions are written `to` a parquet file, or the latter returned."""
     needed = columns_to_predict(results, source)
     columns = needed if to is None else source.columns
     source.check(columns)

@@ -21,21 +21,9 @@ def refit(
 ) -> BinaryGLMResultsWrapper:
     """Run the procedure behind results again on some rows; bootstrap, cross-validation and comparison all refit through here.
 
-    Parameters
-    ----------
-    results : BinaryGLMResults
-    rows : ndarray of int
-        Positions of the rows, which may repeat.
-    choose_shape : bool
-        Choose xi and alpha anew, where the fit chose them; otherwise they stay those of the results. Bias reduction, sampling and the limits of
-        the iteration are those of the fit in any case.
-    model : BinaryGLM, optional
-        Whose rows to take instead of those of the results' model, see :func:`of_single_observations`.
-
-    Returns
-    -------
-    BinaryGLMResultsWrapper
-        Warnings of the refit are not issued.
+    The positions in `rows` may repeat. With `choose_shape`, xi and alpha are chosen anew where the fit chose them; bias reduction, sampling and
+    the limits of the iteration are those of the fit in any case. `model` may have other rows than that of the results, see
+    :func:`of_single_observations`. Warnings of the refit are not issued.
     """
     if hasattr(results, "constraints"):
         raise InvalidOptionError("a fit under constraints cannot be refitted to other rows; fit without constraints.")

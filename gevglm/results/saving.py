@@ -28,15 +28,7 @@ BROKEN_PICKLE = (
 
 
 def save(shell: Any, fname: str | Path | Any, remove_data: bool) -> None:
-    """Save results inside their wrapper or without, with the version that wrote them; the results at hand are unchanged.
-
-    Parameters
-    ----------
-    shell : BinaryGLMResults or BinaryGLMResultsWrapper
-    fname : path or file
-    remove_data : bool
-        Save nothing of the length of the data.
-    """
+    """Save results inside their wrapper or without, with the version that wrote them; the results at hand are unchanged."""
     results = getattr(shell, "_results", shell)
     if remove_data:
         _keep_scalars(results)
@@ -87,7 +79,7 @@ def _without_rows(model: BinaryGLM) -> BinaryGLM:
 def load(fname: str | Path | Any):
     """Load results saved by :meth:`BinaryGLMResults.save`.
 
-    Unpickling runs code from the file: load only what you, or somebody you trust, saved.
+    Unpickling runs code from the file: load only what you, or someone you trust, saved.
 
     Parameters
     ----------

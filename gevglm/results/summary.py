@@ -19,23 +19,8 @@ def summary_of(
 ) -> Summary:
     """Summarise a fit: link, loss, events, fit and warnings above and below the table of coefficients.
 
-    Parameters
-    ----------
-    results : BinaryGLMResults
-    yname : str, optional
-        Another name for the outcome.
-    xname : list of str, optional
-        Other names for the columns.
-    title : str, optional
-    alpha : float
-        One minus the coverage of the intervals.
-    method : {"wald", "profile"}, optional
-        Tests and intervals of the table. By default those of the profile penalised likelihood for bias-reduced fits that have
-        one (and a model-based covariance, and no more than 20,000 rows), as logistf reports them; Wald otherwise.
-
-    Returns
-    -------
-    statsmodels.iolib.summary.Summary
+    The tests and intervals of the table are, by default, those of the profile penalised likelihood for bias-reduced fits that have one
+    (and a model-based covariance, and no more than 20,000 rows), as logistf reports them; Wald otherwise.
     """
     events, total = results.n_events, results.n_trials_total
     sampling = results.model.sampling

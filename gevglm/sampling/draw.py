@@ -53,10 +53,6 @@ class Subsample:
         r"""Turn probabilities of a model fitted to the sample into probabilities in the data.
 
         The odds are multiplied by the share of non-events that was kept over that of events.
-
-        Parameters
-        ----------
-        p : array_like
         """
         return shift_odds(p, self.odds_factor)
 
@@ -78,10 +74,6 @@ def undersample(
         The level of the outcome that is the event, where that is not plainly 1 or True.
     rng : Generator or int, optional
         Source of randomness.
-
-    Returns
-    -------
-    Subsample
 
     Examples
     --------
@@ -123,22 +115,12 @@ def case_control(
 
     Parameters
     ----------
-    data : table or array_like
-        A table, as :func:`gevglm.fit` takes it, or the outcomes alone.
-    outcome : str, optional
-        Column of the outcome in the table.
+    data, outcome, event, rng
+        See :func:`undersample`.
     cases : int or float, optional
         Events to draw: a number of them (int) or a share (float); all by default.
     controls : int or float, optional
         Non-events to draw; as many as cases by default.
-    event : object, optional
-        The level of the outcome that is the event, where that is not plainly 1 or True.
-    rng : Generator or int, optional
-        Source of randomness.
-
-    Returns
-    -------
-    Subsample
 
     Examples
     --------

@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from gevglm.engine import Block, Engine, MappedEngine
+from gevglm.engine.base import product
 from gevglm.exceptions import (
     GevglmWarning,
     IncompatibleOptionsError,
@@ -92,8 +93,7 @@ class Sampling:
 
         def represent(block: Block) -> Block:
             size = None if weights is None else np.where(block.y > 0, weights[1], weights[0])
-            freq = block.freq if size is None else size if block.freq is None else size * block.freq
-            return Block(block.start, block.X, block.y, freq=freq, offset=block.offset)
+            return Block(block.start, block.X, block.y, freq=product(size, block.freq), offset=block.offset)
 
         return MappedEngine(engine, represent, engine.n_cols)
 
@@ -212,12 +212,7 @@ class Weighting(OutcomeSampling):
 
 @dataclass(frozen=True)
 class ClassWeighting(Sampling):
-    """A random sample whose fit gives classes more or less weight than they have.
-
-    Attributes
-    ----------
-    event_weight, other_weight : float
-    """
+    """A random sample whose fit gives classes more or less weight than they have."""
 
     event_weight: float
     other_weight: float
@@ -263,19 +258,7 @@ AS_FITTED = AsFitted()
 def sampling_of(
     prevalence: Any, method: Any, class_weight: Any, design: Design, loss: Loss, shape: str | None = None
 ) -> Sampling:
-    """Turn the words of a user into a sampling, or say why they do not fit the data.
-
-    Parameters
-    ----------
-    prevalence : float, (float, float) or None
-    method : {"prior", "weight"}
-    class_weight : None, "balanced" or dict
-    design : Design
-    loss : Loss
-        Of the population.
-    shape : str or None
-        How xi is to be chosen, if it is.
-    """
+    """Turn the words of a user into a sampling, or say why they do not fit the data; `loss` is that of the population."""
     if method not in METHODS:
         raise unknown_option("sampling", method, METHODS)
     wrapped = loss.link.population is not loss.link

@@ -57,5 +57,5 @@ def test_results_know_what_their_rows_stand_for():
     assert np.average(data["event"], weights=weights.population_weights) == pytest.approx(0.02)
     assert_array_equal(weights.groups.ravel(), data["smoker"])
     res.remove_data()
-    with pytest.raises(InvalidDataError, match="needs the rows of the fit"):
+    with pytest.raises(InvalidDataError, match="not in memory"):
         _ = res.row_weights

@@ -5,10 +5,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
-from gevglm.engine.base import ArraySum
+from gevglm.engine.base import ArraySum, Pass, make_pass, make_passes, relay, run, run_in_lockstep
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.estimation.estimate import Problem
-from gevglm.estimation.lockstep import Pass, make_pass, make_passes, relay, run, run_in_lockstep
 from gevglm.estimation.sums import LossSums
 from gevglm.inference.shape import ShapePath
 from gevglm.links import GEV, Logit

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 
 import gevglm
 from gevglm.covariance import HC, Nonrobust
-from gevglm.data.sources import wide
+from gevglm.data.sources import find
 from gevglm.data.streamed_design import StreamedDesign
 from gevglm.engine import linalg
 from gevglm.exceptions import CollinearityError, InvalidDataError, InvalidOptionError, MissingRowsWarning
@@ -130,7 +130,7 @@ class TestWideTables:
 
     @pytest.fixture
     def small_memory(self, monkeypatch):
-        monkeypatch.setattr(wide, "WIDE_BYTES", 4 << 20)
+        monkeypatch.setattr(find, "WIDE_BYTES", 4 << 20)
 
     def test_same_answer(self, data, small_memory):
         found = gevglm.fit("y ~ x + town", data, link="logit", cov_type="HC1", tol=1e-11)
@@ -151,7 +151,7 @@ class TestWideTables:
             gevglm.fit("y ~ x + town", data, link="logit", offset=np.zeros(ROWS))
 
     def test_not_for_patsy(self, data, small_memory):
-        assert wide.wide_source("y ~ x + town", data, "patsy") is None
+        assert find.wide_source("y ~ x + town", data, "patsy") is None
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 30), st.integers(1, 12))

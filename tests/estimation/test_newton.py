@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from gevglm.engine.base import run
 from gevglm.engine.linalg import Cholesky, dependent_columns, weighted_gram
-from gevglm.estimation.lockstep import run
 from gevglm.estimation.newton import newton, slope_search, value_search
 from gevglm.estimation.sums import NewtonSums
 

@@ -17,17 +17,8 @@ WIDER = {"null": "int64", "int64": "double", "bool": "string", "double": "string
 
 
 class CsvSource(ReadSource):
-    """One or more csv files with a header; a piece is what pyarrow reads at a time.
+    """One or more csv files with a header; a piece is what pyarrow reads at a time; `name` is what the user gave.
 
-    Parameters
-    ----------
-    paths : sequence of path
-        In the order of the rows.
-    name : str
-        What the user gave.
-
-    Notes
-    -----
     Types are settled by a pass over the columns needed: a column is of whole numbers, of numbers or of text if all its values are.
     """
 

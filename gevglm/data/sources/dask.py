@@ -19,12 +19,7 @@ GONE = ("CancelledError", "FutureCancelledError", "CommClosedError", "ClosedClie
 
 
 class DaskSource(Source):
-    """The partitions of a Dask DataFrame, computed by the scheduler that Dask uses at the time.
-
-    Parameters
-    ----------
-    frame : dask.dataframe.DataFrame
-    """
+    """The partitions of a Dask DataFrame, computed by the scheduler that Dask uses at the time."""
 
     name = "the Dask DataFrame"
 
@@ -52,12 +47,7 @@ class DaskSource(Source):
 
 
 class CachedParts(Source):
-    """What was computed from partitions and stays where it is: in this process, or on the workers.
-
-    Parameters
-    ----------
-    tasks : list of Delayed
-    """
+    """What was computed from partitions and stays where it is: in this process, or on the workers."""
 
     name = "the design"
     columns: list[str] = []

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import glob
 from collections.abc import Iterator
+from math import prod
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from patsy import PatsyError
 
+from gevglm.data import formula as formulas
+from gevglm.data.expressions import expression
+from gevglm.data.formula_engines import read, terms_of
 from gevglm.data.sources.base import Source
 from gevglm.data.sources.csv import CsvSource
-from gevglm.data.sources.frames import FramesSource
+from gevglm.data.sources.frames import FramesSource, WideSource
 from gevglm.data.sources.parquet import ParquetSource
 from gevglm.exceptions import InvalidDataError
 
 LARGE_FILE = 200 << 20  # bytes from which a single file is streamed
+WIDE_BYTES = 2 << 30  # of a dense design that is not built
+SAMPLE = 10_000  # rows that tell whether all need be looked at
 READERS = {".parquet": ParquetSource, ".pq": ParquetSource, ".csv": CsvSource}
 
 
@@ -26,7 +33,7 @@ def as_source(data: Any) -> Source | None:
     ----------
     data : object
         A pattern of file names, a folder, a list of files, a large file; a function that returns an iterable of DataFrames, or a
-        list of them; a Dask DataFrame; a source, as it is.
+        list of them; a Dask DataFrame; a source, unchanged.
     """
     if isinstance(data, Source):
         return data
@@ -89,3 +96,37 @@ def _of_files(files: list[Path], name: str) -> Source:
 
 def _suffix(path: Path) -> str:
     return next((suffix.lower() for suffix in path.suffixes if suffix.lower() in READERS), "")
+
+
+def wide_source(formula: str, table: pd.DataFrame, engine: str | None = None) -> WideSource | None:
+    """Return a source for a table whose dense design would be too large because of the levels of its factors, else None.
+
+    Parameters
+    ----------
+    formula : str
+    table : DataFrame
+    engine : {"formulaic", "patsy"}, optional
+        patsy knows no sparse designs.
+    """
+    most_columns = WIDE_BYTES / 8 / max(len(table), 1)
+    if engine == "patsy" or most_columns > len(table):
+        return None
+    sample = table.iloc[:: max(len(table) // SAMPLE, 1)]
+    wide = all(_columns(formula, rows) > share * most_columns for rows, share in ((sample, 0.5), (table, 1.0)))
+    return WideSource(table) if wide else None
+
+
+def _columns(formula: str, table: pd.DataFrame) -> int:
+    """Return about how many columns a formula has, from the levels that rows have."""
+    try:
+        terms = terms_of(read(formulas.split(formula)[1]))
+    except PatsyError:  # which is explained elsewhere
+        return 0
+    return sum(prod(_levels(factor, table) for factor in term) for term in terms)
+
+
+def _levels(factor: str, table: pd.DataFrame) -> int:
+    name = expression(factor).variable
+    if name not in table.columns or (formulas.is_number(table[name].dtype) and not factor.startswith("C(")):
+        return 1
+    return int(table[name].nunique())

@@ -1,15 +1,16 @@
-"""Tables that a function hands out one after the other."""
+"""Tables that a function hands out one after the other, and a table in memory that is cut into pieces."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from gevglm.data.sources.base import BATCH_ROWS, Batches, ReadSource
+from gevglm.data.sources.base import BATCH_ROWS, Answer, Batches, Number, ReadSource
 from gevglm.data.tables import as_frame
 from gevglm.exceptions import InvalidDataError
 
@@ -18,13 +19,7 @@ ENDLESS = (itertools.count, itertools.cycle, itertools.repeat)
 
 
 class FramesSource(ReadSource):
-    """Tables from a function, called anew for every pass over them.
-
-    Parameters
-    ----------
-    factory : callable
-        Without arguments, returns an iterable of tables: the same ones each time.
-    """
+    """Tables from a function without arguments, called anew for every pass over them; it returns the same ones each time."""
 
     def __init__(self, factory: Callable[[], Iterable[Any]]):
         self.factory = factory
@@ -50,7 +45,7 @@ class FramesSource(ReadSource):
                 )
             table = table[list(columns)]
             for j, start in enumerate(range(0, len(table), BATCH_ROWS)):
-                yield (piece, j), _Slice(table, start)
+                yield (piece, j), partial(_batch, table, start)
 
     def _tables(self) -> Generator[pd.DataFrame, None, None]:
         tables = self.factory()
@@ -74,11 +69,41 @@ class FramesSource(ReadSource):
                 tables.close()
 
 
-class _Slice:
-    """Some rows of a table, cut when they are needed."""
+def _batch(table: pd.DataFrame, start: int) -> pd.DataFrame:
+    return table.iloc[start : start + BATCH_ROWS]
 
-    def __init__(self, table: pd.DataFrame, start: int):
-        self.table, self.start = table, start
 
-    def __call__(self) -> pd.DataFrame:
-        return self.table.iloc[self.start : self.start + BATCH_ROWS]
+class WideSource(FramesSource):
+    """A table in memory whose design, which would not fit there as a dense matrix, is built in pieces, sparse, and kept."""
+
+    def __init__(self, table: pd.DataFrame):
+        self._table = table
+        super().__init__(self._pieces)
+        self.name = "the data"
+
+    def cached(
+        self, function: Callable[[pd.DataFrame, Number], Answer], columns: Sequence[str], n_bytes: float
+    ) -> CachedAnswers:
+        return CachedAnswers(list(self.map(function, columns)))
+
+    def _pieces(self) -> Iterator[pd.DataFrame]:
+        return (_batch(self._table, start) for start in range(0, len(self._table), BATCH_ROWS))
+
+
+class CachedAnswers(ReadSource):
+    """What was made of the pieces of a table, in memory."""
+
+    name = "the design"
+    columns: list[str] = []
+
+    def __init__(self, answers: list[tuple[Number, Answer]]):
+        self._answers = answers
+
+    def batches(self, columns: Sequence[str], every: int = 1) -> Batches:
+        for number, answer in self._answers:
+            if number[0] % every == 0:
+                yield number, partial(_same, answer)
+
+
+def _same(answer: Answer) -> Answer:
+    return answer

@@ -15,15 +15,7 @@ from gevglm.exceptions import InvalidDataError
 
 
 class ParquetSource(ReadSource):
-    """One or more parquet files; a piece is a row group.
-
-    Parameters
-    ----------
-    paths : sequence of path
-        In the order of the rows.
-    name : str
-        What the user gave.
-    """
+    """One or more parquet files; a piece is a row group; `name` is what the user gave."""
 
     def __init__(self, paths: Sequence[Path], name: str):
         need_pyarrow()

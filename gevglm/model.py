@@ -149,9 +149,9 @@ class BinaryGLM(GLM):
         return model
 
     def _begin(self, design: Design, options: ModelOptions) -> None:
-        loss, choice = options.resolve(), options.shape_choice
-        scheme = sampling_of(options.prevalence, options.sampling, options.class_weight, design, loss, choice)
-        self._set_up(*scheme.applied_to(design, loss), choice, scheme, options.without_rows())
+        loss = options.resolve()
+        scheme = sampling_of(options.prevalence, options.sampling, options.class_weight, design, loss)
+        self._set_up(*scheme.applied_to(design, loss), options.shape_choice, scheme, options.without_rows())
 
     def at_shape(self, xi: float) -> BinaryGLM:
         """Return the same model with its shape fixed."""

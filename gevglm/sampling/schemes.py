@@ -255,9 +255,7 @@ RANDOM = Sampling()
 AS_FITTED = AsFitted()
 
 
-def sampling_of(
-    prevalence: Any, method: Any, class_weight: Any, design: Design, loss: Loss, shape: str | None = None
-) -> Sampling:
+def sampling_of(prevalence: Any, method: Any, class_weight: Any, design: Design, loss: Loss) -> Sampling:
     """Turn the words of a user into a sampling, or say why they do not fit the data; `loss` is that of the population."""
     if method not in METHODS:
         raise unknown_option("sampling", method, METHODS)

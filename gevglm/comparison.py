@@ -25,15 +25,12 @@ from gevglm.results import BinaryGLMResults
 from gevglm.results.refit import refit
 
 LINKS: dict[str, dict[str, Any]] = {
-    "logit": {"link": "logit"},
-    "probit": {"link": "probit"},
-    "cloglog": {"link": "cloglog"},
-    "loglog": {"link": "loglog"},
-    "cauchit": {"link": "cauchit"},
-    "GEV log": {"link": "gev", "loss": "log", "xi": "ml"},
-    "GEV canonical": {"link": "gev", "loss": "canonical", "xi": "ml"},
-    "GEVc log": {"link": "gevc", "loss": "log", "xi": "ml"},
-    "GEVc canonical": {"link": "gevc", "loss": "canonical", "xi": "ml"},
+    name: {"link": name} for name in ("logit", "probit", "cloglog", "loglog", "cauchit")
+}
+LINKS |= {
+    f"{name} {loss}": {"link": name.lower(), "loss": loss, "xi": "ml"}
+    for name in ("GEV", "GEVc")
+    for loss in ("log", "canonical")
 }
 CLOSEST = 1e-12  # to 0 and 1 that a probability may come before its logit is taken
 

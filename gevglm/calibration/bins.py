@@ -102,20 +102,12 @@ def empirical_log_odds(
     DataFrame
         ``score`` (mean), ``log_odds``, ``lower``, ``upper``, ``n``, ``events``.
     """
-    cells = binned(checked_scores(y, scores, weights), bins, "mass")
-    others = cells.weight - cells.events
+    frame = binned(checked_scores(y, scores, weights), bins, "mass").table(level).drop(columns="rate")
     with np.errstate(divide="ignore"):
-        lower, upper = (np.log(limit) - np.log1p(-limit) for limit in wilson_limits(cells.events, cells.weight, level))
-    return pd.DataFrame(
-        {
-            "score": cells.score,
-            "log_odds": np.log(cells.events + 0.5) - np.log(others + 0.5),
-            "lower": np.where(cells.events > 0.0, lower, -np.inf),
-            "upper": np.where(others > 0.0, upper, np.inf),
-            "n": cells.weight,
-            "events": cells.events,
-        }
-    )
+        for limit in ("lower", "upper"):
+            frame[limit] = np.log(frame[limit]) - np.log1p(-frame[limit])
+    frame.insert(1, "log_odds", np.log(frame["events"] + 0.5) - np.log(frame["n"] - frame["events"] + 0.5))
+    return frame
 
 
 # -- quantiles ---------------------------------------------------------------------------------

@@ -187,15 +187,8 @@ def _blocks(groups: Groups, isotonic) -> pd.DataFrame:
     new = np.append(True, np.diff(isotonic.x[starts]) > 0.0)  # neighbouring blocks of equal level are one
     starts, ends = starts[new], ends[np.append(new[1:], True)]
     weight, events = (np.add.reduceat(values, starts) for values in (groups.weight, groups.events))
-    return pd.DataFrame(
-        {
-            "x_min": groups.score[starts],
-            "x_max": groups.score[ends],
-            "rate": isotonic.x[starts],
-            "n": weight,
-            "events": events,
-        }
-    )
+    levels = {"x_min": groups.score[starts], "x_max": groups.score[ends], "rate": isotonic.x[starts]}
+    return pd.DataFrame(levels | {"n": weight, "events": events})
 
 
 def decompositions(groups: Groups, recalibrated: NDArray | None = None) -> list[ScoreDecomposition]:

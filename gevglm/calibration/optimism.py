@@ -173,28 +173,17 @@ def bootstrap_optimism(
         )
     gained = pd.DataFrame([on_resample[1] - on_data[1] for on_resample, on_data in good])
     corrected = expit(curve - gained.mean().where(gained.notna().mean() >= 0.5))
-    return Optimism(
-        _corrected_indices(apparent, good),
-        pd.DataFrame({"apparent": expit(curve), "corrected": corrected.to_numpy()}, index=grid),
-        grouped(p, y, np.ones_like(y), PICTURE_GROUPS),
-        len(good),
-        len(errors),
-    )
+    curves = pd.DataFrame({"apparent": expit(curve), "corrected": corrected.to_numpy()}, index=grid)
+    groups = grouped(p, y, np.ones_like(y), PICTURE_GROUPS)
+    return Optimism(_corrected_indices(apparent, good), curves, groups, len(good), len(errors))
 
 
 def _corrected_indices(apparent: dict[str, float], refits: list[tuple[Assessed, Assessed]]) -> pd.DataFrame:
     """Return the table of indices, corrected by those of each refit on its own resample and on the original data."""
     training, test = (pd.DataFrame([pair[i][0] for pair in refits]) for i in (0, 1))
     optimism = (training - test).mean()
-    return pd.DataFrame(
-        {
-            "apparent": apparent,
-            "training": training.mean(),
-            "test": test.mean(),
-            "optimism": optimism,
-            "corrected": pd.Series(apparent) - optimism,
-        }
-    )
+    frame = pd.DataFrame({"apparent": apparent, "training": training.mean(), "test": test.mean(), "optimism": optimism})
+    return frame.assign(corrected=frame["apparent"] - frame["optimism"])
 
 
 def _curve(y: NDArray, p: NDArray, grid: NDArray) -> NDArray:

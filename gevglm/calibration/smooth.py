@@ -138,15 +138,8 @@ def integrated_calibration(
         fitted, curve = (_loess if method == "loess" else _lowess)(sample, span, level)
     distance = np.abs(fitted - sample.p)
     e50, e90 = weighted_quantile(distance, sample.weight, np.array([0.5, 0.9]))
-    return IntegratedCalibration(
-        ici=sample.mean(distance),
-        e50=float(e50),
-        e90=float(e90),
-        emax=float(distance.max()),
-        eci=100.0 * sample.mean(distance**2),
-        method=method,
-        curve=curve,
-    )
+    ici, emax, eci = sample.mean(distance), float(distance.max()), 100.0 * sample.mean(distance**2)
+    return IntegratedCalibration(ici, float(e50), float(e90), emax, eci, method, curve)
 
 
 def curve_grid(p: NDArray, points: int = GRID) -> NDArray:

@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from gevglm.cli.messages import say
-from gevglm.cli.options import FORMATS, Words, add_reading
+from gevglm.cli.options import Words, add_command, add_reading
 
 EXAMPLES = """examples:
   gevglm calibrate scored.csv --outcome default --score risk
@@ -20,29 +20,18 @@ EXAMPLES = """examples:
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
-        "calibrate",
-        help="check predicted probabilities, or turn scores into some",
-        description=f"Check predicted probabilities in a table ({FORMATS}), of any model, or calibrate scores.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    text = "Check predicted probabilities in a table ({formats}), of any model, or calibrate scores."
+    parser = add_command(
+        commands, "calibrate", run, EXAMPLES, "check predicted probabilities, or turn scores into some", text
     )
     parser.add_argument("data", help="file with outcomes and predictions")
     parser.add_argument("--outcome", default="y", metavar="COLUMN", help="0 or 1 (default: y)")
-    parser.add_argument(
-        "--score",
-        default="risk",
-        metavar="COLUMN",
-        help="predicted probability, or with --method any score (default: risk)",
-    )
+    score = "predicted probability, or with --method any score (default: risk)"
+    parser.add_argument("--score", default="risk", metavar="COLUMN", help=score)
     parser.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
     parser.add_argument("--weights", metavar="COLUMN", help="how many observations each row stands for")
-    parser.add_argument(
-        "--method",
-        choices=Words("gevglm.calibration.calibrators", "CALIBRATORS"),
-        metavar="METHOD",
-        help="learn a calibrator: %(choices)s",
-    )
+    known = Words("gevglm.calibration.calibrators", "CALIBRATORS")
+    parser.add_argument("--method", choices=known, metavar="METHOD", help="learn a calibrator: %(choices)s")
     parser.add_argument("--apply", metavar="FILE", help="rows to calibrate (default: the same, which flatters)")
     parser.add_argument(
         "-o", "--output", metavar="FILE", help="where the rows go with a column 'calibrated'; - for stdout"
@@ -50,7 +39,6 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--plot", metavar="FILE", help="draw the reliability diagram")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_reading(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gevglm.cli.messages import say
-from gevglm.cli.options import FORMATS, add_model, add_reading, level_named, model_words
+from gevglm.cli.options import add_command, add_model, add_reading, level_named, model_words
 
 EXAMPLES = """examples:
   gevglm compare "default ~ income + age" loans.csv
@@ -29,25 +29,15 @@ DEFAULT = ("logit", "cloglog", "GEV log", "GEV canonical")
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
-        "compare",
-        help="fit several links or formulas, compare them",
-        description=f"Fit several links, or several formulas, to the same table ({FORMATS}) and compare them by cross-validation.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    text = "Fit several links, or several formulas, to the same table ({formats}) and compare them by cross-validation."
+    parser = add_command(commands, "compare", run, EXAMPLES, "fit several links or formulas, compare them", text)
     parser.add_argument("formula", help='such as "y ~ x1 + C(group)"')
     parser.add_argument("data", help="file with the table")
     parser.add_argument(
         "--also", action="append", default=[], metavar="FORMULA", help="another formula; may be repeated"
     )
-    parser.add_argument(
-        "--links",
-        nargs="+",
-        default=list(DEFAULT),
-        metavar="LINK",
-        help=f"names of gevglm.fit_links (default: {', '.join(DEFAULT)})",
-    )
+    links = f"names of gevglm.fit_links (default: {', '.join(DEFAULT)})"
+    parser.add_argument("--links", nargs="+", default=list(DEFAULT), metavar="LINK", help=links)
     parser.add_argument("--folds", type=int, default=5, help="of the cross-validation (default: 5)")
     parser.add_argument("--coefficients", action="store_true", help="print the table of coefficients too")
     parser.add_argument(
@@ -56,7 +46,6 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_model(parser)
     add_reading(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

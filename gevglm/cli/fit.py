@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from gevglm.cli.messages import say
-from gevglm.cli.options import FORMATS, add_model, add_reading, check_level, level_named, model_words, number_or
+from gevglm.cli.options import add_command, add_model, add_reading, check_level, level_named, model_words, number_or
 from gevglm.options import SHAPE_CHOICES, code_of, link_words
 
 EXAMPLES = """examples:
@@ -23,21 +23,15 @@ EXAMPLES = """examples:
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
-        "fit",
-        help="fit a model to a table, print its summary",
-        description=f"Fit a regression of a binary outcome to a table: {FORMATS}; or to a folder or pattern of csv or parquet files.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    text = (
+        "Fit a regression of a binary outcome to a table: {formats}; or to a folder or pattern of csv or parquet files."
     )
+    parser = add_command(commands, "fit", run, EXAMPLES, "fit a model to a table, print its summary", text)
     parser.add_argument("formula", help='such as "y ~ x1 + C(group)"')
     parser.add_argument("data", help="file with the table")
     group = parser.add_argument_group("link")
-    group.add_argument(
-        "--xi",
-        type=number_or(*SHAPE_CHOICES),
-        help="shape of the GEV link: a number, ml or cv; alone it means the GEV link with its canonical loss",
-    )
+    shape = "shape of the GEV link: a number, ml or cv; alone it means the GEV link with its canonical loss"
+    group.add_argument("--xi", type=number_or(*SHAPE_CHOICES), help=shape)
     known = link_words()
     group.add_argument("--link", choices=known, metavar="LINK", help=f"{', '.join(known)} (default: logit)")
     add_model(parser)
@@ -49,7 +43,6 @@ def add_to(commands: Any) -> None:
     group.add_argument("--save", metavar="FILE", help="save the model without the data, for 'gevglm predict'")
     group.add_argument("--json", metavar="FILE", help="write the numbers as JSON; - prints them instead of the summary")
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

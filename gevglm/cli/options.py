@@ -11,6 +11,8 @@ from gevglm.covariance import COV_TYPES
 from gevglm.options import LOSSES, bias_words
 
 FORMATS = "csv (also .gz), tsv, parquet, feather, Stata .dta, SAS .sas7bdat and .xpt, SPSS .sav"
+MODEL_OPTIONS = ("loss", "bias", "alpha", "event", "subset", "freq_weights", "var_weights", "offset", "exposure",
+                 "prevalence", "sampling", "class_weight", "cov_type")  # fmt: skip
 
 
 class Words:
@@ -59,6 +61,14 @@ def check_level(level: float) -> None:
         raise InvalidOptionError(f"--level {level:g} is not a coverage; give a number between 0 and 1, such as 0.95.")
 
 
+def add_command(commands: Any, name: str, run: Any, examples: str, title: str, text: str) -> argparse.ArgumentParser:
+    """Add a command to the parser: what it runs, the examples at the end of its help, its title among all commands, what it does."""
+    text, layout = text.format(formats=FORMATS), argparse.RawDescriptionHelpFormatter
+    parser = commands.add_parser(name, help=title, description=text, epilog=examples, formatter_class=layout)
+    parser.set_defaults(run=run)
+    return parser
+
+
 def add_reading(parser: argparse.ArgumentParser) -> None:
     """Add how a table is read."""
     group = parser.add_argument_group("reading the data")
@@ -76,18 +86,13 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--alpha", type=number_or("cv"), default=0.0, help="ridge penalty, a number or cv")
     group.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
     group.add_argument("--subset", metavar="CONDITION", help='rows to use, such as "age > 40"')
-    group.add_argument(
-        "--weights", metavar="COLUMN", help="frequency weights: how many observations each row stands for"
-    )
+    counts = "frequency weights: how many observations each row stands for"
+    group.add_argument("--weights", dest="freq_weights", metavar="COLUMN", help=counts)
     group.add_argument("--var-weights", metavar="COLUMN", help="variance weights, as in statsmodels")
     group.add_argument("--offset", metavar="COLUMN")
     group.add_argument("--exposure", metavar="COLUMN")
-    group.add_argument(
-        "--prevalence",
-        type=share,
-        metavar="SHARE",
-        help="share of events in the population, or a range LOW,HIGH, for rows sampled by their outcome",
-    )
+    events = "share of events in the population, or a range LOW,HIGH, for rows sampled by their outcome"
+    group.add_argument("--prevalence", type=share, metavar="SHARE", help=events)
     group.add_argument(
         "--sampling", choices=("prior", "weight"), default="prior", help="how --prevalence is used (default: prior)"
     )
@@ -96,12 +101,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     )
     group = parser.add_argument_group("standard errors")
     group.add_argument("--cov-type", choices=COV_TYPES, metavar="TYPE", help=f"{', '.join(COV_TYPES)}")
-    group.add_argument(
-        "--cluster",
-        action="append",
-        metavar="COLUMN",
-        help="standard errors robust to clusters; twice for two-way clusters",
-    )
+    clusters = "standard errors robust to clusters; twice for two-way clusters"
+    group.add_argument("--cluster", action="append", metavar="COLUMN", help=clusters)
     group.add_argument("--maxlags", type=int, metavar="N", help="for --cov-type HAC")
 
 
@@ -109,21 +110,9 @@ def model_words(options: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of :func:`gevglm.fit` that were given, in its words."""
     from gevglm.exceptions import IncompatibleOptionsError
 
-    words = {
-        "loss": options.loss,
-        "bias": options.bias,
-        "alpha": options.alpha or None,
-        "event": options.event,
-        "subset": options.subset,
-        "freq_weights": options.weights,
-        "var_weights": options.var_weights,
-        "offset": options.offset,
-        "exposure": options.exposure,
-        "prevalence": options.prevalence,
-        "sampling": None if options.sampling == "prior" else options.sampling,
-        "class_weight": options.class_weight,
-        "cov_type": options.cov_type,
-    }
+    words: dict[str, Any] = {name: getattr(options, name) for name in MODEL_OPTIONS}
+    words["alpha"] = options.alpha or None
+    words["sampling"] = None if options.sampling == "prior" else options.sampling
     if options.cluster:
         if options.cov_type not in (None, "cluster"):
             raise IncompatibleOptionsError(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gevglm.cli.messages import say
-from gevglm.cli.options import FORMATS, add_reading, check_level
+from gevglm.cli.options import add_command, add_reading, check_level
 
 EXAMPLES = """examples:
   gevglm predict war.pkl new.csv -o scored.csv
@@ -23,13 +23,8 @@ A saved model is a Python pickle: loading it runs code that is in the file. Load
 
 def add_to(commands: Any) -> None:
     """Add the command to the parser."""
-    parser = commands.add_parser(
-        "predict",
-        help="predict risks by a saved model",
-        description=f"Predict the risk of every row of a table ({FORMATS}) by a model saved with 'gevglm fit --save'.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    text = "Predict the risk of every row of a table ({formats}) by a model saved with 'gevglm fit --save'."
+    parser = add_command(commands, "predict", run, EXAMPLES, "predict risks by a saved model", text)
     parser.add_argument("model", help="file written by --save; only from people you trust")
     parser.add_argument("data", help="file with the new rows")
     parser.add_argument(
@@ -40,7 +35,6 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--name", default="risk", help="name of the new column (default: risk)")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_reading(parser)
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -73,16 +73,9 @@ def _effect(results: BinaryGLMResults, rows: Rows, name: str, alpha: float) -> E
     ratios, _ = contrast_table(contrast_of("ratio"), risks, found.cov, pairs, index, alpha)
     if kind == "levels" and len(levels) == 2:
         kind = "binary"
-    return Effect(
-        name,
-        kind,
-        levels,
-        found.risks.set_axis(levels),
-        found.summary_frame().set_axis(index),
-        ratios,
-        found.pvalues.set_axis(index),
-        _joint(risks, found.cov),
-    )
+    of_levels, differences = found.risks.set_axis(levels), found.summary_frame().set_axis(index)
+    pvalues, joint = found.pvalues.set_axis(index), _joint(risks, found.cov)
+    return Effect(name, kind, levels, of_levels, differences, ratios, pvalues, joint)
 
 
 def _comparison(rows: Rows, name: str) -> tuple[str | None, str]:

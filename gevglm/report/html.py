@@ -47,17 +47,12 @@ def _text(text: str) -> str:
 def table(header: Sequence[Any], rows: Iterable[Sequence[Any]], *, words: int = 1, caption: Any = None) -> Html:
     """Return a table that scrolls sideways where the screen is narrow; the first `words` columns hold text, the rest numbers."""
 
-    def cells(kind: str, row: Sequence[Any]) -> Html:
-        return tag(
-            "tr",
-            *(
-                tag("th" if kind == "th" or i == 0 else "td", cell, class_=None if i < words else "number")
-                for i, cell in enumerate(row)
-            ),
-        )
+    def line(row: Sequence[Any], heads: int) -> Html:
+        kinds = [("th" if i < heads else "td", None if i < words else "number") for i in range(len(row))]
+        return tag("tr", *(tag(name, cell, class_=kind) for (name, kind), cell in zip(kinds, row, strict=True)))
 
-    head = tag("thead", cells("th", header)) if header else Html("")
-    body = tag("tbody", *(cells("td", row) for row in rows))
+    head = tag("thead", line(header, len(header))) if header else Html("")
+    body = tag("tbody", *(line(row, 1) for row in rows))
     above = [tag("p", caption, class_="note caption")] if caption is not None else []
     return joined([*above, tag("div", tag("table", head, body), class_="wide")])
 

@@ -17,7 +17,7 @@ EXAMPLES = """examples:
   gevglm predict war.pkl new.csv | head
       as csv on stdout
 
-A saved model is a Python pickle: loading it runs code that is in the file. Load only models that you, or somebody you trust, saved.
+A saved model is a Python pickle: loading it runs code that is in the file. Load only models that you, or someone you trust, saved.
 """
 
 

@@ -80,5 +80,5 @@ def test_pickles_that_are_no_results_are_refused(call, folder):
     (folder / "future.pkl").write_bytes(b"cgevglm.results\nSomethingNew\n.")
     code, _, err = call("predict", "future.pkl", "study.csv")
     assert code == 1 and "SomethingNew" in err and "another version" in err
-    assert "only what you, or somebody you trust" in " ".join(gevglm.load.__doc__.split())
+    assert "only what you, or someone you trust" in " ".join(gevglm.load.__doc__.split())
     assert "runs code" in call("predict", "--help")[1]

@@ -51,7 +51,8 @@ class _Options:
     @classmethod
     def of(cls, words: Mapping[str, Any]) -> Self:
         """Pick these options out of the arguments of a function."""
-        return cls(**{field.name: words[field.name] for field in fields(cls) if field.name in words})
+        names: tuple[str, ...] = cls.__match_args__
+        return cls(**{name: words[name] for name in names if name in words})
 
     def given(self) -> dict[str, Any]:
         """Return the words that differ from their defaults."""
@@ -95,7 +96,8 @@ class ModelOptions(_Options):
     def without_rows(self) -> ModelOptions:
         """Return the options without anything of the length of the data."""
         roles = ("offset", "exposure", "freq_weights", "var_weights", "n_trials", "subset")
-        return replace(self, **{role: _as_given(getattr(self, role), role) for role in roles})
+        given = {role: value for role in roles if (value := getattr(self, role)) is not None}
+        return replace(self, **{role: _as_given(value, role) for role, value in given.items()}) if given else self
 
     @property
     def shape_choice(self) -> str | None:

@@ -337,10 +337,10 @@ def probabilities(p: NDArray) -> NDArray:
 
 def by_word(base: Any) -> dict[str, Any]:
     """Return the classes of one kind that have a word of their own, those defined outside the package among them."""
+    return {kind.word: kind for kind in _subclasses(base) if vars(kind).get("word")}
 
-    def below(kind: Any) -> Iterator[Any]:
-        for subclass in kind.__subclasses__():
-            yield subclass
-            yield from below(subclass)
 
-    return {kind.word: kind for kind in below(base) if vars(kind).get("word")}
+def _subclasses(kind: Any) -> Iterator[Any]:
+    for subclass in kind.__subclasses__():
+        yield subclass
+        yield from _subclasses(subclass)

@@ -41,9 +41,6 @@ SEARCH_WORDS = {
 
 def fit(model: BinaryGLM, options: FitOptions, monitor: Monitor = NULL_MONITOR) -> BinaryGLMResultsWrapper:
     """Fit a model; the options are described in :meth:`gevglm.BinaryGLM.fit`."""
-    given = options
-    if options.cov_type is None:
-        options = replace(options, cov_type=model.sampling.default_covariance)
     options.check(len(model.design.names))
     if model.shape_choice == "cv" or options.alpha == "cv":
         results = _cross_validated(model, options, monitor)
@@ -53,7 +50,7 @@ def fit(model: BinaryGLM, options: FitOptions, monitor: Monitor = NULL_MONITOR) 
         raise InvalidOptionError("search_kwds goes with xi='ml', xi='cv' or alpha='cv'.")
     else:
         results = _estimated(model, options, monitor)
-    results.options = given
+    results.options = options
     return BinaryGLMResultsWrapper(results)
 
 
@@ -77,7 +74,7 @@ class Estimator:
         """Return the estimator that the options ask for."""
         penalty = model.penalty(options.alpha, options.penalize_intercept, options.standardize)
         bias = options.bias_reduction(model.loss, model.data.const_idx, penalty)
-        return cls(penalty, bias, options.covariance(model.design.grouping)).adapted_to(model)
+        return cls(penalty, bias, covariance_for(model, options)).adapted_to(model)
 
     @property
     def plain(self) -> bool:
@@ -108,6 +105,11 @@ class Estimator:
         return self.bias.covariance(self.covariance, rows, fitted)
 
 
+def covariance_for(model: BinaryGLM, options: FitOptions) -> Covariance:
+    """Return the covariance that the options ask for, or the default for how the rows were sampled."""
+    return options.covariance(model.sampling.default_covariance, model.design.grouping)
+
+
 def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> BinaryGLMResults:
     """Estimate, look at what was found, warn, and return the results."""
     estimator = Estimator.of(model, options)
@@ -134,7 +136,7 @@ def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> Binar
         estimator.covariance_of(model, problem, fitted),
         range_fits=[_at_bound(model, bound, problem, fitted, estimator) for bound in model.sampling.at_bounds],
         covariance=estimator.covariance,
-        cov_words=(options.cov_type, options.cov_kwds),
+        cov_words=(options.cov_type or model.sampling.default_covariance, options.cov_kwds),
         alpha=options.alpha,
         penalty=estimator.penalty,
         bias=estimator.bias,
@@ -179,7 +181,7 @@ def _maximum_likelihood(model: BinaryGLM, options: FitOptions, monitor: Monitor)
     found = estimate_shape(problem, model.loss.with_shape, **_search_words(model, options, "ml"))
     start = found.fitted.params if options.bias is None else None
     results = _estimated(model.at_shape(found.xi), replace(options, start_params=start), monitor)
-    covariance = options.covariance(model.design.grouping)
+    covariance = covariance_for(model, options)
     joint = joint_covariance(problem.engine, found.loss, results._params, covariance, model.wnobs)
     results._shape, results._joint = found, joint
     if found.path is not None:

@@ -16,7 +16,6 @@ from gevglm.covariance import Covariance, covariance_of
 from gevglm.estimation.objective import Penalty, Ridge
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
 from gevglm.links import GEV, BinaryLink, Logit
-from gevglm.links.base import by_word
 
 SHAPE_CHOICES = ("ml", "cv")
 ALIASES = {"firth": "mean"}
@@ -25,13 +24,12 @@ LOSSES: dict[str, type[losses.Loss]] = {"log": losses.Log, "canonical": losses.C
 
 def link_words() -> list[str]:
     """Return the words for links, those without a shape first."""
-    found = by_word(BinaryLink)
-    return sorted(found, key=lambda word: (found[word].shape_name is not None, word))
+    return sorted(BinaryLink.words, key=lambda word: (BinaryLink.words[word].shape_name is not None, word))
 
 
 def bias_words() -> list[str]:
     """Return the words for bias reductions, with their aliases."""
-    return [*sorted(by_word(BiasReduction)), *ALIASES]
+    return [*sorted(BiasReduction.words), *ALIASES]
 
 
 @dataclass(frozen=True)
@@ -126,10 +124,9 @@ class ModelOptions(_Options):
             raise InvalidOptionError(f"xi={xi!r} is not a shape; give a number, as in xi=0.5.")
         kind: Any = (Logit if xi is None else GEV) if self.link is None else self.link
         if isinstance(kind, str):
-            found = by_word(BinaryLink)
-            if kind.lower() not in found:
+            if kind.lower() not in BinaryLink.words:
                 raise unknown_option("link", kind, link_words())
-            kind = found[kind.lower()]
+            kind = BinaryLink.words[kind.lower()]
         elif self.link is not None:  # a link with its shape; what is not one is refused by losses
             if xi is not None and not (choice and getattr(kind, "shape_name", None)):
                 self._refuse_shape()
@@ -143,7 +140,7 @@ class ModelOptions(_Options):
         return kind(min(kind.default_grid, key=abs) if choice else xi)
 
     def _refuse_shape(self) -> None:
-        shaped = " or ".join(repr(word) for word, kind in by_word(BinaryLink).items() if kind.shape_name)
+        shaped = " or ".join(repr(word) for word, kind in BinaryLink.words.items() if kind.shape_name)
         raise IncompatibleOptionsError(
             f"xi={self.xi!r} goes with link={shaped}, not with {self.link!r}; leave one of the two out."
         )
@@ -195,9 +192,9 @@ class FitOptions(_Options):
         if not isinstance(self.cov_kwds, (dict, type(None))):
             raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {self.cov_kwds!r}.")
 
-    def covariance(self, grouping: Any) -> Covariance:
-        """Return the covariance, given what makes clusters of the words for them."""
-        return covariance_of(self.cov_type, self.cov_kwds, grouping)
+    def covariance(self, default: str, grouping: Any) -> Covariance:
+        """Return the covariance, given the default and what makes clusters of the words for them."""
+        return covariance_of(default if self.cov_type is None else self.cov_type, self.cov_kwds, grouping)
 
     def penalty(self, scale: Any, n_cols: int, constant: int | None) -> Ridge | None:
         """Return the ridge penalty, or None for none; `scale` (None for ones) multiplies the square of each coefficient."""
@@ -217,11 +214,10 @@ class FitOptions(_Options):
         if bias is None:
             return None
         if not isinstance(bias, BiasReduction):
-            methods, word = by_word(BiasReduction), str(bias).lower()
-            word = ALIASES.get(word, word)
-            if word not in methods:
+            word = ALIASES.get(str(bias).lower(), str(bias).lower())
+            if word not in BiasReduction.words:
                 raise unknown_option("bias", bias, bias_words())
-            bias = methods[word]()
+            bias = BiasReduction.words[word]()
         if penalty is not None:
             raise IncompatibleOptionsError(
                 f"bias={bias.word!r} and alpha cannot be combined: a ridge penalty biases on purpose; leave one of them out."

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import replace
 from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
-from gevglm.links.base import by_word
 from gevglm.losses import Loss
 
 if TYPE_CHECKING:
@@ -30,6 +29,8 @@ class BiasReduction(ABC):
     ----------
     word : str
         The word for it in :func:`gevglm.fit`.
+    words : dict of str to type
+        The methods, those defined outside the package among them.
     title : str
         What the summary calls it.
     own_constant : bool
@@ -42,6 +43,7 @@ class BiasReduction(ABC):
         What to do where it is not defined for the link.
     """
 
+    words: ClassVar[dict[str, Any]] = {}
     word: str
     title: str
     own_constant: bool = False
@@ -50,6 +52,11 @@ class BiasReduction(ABC):
     needs_logit: bool = False
     needs_constant: bool = False
     instead: str = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if vars(cls).get("word"):
+            BiasReduction.words[cls.word] = cls
 
     @abstractmethod
     def estimate(self, problem: Problem) -> Estimate:
@@ -68,7 +75,7 @@ class BiasReduction(ABC):
             )
         if self.needs_likelihood and not loss.is_likelihood:
             allowed = ", ".join(
-                repr(word) for word, method in sorted(by_word(BiasReduction).items()) if method.defined_for(loss)
+                repr(word) for word, method in sorted(BiasReduction.words.items()) if method.defined_for(loss)
             )
             raise IncompatibleOptionsError(
                 f"bias={self.word!r} needs a likelihood, which the canonical loss is not; use one of {allowed}, or loss='log'."

@@ -9,9 +9,8 @@ base class builds once, analytically, from the same points.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -165,6 +164,8 @@ class BinaryLink(CDFLink):
     ----------
     word : str or None
         The word for it in ``fit(link=...)`` and on the command line.
+    words : dict of str to type
+        The links that have a word, those defined outside the package among them.
     default_loss : str
         The loss that is minimised if none is named: "log" or "canonical".
     shape_name : str or None
@@ -184,6 +185,7 @@ class BinaryLink(CDFLink):
         What the exponential of a coefficient is, if it has a name: ``odds_ratio``, ``hazard_ratio``.
     """
 
+    words: ClassVar[dict[str, Any]] = {}
     word: str | None = None
     default_loss: str = "log"
     shape_name: str | None = None
@@ -205,6 +207,11 @@ class BinaryLink(CDFLink):
     @property
     def exponentiated(self) -> str | None:
         return None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if vars(cls).get("word"):
+            BinaryLink.words[str(cls.word)] = cls
 
     def __init__(self) -> None:  # statsmodels' CDFLink would store a scipy distribution
         pass
@@ -333,14 +340,3 @@ def probabilities(p: NDArray) -> NDArray:
             "a link takes probabilities: pass the mean of the outcome, not the linear predictor or counts."
         )
     return np.clip(p, SMALLEST_PROBABILITY, LARGEST_PROBABILITY)
-
-
-def by_word(base: Any) -> dict[str, Any]:
-    """Return the classes of one kind that have a word of their own, those defined outside the package among them."""
-    return {kind.word: kind for kind in _subclasses(base) if vars(kind).get("word")}
-
-
-def _subclasses(kind: Any) -> Iterator[Any]:
-    for subclass in kind.__subclasses__():
-        yield subclass
-        yield from _subclasses(subclass)

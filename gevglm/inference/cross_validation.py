@@ -19,7 +19,7 @@ from gevglm.engine.monitor import progress_bar
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Penalty
 from gevglm.exceptions import CollinearityError, GevglmError, unknown_option
-from gevglm.inference.folds import Masks, make_folds
+from gevglm.inference.folds import Folds, Masks, make_folds
 from gevglm.inference.shape import ROUGH, LossOf, ShapePath
 from gevglm.links.base import BinaryLink, Point
 from gevglm.losses import Log
@@ -75,7 +75,7 @@ class Search:
 def search(
     problem: Problem,
     loss_of: LossOf,
-    folds: Sequence[Masks],
+    folds: Folds | Sequence[Masks],
     *,
     grid: Sequence[float],
     alphas: Sequence[float] = (0.0,),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,7 +27,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Folds(Sequence[Masks]):
+class Folds:
     """Training and held-out observations, fold by fold; as a sequence, pairs of masks of the rows."""
 
     parts: tuple[tuple[Part, Part], ...]  # training and held-out side of each fold
@@ -43,11 +43,12 @@ class Folds(Sequence[Masks]):
     def __len__(self) -> int:
         return len(self.parts)
 
-    def __getitem__(self, k: Any) -> Any:
-        if isinstance(k, slice):
-            return [self[i] for i in range(len(self))[k]]
+    def __getitem__(self, k: int) -> Masks:
         train, test = self.parts[k]
         return train.rows, test.rows
+
+    def __iter__(self) -> Iterator[Masks]:
+        return (self[k] for k in range(len(self)))
 
 
 def make_folds(

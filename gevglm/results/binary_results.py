@@ -44,7 +44,7 @@ class BinaryGLMResults(
 
     Statistics of fit are in :mod:`gevglm.results.fit_statistics`, predictions in :mod:`gevglm.results.prediction`, risks in the
     population in :mod:`gevglm.results.population`, inference from the likelihood in :mod:`gevglm.results.likelihood`; tests, reports
-    and files here. The state is that of :class:`gevglm.results.core.ResultsCore`; the order of the parts has no meaning.
+    and files here. The state is that of ``gevglm.results.core.ResultsCore``; the order of the parts has no meaning.
 
     Attributes
     ----------
@@ -136,7 +136,7 @@ class BinaryGLMResults(
         return using_engine(recipe.engine)
 
     def refit(self, rows: NDArray, *, choose_shape: bool = True) -> BinaryGLMResultsWrapper:
-        """Run the whole procedure behind the fit again on some of its rows; see :func:`gevglm.results.refit.refit`."""
+        """Run the whole procedure behind the fit again on some of its rows, the choice of xi and alpha included."""
         return refit(self, rows, choose_shape=choose_shape)
 
     # -- reports and files -----------------------------------------------------------------

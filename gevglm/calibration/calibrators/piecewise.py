@@ -172,8 +172,8 @@ class PiecewiseLogistic(LogisticCalibrator):
         # by chance, not in the order of scores: it would put the same noise into every fold
         pairs = make_folds(unit.y, folds, self.rng, each_outcome=False)
         losses = np.zeros((rounds, len(PENALTIES)))
-        for held, sides in enumerate(pairs[:rounds]):
-            train, test = (_condensed(unit, rows) for rows in sides)
+        for held in range(rounds):
+            train, test = (_condensed(unit, rows) for rows in pairs[held])
             train.need_both_outcomes("the choice of the penalty").need_distinct("the choice of the penalty")
             for j, penalty in enumerate(PENALTIES):
                 inner = self._search(train, penalty) if given is None else given

@@ -4,6 +4,8 @@ BIN := $(VENV)/bin
 PIP := -m pip install --quiet --disable-pip-version-check
 COMMA := ,
 TESTS := -m pytest -n auto -m "not study"
+# warnings of old versions of other packages about each other
+FOREIGN := -W ignore::DeprecationWarning -W ignore::FutureWarning -W ignore::pytest.PytestDeprecationWarning
 
 .PHONY: demo test study golden lint lowest newest coverage map bench replications docs clean
 
@@ -34,7 +36,7 @@ lowest newest:
 	$(VENV)-$@/bin/python $(PIP) uv
 	$(VENV)-$@/bin/uv pip install --quiet --python $(VENV)-$@/bin/python --upgrade --editable \
 		$(if $(filter lowest,$@),".[all$(COMMA)pytest]" --resolution lowest-direct,".[test]" --prerelease allow)
-	$(VENV)-$@/bin/python $(TESTS)
+	$(VENV)-$@/bin/python $(TESTS) $(FOREIGN)
 
 coverage: $(VENV)/test.stamp
 	$(BIN)/python $(TESTS) --cov=gevglm --cov-report=term-missing:skip-covered

@@ -18,6 +18,7 @@ from statsmodels.stats.tests.test_anova import kidney_table
 
 from gevglm import BinaryGLM, families, links
 from gevglm.exceptions import CollinearityError, FewEventsWarning, InvalidDataError, NotDefinedForLoss
+from tests.support.study import reads_formulaic
 
 LOGIT = {"link": "logit"}
 CLOGLOG = {"link": "cloglog"}
@@ -96,18 +97,22 @@ class Anova(generic.CheckAnovaMixin):
             cls.res = BinaryGLM.from_formula("long ~ C(Duration, Sum)*C(Weight, Sum)", data, **cls.options).fit()
 
 
+@reads_formulaic
 class TestAnovaLogit(Anova):
     options = LOGIT
 
 
+@reads_formulaic
 class TestAnovaCLogLog(Anova):
     options = CLOGLOG
 
 
+@reads_formulaic
 class TestAnovaGEVLog(Anova):
     options = GEV_LOG
 
 
+@reads_formulaic
 class TestAnovaGEVCanonical(Anova):
     options = GEV_CANONICAL
 
@@ -129,14 +134,17 @@ class Pairwise(generic.CheckPairwise):
             self.res = BinaryGLM.from_formula(self.formula, data, **self.options).fit()
 
 
+@reads_formulaic
 class TestPairwiseLogit(Pairwise):
     options = LOGIT
 
 
+@reads_formulaic
 class TestPairwiseGEVCanonical(Pairwise):
     options = GEV_CANONICAL
 
 
+@reads_formulaic
 class TestPairwiseWithoutConstant(Pairwise):
     options = CLOGLOG
     formula = "long ~ C(Weight) + C(Duration) - 1"

@@ -131,13 +131,7 @@ def from_source(
     columns = _columns(selection, source)
     source.check(columns)
     found, state = scan(source, selection, columns, monitor)
-    if not found.n_given:
-        raise InvalidDataError("the data have no rows.")
-    check_rows(found.n_given, found.n_selected, found.n_missing, missing)
-    for problem, count in found.problems.items():
-        raise InvalidDataError(f"{problem}; {count} rows are not.")
-    if not found.sums[0] > 0:
-        raise InvalidDataError(f"freq_weights are zero in all {sum(found.kept.values())} rows.")
+    _check_found(found, missing)
     outcome = formulas.outcome_name(selection.left.text, source.columns)
     recipe = Recipe(
         selection.right, found.example, selection.scope_beside(source.columns), "formulaic", state, sparse=True
@@ -150,17 +144,10 @@ def from_source(
     reader = Reader(selection, recipe, coding, tuple(columns), outcome)
     refuse_dependence_on_other_rows(reader, found.example)
     n_rows = sum(found.kept.values())
-    vectors = {
-        "freq": selection.freq_weights is not None and not coding.shares,
-        "var": selection.var_weights is not None,
-        "trials": coding.counts or coding.shares,
-        "offset": selection.offset is not None or selection.exposure is not None,
-    }
-    arrays: dict[str, Any] = {name: UnloadedArray.of(n_rows) for name, there in vectors.items() if there}
     design = StreamedDesign(
         X=UnloadedArray.of(n_rows, len(recipe.names)),
         y=UnloadedArray.of(n_rows),
-        **arrays,
+        **_vectors(selection, coding, n_rows),
         names=recipe.names,
         recipe=recipe,
         outcome=outcome,
@@ -178,6 +165,28 @@ def from_source(
         exposure_name=selection.exposure,
     )
     return replace(design, constant=_constant(design))
+
+
+def _check_found(found: Any, missing: str) -> None:
+    """Refuse a table in which the first look found nothing to fit, or values that cannot be used."""
+    if not found.n_given:
+        raise InvalidDataError("the data have no rows.")
+    check_rows(found.n_given, found.n_selected, found.n_missing, missing)
+    for problem, count in found.problems.items():
+        raise InvalidDataError(f"{problem}; {count} rows are not.")
+    if not found.sums[0] > 0:
+        raise InvalidDataError(f"freq_weights are zero in all {sum(found.kept.values())} rows.")
+
+
+def _vectors(selection: Selection, coding: Coding, n_rows: int) -> dict[str, Any]:
+    """Return stand-ins for the weights, trials and offset that the rows have."""
+    vectors = {
+        "freq": selection.freq_weights is not None and not coding.shares,
+        "var": selection.var_weights is not None,
+        "trials": coding.counts or coding.shares,
+        "offset": selection.offset is not None or selection.exposure is not None,
+    }
+    return {name: UnloadedArray.of(n_rows) for name, there in vectors.items() if there}
 
 
 def _outcome(found: Any, event: Any, name: str, selection: Selection) -> tuple[Coding, float, float]:

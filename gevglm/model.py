@@ -20,6 +20,7 @@ from gevglm.data.design import Design
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
+from gevglm.engine.linalg import linear_predictor
 from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
 from gevglm.estimation.checks import check_support, warn_of_support
 from gevglm.estimation.estimate import Problem
@@ -368,9 +369,11 @@ class BinaryGLM(GLM):
         if which not in PREDICTIONS:
             raise unknown_option("which", which, PREDICTIONS)
         if exog is None:
-            linear = np.dot(self.exog, params) + (self._offset_exposure if offset is None else np.asarray(offset))
+            linear = linear_predictor(self.exog, params) + (
+                self._offset_exposure if offset is None else np.asarray(offset)
+            )
         else:
-            linear = np.dot(np.asarray(exog), params) + (0.0 if offset is None else np.asarray(offset))
+            linear = linear_predictor(np.asarray(exog), params) + (0.0 if offset is None else np.asarray(offset))
         if exposure is not None:
             linear = linear + np.log(np.asarray(exposure))
         if which in ("linear", "fitted"):

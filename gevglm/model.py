@@ -368,12 +368,8 @@ class BinaryGLM(GLM):
         """
         if which not in PREDICTIONS:
             raise unknown_option("which", which, PREDICTIONS)
-        if exog is None:
-            linear = linear_predictor(self.exog, params) + (
-                self._offset_exposure if offset is None else np.asarray(offset)
-            )
-        else:
-            linear = linear_predictor(np.asarray(exog), params) + (0.0 if offset is None else np.asarray(offset))
+        X, shift = (self.exog, self._offset_exposure) if exog is None else (np.asarray(exog), 0.0)
+        linear = linear_predictor(X, params) + (shift if offset is None else np.asarray(offset))
         if exposure is not None:
             linear = linear + np.log(np.asarray(exposure))
         if which in ("linear", "fitted"):

@@ -24,7 +24,8 @@ from gevglm.exceptions import (
 )
 from gevglm.inference.cross_validation import search
 from gevglm.inference.folds import make_folds
-from gevglm.inference.shape import estimate_shape, joint_covariance
+from gevglm.inference.shape import estimate_shape, warn_of_irregularity
+from gevglm.inference.shape_equations import joint_covariance
 from gevglm.options import FitOptions
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.sampling.schemes import OutcomeSampling
@@ -182,7 +183,11 @@ def _maximum_likelihood(model: BinaryGLM, options: FitOptions, monitor: Monitor)
     start = found.fitted.params if options.bias is None else None
     results = _estimated(model.at_shape(found.xi), replace(options, start_params=start), monitor)
     covariance = covariance_for(model, options)
-    joint = joint_covariance(problem.engine, found.loss, results._params, covariance, model.wnobs)
+    by_curvature = joint_covariance(
+        problem.engine, found.loss, results._params, covariance, model.wnobs, within=found.range
+    )
+    joint = found.covariance(by_curvature, results.cov_params_default)
+    warn_of_irregularity(found, results.n_outside_support)
     results._shape, results._joint = found, joint
     if found.path is not None:
         results.n_iter, results.n_passes = found.path.steps + results.n_iter, found.path.passes + results.n_passes

@@ -12,7 +12,8 @@ from scipy.stats import chi2
 from gevglm.bias import BiasReduction
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, nearest, unknown_option
-from gevglm.inference.profile import PenalisedLikelihood, Profile, profile, ratio_tests
+from gevglm.inference.profile import Likelihood, PenalisedLikelihood, Profile, profile, ratio_tests
+from gevglm.inference.shape_profile import ShapeLikelihood
 from gevglm.results.core import ResultsCore
 
 METHODS = ("wald", "profile")
@@ -124,13 +125,15 @@ class LikelihoodInference(ResultsCore):
             dropped = [j for j, name in enumerate(self.model.exog_names) if name not in kept]
             if len(dropped) != df:
                 raise InvalidOptionError("the columns of the restricted model are not all columns of this one.")
-            statistic = self._likelihood("compare_lr_test").ratio(dropped)
+            statistic = self._likelihood("compare_lr_test").ratios([dropped])[0]
         return float(statistic), float(chi2.sf(statistic, df)), float(df)
 
-    def _likelihood(self, what: str) -> PenalisedLikelihood:
+    def _likelihood(self, what: str) -> Likelihood:
         problem, method = self._likelihood_problem(what)
+        if self._shape is not None:
+            return ShapeLikelihood(self._shape, self._params, self.cov_params_matrix)
         if method is None:
-            return PenalisedLikelihood.at(problem.objective(), self._params, problem.engine.n_rows)
+            return PenalisedLikelihood.of(problem, self._params)
         return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params), problem.engine.n_rows)
 
     def _likelihood_problem(self, what: str) -> tuple[Problem, BiasReduction | None]:
@@ -141,6 +144,11 @@ class LikelihoodInference(ResultsCore):
             raise InvalidOptionError(f"{what} is not defined for a penalised (ridge) fit; use Wald intervals.")
         problem = self.model.problem()
         method = self.bias
+        if method is not None and self._shape is not None:
+            raise InvalidOptionError(
+                f"{what} is not defined after bias={method.word!r} with {self.link.shape_name}='ml': the shape maximises the likelihood, and the "
+                "coefficients a penalised one. Use Wald intervals, which account for the shape, or give the shape."
+            )
         if method is not None and not method.maximises_likelihood(problem.loss):
             raise InvalidOptionError(
                 f"{what} needs a penalised likelihood, which bias={method.word!r} does not have with {self.loss!r}; "

@@ -20,6 +20,7 @@ from gevglm.exceptions import (
     IncompatibleOptionsError,
     InvalidDataError,
     InvalidOptionError,
+    silenced,
     warn,
 )
 from gevglm.inference.cross_validation import search
@@ -111,8 +112,8 @@ def covariance_for(model: BinaryGLM, options: FitOptions) -> Covariance:
     return options.covariance(model.sampling.default_covariance, model.design.grouping)
 
 
-def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> BinaryGLMResults:
-    """Estimate, look at what was found, warn, and return the results."""
+def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bounds: bool = True) -> BinaryGLMResults:
+    """Estimate, look at what was found, warn, and return the results; with `at_bounds`, with the fits at the ends of a range of prevalences."""
     estimator = Estimator.of(model, options)
     problem = model.problem(
         monitor=monitor,
@@ -131,11 +132,12 @@ def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> Binar
     if options.disp:
         verdict = "Converged" if fitted.converged else "Not converged"
         print(f"{verdict} after {fitted.n_iter} steps: {fitted.reason}.")
+    bounds = model.sampling.at_bounds if at_bounds else ()
     return BinaryGLMResults(
         model,
         fitted,
         estimator.covariance_of(model, problem, fitted),
-        range_fits=[_at_bound(model, bound, problem, fitted, estimator) for bound in model.sampling.at_bounds],
+        range_fits=[_at_bound(model, bound, problem, fitted, estimator) for bound in bounds],
         covariance=estimator.covariance,
         cov_words=(options.cov_type or model.sampling.default_covariance, options.cov_kwds),
         alpha=options.alpha,
@@ -162,13 +164,17 @@ def _at_bound(
         monitor=problem.monitor,
     )
     fitted = estimator.estimate(problem)
+    _warn_of_bound(sampling, middle, fitted)
+    matrix = estimator.covariance_of(model, problem, fitted)
+    return RiskModel(fitted.params, matrix, model.population_link, sampling.prevalence)
+
+
+def _warn_of_bound(sampling: OutcomeSampling, middle: Any, fitted: Any) -> None:
     if middle.converged and not fitted.converged:
         warn(
             f"the fit at prevalence={sampling.prevalence:g} has not converged: {fitted.reason}. Do not use risk_bounds().",
             ConvergenceWarning,
         )
-    matrix = estimator.covariance_of(model, problem, fitted)
-    return RiskModel(fitted.params, matrix, model.population_link, sampling.prevalence)
 
 
 # -- a shape or a penalty to be chosen -------------------------------------------------------
@@ -181,7 +187,7 @@ def _maximum_likelihood(model: BinaryGLM, options: FitOptions, monitor: Monitor)
     problem = model.problem(tol=options.tol, maxiter=options.maxiter, monitor=monitor)
     found = estimate_shape(problem, model.loss.with_shape, **_search_words(model, options, "ml"))
     start = found.fitted.params if options.bias is None else None
-    results = _estimated(model.at_shape(found.xi), replace(options, start_params=start), monitor)
+    results = _estimated(model.at_shape(found.xi), replace(options, start_params=start), monitor, at_bounds=False)
     covariance = covariance_for(model, options)
     by_curvature = joint_covariance(
         problem.engine, found.loss, results._params, covariance, model.wnobs, within=found.range
@@ -192,7 +198,18 @@ def _maximum_likelihood(model: BinaryGLM, options: FitOptions, monitor: Monitor)
     if found.path is not None:
         results.n_iter, results.n_passes = found.path.steps + results.n_iter, found.path.passes + results.n_passes
     results.cov_params_default = joint[:-1, :-1]
+    results.range_fits = tuple(_shape_at_bound(model, bound, options, results) for bound in model.sampling.at_bounds)
     return results
+
+
+def _shape_at_bound(
+    model: BinaryGLM, sampling: OutcomeSampling, options: FitOptions, middle: BinaryGLMResults
+) -> RiskModel:
+    """Fit coefficients and shape at one end of the range of the prevalence."""
+    with silenced():
+        fitted = _maximum_likelihood(model.at_sampling(sampling), options, NULL_MONITOR)
+    _warn_of_bound(sampling, middle, fitted)
+    return fitted.risk_model
 
 
 def _cross_validated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> BinaryGLMResults:

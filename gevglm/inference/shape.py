@@ -11,7 +11,7 @@ support, a shape below -1/2: Smith 1985), or the maximum is at an end of the gri
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +28,7 @@ from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.exceptions import GevglmError, InvalidDataError, WeakShapeWarning, unknown_option, warn
 from gevglm.inference.shape_equations import LossOf, log_loss_sum, shape_score
+from gevglm.inference.shape_track import ShapeTrack
 from gevglm.losses import Log, Loss
 
 ROUGH = 1e-3  # tolerance of the fits on the grid
@@ -102,6 +103,15 @@ class ShapePath:
         log = Log(self.loss_of(xi).link)
         return -run(log_loss_sum(self.problem.engine, log, found.params), make_pass)
 
+    def track(self, estimate: float, shapes: Iterable[float]) -> ShapeTrack:
+        """Return how the coefficients move with the shape, from the fits that converged at some shapes, and at the estimate."""
+        fits = {xi: self.fit(xi, np.inf) for xi in shapes}
+        fits = {xi: found for xi, found in fits.items() if found.converged or xi == estimate}
+        errors = [np.sqrt(np.diagonal(found.inverse_information)) for found in fits.values()]
+        return ShapeTrack(
+            estimate, np.array(list(fits)), np.array([found.params for found in fits.values()]), np.array(errors)
+        )
+
     def score(self, xi: float) -> float:
         """Return the derivative of :meth:`log_likelihood` by the shape."""
         return shape_score(self.problem.engine, self.loss_of(xi), self.fit(xi).params)
@@ -130,6 +140,7 @@ class ShapeEstimate:
     loss: Loss  # the loss at xi
     profile: pd.DataFrame  # columns ``xi`` and ``llf``: the profile log-likelihood on the grid and at the estimate
     boundary: bool  # whether the likelihood is largest at an end of the grid, where it was cut off
+    track: ShapeTrack  # the fits on the grid and at the estimate
     score: float  # the derivative of the log-likelihood by the shape at xi, which a maximum without a kink has at zero
     path: ShapePath | None  # for further shapes; None after the rows were dropped
     irregular: str = ""  # why the curvature at the maximum says nothing about its accuracy; empty if it does
@@ -277,9 +288,9 @@ def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] | No
         found = path.fit(xi)
         llf, score = path.log_likelihood(xi), path.score(xi)
     profile = pd.DataFrame({"xi": np.append(shapes, xi), "llf": np.append(values, llf)}).drop_duplicates("xi")
-    estimate = ShapeEstimate(
-        float(xi), found, loss_of(xi), profile.sort_values("xi", ignore_index=True), boundary, score, path
-    )
+    profile = profile.sort_values("xi", ignore_index=True)
+    track = path.track(float(xi), profile["xi"])
+    estimate = ShapeEstimate(float(xi), found, loss_of(xi), profile, boundary, track, score, path)
     _warn(estimate, shapes, values)
     return estimate
 

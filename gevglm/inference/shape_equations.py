@@ -145,15 +145,20 @@ def joint_covariance(
     within: tuple[float, float] = (-np.inf, np.inf),
 ) -> NDArray:
     """Return the covariance of coefficients and shape, the shape last; `loss` is that at the estimated shape. NaN where there is none."""
-    if not covariance.defined_for_shape:
-        raise InvalidOptionError(
-            f"{covariance.name} is not defined when xi is estimated (which leverage?); use HC0, HC1 or cluster."
-        )
+    refuse_leverages(covariance)
     with one_blas_thread():
         if loss.is_likelihood and covariance.assumes_model:
             return _inverse(observed_information(engine, loss, params, within))
         equations = StackedEquations.at(engine, loss, params)
         return equations.bread @ equations.meat(covariance, nobs) @ equations.bread.T
+
+
+def refuse_leverages(covariance: Covariance) -> None:
+    """Refuse a covariance by leverages, which those of coefficients with an estimated shape are not."""
+    if not covariance.defined_for_shape:
+        raise InvalidOptionError(
+            f"{covariance.name} is not defined when xi is estimated (which leverage?); use HC0, HC1 or cluster."
+        )
 
 
 @dataclass(frozen=True)

@@ -85,6 +85,8 @@ class BinaryGLMResults(
     def score_test(self, exog_extra=None, *, cov_type: str | None = None, cov_kwds: dict | None = None, **kwargs):
         """Score test of columns that were left out, or of the constraints of a constrained fit.
 
+        After ``xi="ml"`` the shape is a nuisance parameter, as the coefficients are.
+
         Parameters
         ----------
         exog_extra : array_like of shape (n, m), optional
@@ -116,7 +118,8 @@ class BinaryGLMResults(
         m = extra.shape[1]
         engine = model.engine(np.column_stack([model.exog, extra]))
         restriction = np.hstack([np.zeros((m, self.k_params)), np.eye(m)])
-        return score_test(engine, self.loss, np.append(self._params, np.zeros(m)), restriction, covariance, model.wnobs)
+        params, with_shape = np.append(self._params, np.zeros(m)), self._shape is not None
+        return score_test(engine, self.loss, params, restriction, covariance, model.wnobs, with_shape=with_shape)
 
     def wald_test_terms(self, *args, **kwargs):
         """Wald tests of all terms of the formula; see statsmodels."""

@@ -26,7 +26,8 @@ class PopulationRisks(ResultsCore):
     @property
     def risk_model(self) -> RiskModel:
         """The estimates, and what turns them into risks."""
-        return RiskModel(self._params, self.cov_params_matrix, self.model.population_link, self.prevalence)
+        link, track = self.model.population_link, None if self._shape is None else self._shape.track
+        return RiskModel(self._params, self.joint_covariance, link, self.prevalence, track)
 
     @property
     def mu(self) -> NDArray:
@@ -54,6 +55,7 @@ class PopulationRisks(ResultsCore):
         method : {"bayes", "unbiased", "simulation"}
             "bayes" adds :math:`C = \frac12 F'' x'Vx` to the risk, which averages it over the uncertainty of the coefficients (for the
             logit :math:`(\frac12 - \pi) \pi (1 - \pi) x'Vx`); "unbiased" subtracts it; "simulation" averages risks at drawn coefficients.
+            All of them account for the estimation of a shape by ``xi="ml"``.
         alpha : float
             One minus the coverage of the limits.
         draws, rng : int, Generator or int

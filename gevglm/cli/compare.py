@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit, compare and print."""
-    from gevglm._files import check_target, write_text
+    from gevglm._files import check_target, refuse_overwriting, write_text
     from gevglm.cli.tables import read_table
     from gevglm.exceptions import InvalidOptionError
 
@@ -61,6 +61,7 @@ def run(options: argparse.Namespace) -> None:
         if Path(options.output).suffix not in FORMATS_OF_TABLES:
             raise InvalidOptionError(f"-o {options.output!r}: the table is written as {', '.join(FORMATS_OF_TABLES)}.")
         check_target(options.output)
+        refuse_overwriting({"-o": options.output}, [options.data])
     frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
     say(f"{options.data}: {len(frame):,} rows, {len(frame.columns)} columns", options.quiet)
     if options.event is not None:

@@ -13,7 +13,7 @@ from statsmodels.base.model import LikelihoodModelResults
 from statsmodels.base.wrapper import ResultsWrapper
 
 from gevglm import __version__
-from gevglm._files import replacing
+from gevglm._files import writing
 from gevglm.exceptions import GevglmWarning, InvalidDataError, warn
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def save(shell: Any, fname: str | Path | Any, remove_data: bool) -> None:
     if remove_data:
         results.remove_data()
     results.saved_by = __version__
-    with nullcontext(fname) if hasattr(fname, "write") else replacing(fname) as file:
+    with nullcontext(fname) if hasattr(fname, "write") else writing(fname) as file:
         pickle.dump(type(shell)(results) if isinstance(shell, ResultsWrapper) else results, file)
 
 

@@ -53,6 +53,10 @@ def run(options: argparse.Namespace) -> None:
     if taken:
         raise InvalidOptionError(f"{options.data!r} has a column {taken[0]!r} already; choose another --name.")
     if options.interval:
+        if not hasattr(results, "get_prediction"):
+            raise InvalidOptionError(
+                "--interval: risks of a recalibrated model have no confidence limits; leave it out."
+            )
         limits = results.get_prediction(frame).summary_frame(alpha=1.0 - options.level)
         columns = dict(zip(names, (limits.iloc[:, j].to_numpy() for j in (0, 2, 3)), strict=True))
     else:

@@ -187,7 +187,9 @@ class Design(Layout):
         vectors: dict[str, Any] = {
             name: None if getattr(self, name) is None else UnloadedArray.of(n) for name in ("y", *VECTORS)
         }
-        return replace(self, X=UnloadedArray.of(n, len(self.names)), **vectors, rows=None, index=None, frame=None)
+        recipe = None if self.recipe is None else self.recipe.without_rows(self.n_given)
+        X = UnloadedArray.of(n, len(self.names))
+        return replace(self, X=X, **vectors, rows=None, index=None, frame=None, recipe=recipe)
 
 
 def _constant(X: NDArray) -> int | None:

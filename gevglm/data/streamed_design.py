@@ -127,15 +127,14 @@ def from_source(
         raise InvalidOptionError("data in pieces need formula_engine='formulaic'.")
     from gevglm.data.scan import scan
 
+    scope = {name: value for name, value in scope.items() if name not in source.columns}  # not what columns hide
     selection = Selection(formula, scope, **roles, subset=subset, missing=missing)
     columns = _columns(selection, source)
     source.check(columns)
     found, state = scan(source, selection, columns, monitor)
     _check_found(found, missing)
     outcome = formulas.outcome_name(selection.left.text, source.columns)
-    recipe = Recipe(
-        selection.right, found.example, selection.scope_beside(source.columns), "formulaic", state, sparse=True
-    )
+    recipe = Recipe(selection.right, found.example, selection.scope, "formulaic", state, sparse=True)
     recipe.take_first()
     if not recipe.names:
         raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")

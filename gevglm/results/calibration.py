@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from gevglm.links.base import BinaryLink
 from gevglm.results.core import ResultsCore
 from gevglm.results.prediction import Scorer, columns_to_predict
 from gevglm.results.refit import of_single_observations, refit
+from gevglm.results.saving import save_recalibrated
 from gevglm.sampling.schemes import Sampling
 
 if TYPE_CHECKING:
@@ -167,6 +169,17 @@ class Recalibrated:
         """Return recalibrated probabilities for new data, or for the rows of the fit."""
         values = self.calibrator.predict(self.scores(data))
         return pd.Series(values, index=data.index) if isinstance(data, pd.DataFrame) else values
+
+    def save(self, fname: str | Path, remove_data: bool = True) -> None:
+        """Save fit and calibrator, by default without the data, which the objects at hand keep; :func:`gevglm.load` reads the file.
+
+        Parameters
+        ----------
+        fname : path
+        remove_data : bool
+            Save nothing of the length of the data; a calibrator holds what its curve consists of, which for "isotonic" are the scores where it steps.
+        """
+        save_recalibrated(self, fname, remove_data)
 
     def scores(self, data: Any = None) -> NDArray:
         """Return what the calibrator sees: probabilities if it needs them, else the linear predictor, which is finite everywhere."""

@@ -94,6 +94,9 @@ class CalibrationChecks(ResultsCore):
         """
         if resampling not in RESAMPLING:
             raise unknown_option("resampling", resampling, [str(word) for word in RESAMPLING])
+        if data is None and resampling is not None:
+            instead = "assess new data, as in calibration(data), or fit a table that is held in memory"
+            self.model.design.need_rows(f"resampling={resampling!r}", instead)
         sampling, source = self.model.sampling, None if data is None else as_source(data)
         if source is not None or (data is None and not self.has_data):
             if resampling is not None or endog is not None:
@@ -196,8 +199,7 @@ def assessed_rows(results: ResultsCore, data: Any = None, endog: Any = None) -> 
     """Return outcomes, predicted risks and weights of the rows of a fit, weighted to the population, or of new data."""
     if data is not None:
         return complete_rows(results.model.design, data, endog, results.predict(data))
-    if not results.has_data:
-        raise InvalidDataError("the rows of the fit are not in memory (removed, or read in pieces); give data=.")
+    results.model.design.need_rows("an assessment", "give data=")
     if endog is not None:
         raise InvalidOptionError("endog goes with new data; the rows of the fit have their own outcomes.")
     return results.model.endog, np.asarray(results.predict()), results.row_weights.population_weights

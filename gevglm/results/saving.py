@@ -71,6 +71,7 @@ def strip(results: ResultsCore) -> None:
     LikelihoodModelResults.remove_data(results)  # that of GLMResults recurses endlessly in statsmodels 0.14
     for name in ROW_DATA:
         setattr(results, name, None)
+    _refuse_rows(results.model)
     results.__dict__.pop("null", None)
     results._cov_words = (results.cov_type, None)
     results.options = results.options.without_rows()
@@ -94,6 +95,15 @@ def _without_rows(model: BinaryGLM) -> BinaryGLM:
     data._cache = {name: getattr(model.data, name) for name in NAMES}  # and not the labels of the rows
     model.data = data
     return model
+
+
+def _refuse_rows(model: BinaryGLM) -> None:
+    """Put what says that it needs the rows in the place of each of statsmodels' arrays of their length."""
+    design = model.design
+    vectors = dict.fromkeys(("endog", "freq_weights", "var_weights", "iweights", "n_trials"), design.y)
+    offset = {"offset": design.offset, "_offset_exposure": 0.0 if design.offset is None else design.offset}
+    for name, stand_in in (vectors | offset | {"exog": design.X}).items():
+        setattr(model, name, stand_in)
 
 
 def load(fname: str | Path | Any):

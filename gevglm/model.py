@@ -16,7 +16,7 @@ from gevglm import fitting
 from gevglm.data import design as designs
 from gevglm.data import formula as formulas
 from gevglm.data import streamed_design as streamed
-from gevglm.data.design import Design
+from gevglm.data.design import FIT_AGAIN, Design
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
@@ -258,6 +258,7 @@ class BinaryGLM(GLM):
 
     def separation(self) -> Separation:
         """Look for combinations of the columns that separate the outcomes; see :func:`gevglm.detect_separation`."""
+        self.design.need_rows("looking for separation", FIT_AGAIN)
         return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names)
 
     def fit(

@@ -29,6 +29,7 @@ from gevglm.engine import Engine, MemoryEngine
 from gevglm.engine.base import product
 from gevglm.exceptions import InvalidDataError
 
+FIT_AGAIN = "fit the model again, to a table that is held in memory"
 VECTORS = ("freq", "var", "trials", "offset")
 
 
@@ -114,7 +115,7 @@ class Design(Layout):
 
     def engine(self, exog: NDArray | None = None) -> Engine:
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
-        self.need_rows("a pass over the data", "give data")
+        self.need_rows("a pass over the data", f"give data where there is a place for them, or {FIT_AGAIN}")
         X = self.X if exog is None else exog
         return MemoryEngine(X, self.y, freq=self.freq, var=self.var, trials=self.trials, offset=self.offset)
 
@@ -169,7 +170,7 @@ class Design(Layout):
 
     def on_rows(self, rows: NDArray) -> Self:
         """Return the design of some of the rows, or of some of them more than once, without formula and table."""
-        self.need_rows("a fit to some of the rows")
+        self.need_rows("a fit to some of the rows", FIT_AGAIN)
         X = self.X[rows]
         facts: dict[str, Any] = {
             name: None if (vector := getattr(self, name)) is None else vector[rows] for name in ("y", *VECTORS)
@@ -187,7 +188,9 @@ class Design(Layout):
         vectors: dict[str, Any] = {
             name: None if getattr(self, name) is None else UnloadedArray.of(n) for name in ("y", *VECTORS)
         }
-        return replace(self, X=UnloadedArray.of(n, len(self.names)), **vectors, rows=None, index=None, frame=None)
+        recipe = None if self.recipe is None else self.recipe.without_rows(self.n_given)
+        X = UnloadedArray.of(n, len(self.names))
+        return replace(self, X=X, **vectors, rows=None, index=None, frame=None, recipe=recipe)
 
 
 def _constant(X: NDArray) -> int | None:

@@ -10,6 +10,7 @@ import ast
 import builtins
 import functools
 import keyword
+import os
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -22,6 +23,8 @@ _NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w|\s*=[^=])")
 _QUOTED = re.compile(r"Q\((['\"])(.+?)\1\)|`(.+?)`")
 _SYMBOLS = re.compile(r"""('[^']*'|"[^"]*")|([&|])""")
 _LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
 MATHEMATICS = (
     "sin cos tan exp log expm1 log1p log10 sqrt abs floor ceil sinh cosh tanh arcsin arccos arctan arctan2".split()
 )

@@ -227,6 +227,15 @@ class Recipe:
             cause += ". A formula joins columns and calls of functions by + - : * / and **; 0 leaves out the constant."
         return InvalidDataError(f"the formula '{self.formula}' could not be evaluated: {cause}")
 
+    def without_rows(self, n_given: int) -> Recipe:
+        """Return the recipe without variables of the caller that have a value for each row of the data given."""
+        scope = {name: value for name, value in self.scope.items() if not _has_length(value, n_given)}
+        if len(scope) == len(self.scope):
+            return self
+        bare = object.__new__(Recipe)
+        bare.__dict__.update(self.__dict__, scope=scope)
+        return bare
+
     def __deepcopy__(self, memo: dict) -> Recipe:
         return self
 
@@ -246,6 +255,10 @@ def unknown_names(formula: str, columns: Iterable[str], scope: dict[str, Any]) -
         return None
     hint = suggestion(missing[0], columns)
     return InvalidDataError(f"the formula names {', '.join(map(repr, missing))}, not in the data.{hint}")
+
+
+def _has_length(value: Any, n: int) -> bool:
+    return isinstance(value, (list, tuple, np.ndarray, pd.Series, pd.DataFrame, pd.Index)) and len(value) == n
 
 
 def packed(scope: dict[str, Any]) -> dict[str, tuple]:

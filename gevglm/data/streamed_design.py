@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
-from gevglm.data.design import Design
+from gevglm.data.design import FIT_AGAIN, Design
 from gevglm.data.expressions import names_in
 from gevglm.data.formula import Recipe
 from gevglm.data.grouping import Grouping, check_ways, refuse_missing
@@ -46,7 +46,7 @@ class StreamedDesign(Design):
 
     def engine(self, exog: NDArray | None = None) -> StreamedEngine:
         if exog is not None:
-            self.need_rows("another design matrix")
+            self.need_rows("another design matrix", FIT_AGAIN)
         return self._engine
 
     @cached_property
@@ -56,7 +56,9 @@ class StreamedDesign(Design):
     @property
     def _source(self) -> Source:
         if self.source is None:
-            raise InvalidDataError(rows_needed("a pass over the data", "give data"))
+            raise InvalidDataError(
+                rows_needed("a pass over the data", "give data where there is a place for them, or fit the model again")
+            )
         return self.source
 
     def labelled(self) -> tuple[Any, Any]:
@@ -127,15 +129,14 @@ def from_source(
         raise InvalidOptionError("data in pieces need formula_engine='formulaic'.")
     from gevglm.data.scan import scan
 
+    scope = {name: value for name, value in scope.items() if name not in source.columns}  # not what columns hide
     selection = Selection(formula, scope, **roles, subset=subset, missing=missing)
     columns = _columns(selection, source)
     source.check(columns)
     found, state = scan(source, selection, columns, monitor)
     _check_found(found, missing)
     outcome = formulas.outcome_name(selection.left.text, source.columns)
-    recipe = Recipe(
-        selection.right, found.example, selection.scope_beside(source.columns), "formulaic", state, sparse=True
-    )
+    recipe = Recipe(selection.right, found.example, selection.scope, "formulaic", state, sparse=True)
     recipe.take_first()
     if not recipe.names:
         raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance import covariance_of
+from gevglm.data.design import FIT_AGAIN
 from gevglm.data.formula import using_engine
 from gevglm.exceptions import InvalidOptionError
 from gevglm.inference.influence import BinaryInfluence
@@ -78,6 +79,7 @@ class BinaryGLMResults(
 
     def get_influence(self, observed: bool = False) -> BinaryInfluence:
         """Influence of single rows; see :class:`gevglm.inference.influence.BinaryInfluence`."""
+        self.model.design.need_rows("influence", FIT_AGAIN)
         return BinaryInfluence(
             self, resid=self.resid_pearson, hat_matrix_diag=self.get_hat_matrix_diag(observed=observed)
         )

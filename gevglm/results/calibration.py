@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from gevglm.links.base import BinaryLink
 from gevglm.results.core import ResultsCore
 from gevglm.results.prediction import Scorer, columns_to_predict
 from gevglm.results.refit import of_single_observations, refit
+from gevglm.results.saving import save_recalibrated
 from gevglm.sampling.schemes import Sampling
 
 if TYPE_CHECKING:
@@ -92,6 +94,9 @@ class CalibrationChecks(ResultsCore):
         """
         if resampling not in RESAMPLING:
             raise unknown_option("resampling", resampling, [str(word) for word in RESAMPLING])
+        if data is None and resampling is not None:
+            instead = "assess new data, as in calibration(data), or fit a table that is held in memory"
+            self.model.design.need_rows(f"resampling={resampling!r}", instead)
         sampling, source = self.model.sampling, None if data is None else as_source(data)
         if source is not None or (data is None and not self.has_data):
             if resampling is not None or endog is not None:
@@ -168,6 +173,17 @@ class Recalibrated:
         values = self.calibrator.predict(self.scores(data))
         return pd.Series(values, index=data.index) if isinstance(data, pd.DataFrame) else values
 
+    def save(self, fname: str | Path, remove_data: bool = True) -> None:
+        """Save fit and calibrator, by default without the data, which the objects at hand keep; :func:`gevglm.load` reads the file.
+
+        Parameters
+        ----------
+        fname : path
+        remove_data : bool
+            Save nothing of the length of the data; a calibrator holds what its curve consists of, which for "isotonic" are the scores where it steps.
+        """
+        save_recalibrated(self, fname, remove_data)
+
     def scores(self, data: Any = None) -> NDArray:
         """Return what the calibrator sees: probabilities if it needs them, else the linear predictor, which is finite everywhere."""
         which = "mean" if self.calibrator.of_probabilities else "linear"
@@ -183,8 +199,7 @@ def assessed_rows(results: ResultsCore, data: Any = None, endog: Any = None) -> 
     """Return outcomes, predicted risks and weights of the rows of a fit, weighted to the population, or of new data."""
     if data is not None:
         return complete_rows(results.model.design, data, endog, results.predict(data))
-    if not results.has_data:
-        raise InvalidDataError("the rows of the fit are not in memory (removed, or read in pieces); give data=.")
+    results.model.design.need_rows("an assessment", "give data=")
     if endog is not None:
         raise InvalidOptionError("endog goes with new data; the rows of the fit have their own outcomes.")
     return results.model.endog, np.asarray(results.predict()), results.row_weights.population_weights

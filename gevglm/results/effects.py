@@ -194,6 +194,7 @@ class RiskEffects(ResultsCore):
         dummy, count : bool
             Treat 0/1 columns, and columns of counts, by discrete changes.
         """
+        self.model.design.need_rows("get_margeff()", "average over other rows with risk(..., data=...)")
         options = (at, method, atexog, dummy, count, self.row_weights.in_population)
         return Margins(self._with_link(self.model.population_link), options)
 

@@ -39,7 +39,7 @@ class LikelihoodInference(ResultsCore):
         """Whether profile intervals and likelihood-ratio tests are defined for the fit."""
         try:
             self._likelihood_problem("")
-        except (NotDefinedForLoss, InvalidOptionError):
+        except (NotDefinedForLoss, InvalidOptionError, InvalidDataError):  # the last where the rows are gone
             return False
         return True
 

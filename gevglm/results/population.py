@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gevglm.effects.king_zeng import RiskChange, RiskModel, corrected_risks, risk_change, risk_range
 from gevglm.effects.rows import changed_rows
-from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.exceptions import InvalidOptionError
 from gevglm.results.core import ResultsCore
 from gevglm.results.prediction import rows_to_predict
 
@@ -144,8 +144,8 @@ def _risk_rows(
 ) -> tuple[NDArray, NDArray | float, pd.Index | None]:
     """Return design matrix, offset and labels of the rows to predict."""
     model = results.model
-    if exog is None and not results.has_data:
-        raise InvalidDataError("the data are gone; give the rows to predict.")
+    if exog is None:
+        model.design.need_rows("this", "give the rows to predict")
     X, given, exposure, index = rows_to_predict(results, exog, transform, offset, exposure)
     shift: NDArray | float = 0.0 if given is None else given
     if X is None:

@@ -15,6 +15,7 @@ from scipy.special import expit, logit
 from statsmodels.base._prediction_inference import PredictionResultsMonotonic
 from statsmodels.genmod.generalized_linear_model import GLMResults
 
+from gevglm._files import check_target, refuse_overwriting
 from gevglm.data.design import Design
 from gevglm.data.formula import names_in
 from gevglm.data.new_rows import read_matrix, read_table
@@ -272,6 +273,7 @@ def predict_in_pieces(results: ResultsCore, source: Source, which: str, to: Any 
     path = Path(to)
     if path.suffix.lower() not in (".parquet", ".pq"):
         raise InvalidOptionError(f"to={str(to)!r} is not the name of a parquet file, such as 'scored.parquet'.")
+    refuse_overwriting({"to": check_target(path)}, source.paths)
     if COLUMN in columns:
         raise InvalidDataError(
             f"the data have a column {COLUMN!r} already, the name under which predictions are written."

@@ -110,7 +110,8 @@ def fit(
     dtype: float64
     """
     words = locals()
-    options, fit_options = ModelOptions.of(words), FitOptions.of(words)
+    fit_options = FitOptions.of(words)
+    options = ModelOptions.of(words | {"clusters": fit_options.clusters})
     if isinstance(formula_or_endog, str):
         if data_or_exog is None:
             raise InvalidOptionError(f"the formula {formula_or_endog!r} needs data: fit(formula, data).")

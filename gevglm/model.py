@@ -300,7 +300,7 @@ class BinaryGLM(GLM):
         cov_type : str or Covariance, optional
             "nonrobust" (the default), "HC0" to "HC3", "cluster" or "HAC"; "HC0" by default if rows are weighted by their outcome.
         cov_kwds : dict, optional
-            ``{"groups": column or array}`` for clusters (two columns for two-way), ``{"maxlags": n}`` for HAC.
+            ``{"groups": column or array, "kind": "CR1S", "CR1" or "CR0"}`` for clusters (two columns for two-way), ``{"maxlags": n}`` for HAC.
         use_t : bool, optional
             Whether tests use the t instead of the normal distribution.
         maxiter : int

@@ -84,18 +84,23 @@ class ModelOptions(_Options):
     event: Any = None
     subset: Any = None
     missing: str = "drop"
+    clusters: Any = None  # of a fit that follows at once: rows without one are incomplete
     formula_engine: str | None = None
 
     def columns(self) -> dict[str, Any]:
         """Return the words that name columns or rows, for designs of tables and of arrays alike."""
-        roles = ("event", "offset", "exposure", "freq_weights", "var_weights", "missing")
+        roles = ("event", "offset", "exposure", "freq_weights", "var_weights", "missing", "clusters")
         return {role: getattr(self, role) for role in roles}
 
     def without_rows(self) -> ModelOptions:
         """Return the options without anything of the length of the data."""
-        roles = ("offset", "exposure", "freq_weights", "var_weights", "n_trials", "subset")
+        roles = ("offset", "exposure", "freq_weights", "var_weights", "n_trials", "subset", "clusters")
         given = {role: value for role in roles if (value := getattr(self, role)) is not None}
         return replace(self, **{role: _as_given(value, role) for role, value in given.items()}) if given else self
+
+    def code(self) -> dict[str, str]:
+        """Return the given words as Python; clusters are words of the fit."""
+        return {name: text for name, text in super().code().items() if name != "clusters"}
 
     @property
     def shape_choice(self) -> str | None:
@@ -191,6 +196,12 @@ class FitOptions(_Options):
             raise InvalidOptionError(f"maxiter={self.maxiter!r} must be a whole number that is not negative.")
         if not isinstance(self.cov_kwds, (dict, type(None))):
             raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {self.cov_kwds!r}.")
+
+    @property
+    def clusters(self) -> Any:
+        """The clusters of a cluster-robust fit, as they were given."""
+        named = isinstance(self.cov_type, str) and self.cov_type.lower() == "cluster"
+        return self.cov_kwds.get("groups") if named and isinstance(self.cov_kwds, dict) else None
 
     def covariance(self, default: str, grouping: Any) -> Covariance:
         """Return the covariance, given the default and what makes clusters of the words for them."""

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from gevglm.data import formula as formulas
 from gevglm.data import outcome as outcomes
 from gevglm.data.grouping import Grouping
-from gevglm.data.selection import Selection, check_rows, complete_rows
+from gevglm.data.selection import Selection, check_rows, cluster_columns, complete_rows
 from gevglm.data.tables import (
+    aligned,
     as_frame,
-    check_labels,
-    column,
+    columns_given,
     combined_offset,
     numeric_matrix,
     vector,
@@ -147,20 +147,19 @@ class Design(Layout):
         """Return the variance of each column."""
         return self.X.var(axis=0)
 
-    def rows_of(self, values: Any, role: str) -> NDArray:
-        """Return per-row values (cluster codes, say), given as arrays or as one or two column names, for the rows used."""
+    def rows_of(self, values: Any, role: str) -> pd.DataFrame:
+        """Return what is known of rows (their clusters, say), given by names of columns or as values, for the rows used.
+
+        Values are for the rows of the data given, or for the rows used; those with labels are put into the order of the data.
+        """
         self.need_rows(f"{role} as an array", "name a column")
-        names = [values] if isinstance(values, str) else values
-        if isinstance(names, (list, tuple)) and len(names) <= 2 and all(isinstance(name, str) for name in names):
-            if self.frame is None:
-                raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
-            return np.column_stack([column(self.frame, name, role).to_numpy() for name in names])
-        array = np.asarray(values)
-        if len(array) == self.n_given:
-            return array if self.rows is None else array[self.rows]
-        if len(array) != len(self.y):
-            raise InvalidDataError(f"{role} has {len(array)} rows, but the data have {self.n_given}.")
-        return array
+        table = columns_given(values, self.frame, role, (self.n_given, self.n_rows))
+        if len(table) not in (self.n_given, self.n_rows):
+            raise InvalidDataError(f"{role} has {len(table)} rows, but the data have {self.n_given}.")
+        used = table if self.rows is None or len(table) == self.n_rows else table.iloc[self.rows]
+        if self.index is None or not isinstance(values, (pd.Series, pd.DataFrame)) or used.index.equals(self.index):
+            return used
+        return aligned(table[table.index.isin(self.index)], self.index, role)
 
     def labels_of(self, positions: list[int]) -> list[str]:
         """Return how the user knows the rows at these positions: by label, or by position in the data given."""
@@ -213,6 +212,7 @@ def from_formula(
     var_weights: Any = None,
     subset: Any = None,
     missing: str = "drop",
+    clusters: Any = None,
     engine: str | None = None,
 ) -> Design:
     """Build a design from a formula and a table."""
@@ -220,7 +220,7 @@ def from_formula(
     n = len(frame)
     if n == 0:
         raise InvalidDataError("the data have no rows.")
-    selection = Selection(formula, scope, offset, exposure, freq_weights, var_weights, subset, missing)
+    selection = Selection(formula, scope, offset, exposure, freq_weights, var_weights, subset, missing, clusters)
     chosen = selection.of(frame)
     check_rows(n, chosen.n_selected, chosen.n_missing, missing)
     recipe = formulas.Recipe(
@@ -257,6 +257,7 @@ def from_arrays(
     var_weights: Any = None,
     n_trials: Any = None,
     missing: str = "none",
+    clusters: Any = None,
 ) -> Design:
     """Build a design from an outcome and a design matrix, the latter unchanged."""
     if hasattr(exog, "to_pandas"):  # polars and pyarrow
@@ -266,8 +267,7 @@ def from_arrays(
     index = None if labelled is None else labelled.index
     options = {"offset": offset, "exposure": exposure, "freq_weights": freq_weights, "var_weights": var_weights}
     if isinstance(exog, pd.DataFrame):
-        for role, value in options.items():
-            check_labels(value, exog.index, role)
+        options = {role: aligned(value, exog.index, role) for role, value in options.items()}
     outcome = str(getattr(endog, "name", None) or "y")
     if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
         raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")
@@ -279,7 +279,7 @@ def from_arrays(
     if y.shape not in ((n,), (n, 1), (n, 2)):
         raise InvalidDataError(f"the outcome has shape {y.shape}; for {n} rows it has one column, or two of counts.")
     columns = {role: vector(value, None, role, n) for role, value in (options | {"n_trials": n_trials}).items()}
-    complete = complete_rows(n, missing, [y, X, *columns.values()])
+    complete = complete_rows(n, missing, [y, X, *columns.values(), *cluster_columns(clusters, n, None, index)])
     n_missing = n - int(complete.sum())
     check_rows(n, n, n_missing, missing)
     rows = np.flatnonzero(complete) if n_missing else None

@@ -29,10 +29,12 @@ class RowWeights:
     trials: NDArray | None = None
     # what makes an observation of a sample drawn by the outcome represent the population; None for ones
     population: NDArray | None = None
-    groups: NDArray | None = None  # cluster of each row, for cluster-robust fits; of shape (n,) or (n, 2)
+    groups: pd.DataFrame | None = None  # cluster of each row, for cluster-robust fits: one column or two
 
     @classmethod
-    def of(cls, rows: Design | Block, population: NDArray | None = None, groups: NDArray | None = None) -> RowWeights:
+    def of(
+        cls, rows: Design | Block, population: NDArray | None = None, groups: pd.DataFrame | None = None
+    ) -> RowWeights:
         """Return the weights of the rows of a design or a block."""
         return cls(len(rows.y), rows.freq, rows.var, rows.trials, population, groups)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
 from gevglm.data.expressions import Expression, condition, expression, names_in, rows_where
-from gevglm.data.tables import check_labels, vector
+from gevglm.data.tables import aligned, columns_given, vector
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
@@ -44,6 +44,7 @@ class Selection:
     var_weights: Any = None
     subset: Any = None
     missing: str = "drop"
+    clusters: Any = None  # rows without one are incomplete
     left: Expression = field(init=False, repr=False)  # the left-hand side of the formula
     right: str = field(init=False, repr=False)  # the right-hand side
     _condition: Expression | None = field(init=False, repr=False)
@@ -83,7 +84,8 @@ class Selection:
         values = formulas.evaluate_outcome(self.left, frame, self.scope_beside(frame.columns))
         used = self.used(frame.columns)
         selected = self._asked_for(frame)
-        complete = complete_rows(n, self.missing, [values, *columns.values(), *(frame[name] for name in used)])
+        given = [values, *columns.values(), *cluster_columns(self.clusters, n, frame, frame.index)]
+        complete = complete_rows(n, self.missing, [*given, *(frame[name] for name in used)])
         keep = complete if selected is None else selected & complete
         rows = None if keep.all() else np.flatnonzero(keep)
         n_selected = n if selected is None else int(selected.sum())
@@ -124,6 +126,16 @@ def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:
     return complete
 
 
+def cluster_columns(clusters: Any, n: int, frame: pd.DataFrame | None, index: pd.Index | None) -> list[Any]:
+    """Return the columns that say which cluster each of n rows is in; none where clusters are not given, or not for these rows."""
+    table = pd.DataFrame() if clusters is None else columns_given(clusters, frame, "groups", [n])
+    if len(table) != n:
+        return []
+    if isinstance(clusters, (pd.Series, pd.DataFrame)) and index is not None:
+        table = aligned(table, index, "groups")
+    return [table.iloc[:, j] for j in range(table.shape[1])]
+
+
 def check_rows(n_given: int, n_selected: int, n_missing: int, missing: str) -> None:
     """Refuse data of which nothing is left, and warn of rows that were dropped."""
     if n_selected == 0:
@@ -153,7 +165,7 @@ def _incomplete(array: Any) -> NDArray:
 def _subset_mask(frame: pd.DataFrame, subset: Any) -> NDArray:
     n = len(frame)
     if isinstance(subset, pd.Series) and len(subset) == n:
-        check_labels(subset, frame.index, "subset")
+        subset = aligned(subset, frame.index, "subset")
     array = np.asarray(subset)
     if array.dtype == object and all(isinstance(value, (bool, np.bool_)) for value in array.ravel()):
         array = array.astype(bool)

@@ -75,10 +75,10 @@ class StreamedDesign(Design):
         return replace(self, var=None, reader=replace(self.reader, selection=selection, weights=None))
 
     def grouping(self, groups: Any) -> Grouping:
-        names = [groups] if isinstance(groups, str) else list(groups)
-        if not all(isinstance(name, str) for name in names):
+        names = _names(groups)
+        if names is None:
             raise InvalidOptionError("the data are read in pieces: give groups as the name of a column, or two names.")
-        check_ways(len(names))
+        check_ways(names)
         self._source.check(names)
         columns = list(dict.fromkeys([*self.reader.columns, *names]))
         keys, missing = [], 0
@@ -88,7 +88,7 @@ class StreamedDesign(Design):
                 missing += absent
                 if len(keys) > 64:
                     keys = [pd.concat(keys).drop_duplicates()]
-        refuse_missing(missing)
+        refuse_missing(missing, self.n_rows)
         return Grouping(pd.concat(keys, ignore_index=True).drop_duplicates(ignore_index=True))
 
     def same_outcomes(self, other: Design) -> bool:
@@ -116,6 +116,7 @@ def from_source(
     event: Any = None,
     subset: Any = None,
     missing: str = "drop",
+    clusters: Any = None,
     engine: str | None = None,
     monitor: Monitor = NULL_MONITOR,
     **roles: Any,
@@ -130,7 +131,7 @@ def from_source(
     from gevglm.data.scan import scan
 
     scope = {name: value for name, value in scope.items() if name not in source.columns}  # not what columns hide
-    selection = Selection(formula, scope, **roles, subset=subset, missing=missing)
+    selection = Selection(formula, scope, **roles, subset=subset, missing=missing, clusters=_names(clusters))
     columns = _columns(selection, source)
     source.check(columns)
     found, state = scan(source, selection, columns, monitor)
@@ -208,7 +209,7 @@ def _outcome(found: Any, event: Any, name: str, selection: Selection) -> tuple[C
 
 def _columns(selection: Selection, source: Source) -> list[str]:
     """Return the columns to read."""
-    named = [getattr(selection, role) for role in ROLES]
+    named = [*(getattr(selection, role) for role in ROLES), *(selection.clusters or ())]
     subset = names_in(selection.subset) if selection.subset is not None else []
     for name in named:
         if name is not None and name not in source.columns:
@@ -216,6 +217,12 @@ def _columns(selection: Selection, source: Source) -> list[str]:
     roles = [name for name in named if name is not None]
     in_subset = [name for name in subset if name in source.columns]
     return list(dict.fromkeys([*selection.used(source.columns), *roles, *in_subset]))
+
+
+def _names(groups: Any) -> list[str] | None:
+    """Return the names of the columns of clusters; None if they are not given by name, or not at all."""
+    names: Any = [groups] if isinstance(groups, str) else groups if isinstance(groups, (list, tuple)) else [None]
+    return list(names) if all(isinstance(name, str) for name in names) else None
 
 
 def _refuse_too_many_columns(number: int) -> None:

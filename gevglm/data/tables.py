@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -89,7 +89,7 @@ def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> ND
             raise InvalidDataError(f"{role}={value!r} names a column, but the data are arrays; give an array.")
         value = column(frame, value, role)
     elif frame is not None:
-        check_labels(value, frame.index, role)
+        value = aligned(value, frame.index, role)
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):
@@ -128,12 +128,42 @@ def numeric_matrix(exog: Any) -> NDArray:
     return X if X.dtype in (np.float64, np.float32) else X.astype(float)
 
 
-def check_labels(value: Any, index: pd.Index, role: str) -> None:
-    """Refuse a Series whose labels are not those of the data."""
-    if isinstance(value, pd.Series) and not value.index.equals(index):
-        raise InvalidDataError(
-            f"{role} is a Series whose index is not that of the data; align it, or give .to_numpy()."
-        )
+def aligned(value: Any, index: pd.Index, role: str) -> Any:
+    """Return a Series or DataFrame in the order of the data, whose labels it must have; what has no labels as it is."""
+    if not isinstance(value, (pd.Series, pd.DataFrame)) or value.index.equals(index):
+        return value
+    unique = value.index.is_unique and index.is_unique and len(value) == len(index)
+    if unique and index.isin(value.index).all():
+        return value.loc[index]
+    raise InvalidDataError(f"the index of {role} is not that of the data; align it, or give .to_numpy().")
+
+
+def columns_given(values: Any, frame: pd.DataFrame | None, role: str, lengths: Sequence[int]) -> pd.DataFrame:
+    """Return what is known of rows, given by names of columns or as values, as a table whose columns keep their types.
+
+    A list of words that is as long as the data (one of `lengths`) is values, any other list of words is names.
+    """
+    names = [values] if isinstance(values, str) else values
+    words = isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)
+    if not words or (len(names) in lengths and len(names) > 2):
+        return _as_columns(values)
+    if frame is None:
+        raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
+    return pd.concat([column(frame, name, role) for name in names], axis=1)
+
+
+def _as_columns(values: Any) -> pd.DataFrame:
+    """Return values of rows as a table, none of whose columns is converted to the type of another."""
+    if hasattr(values, "to_pandas"):  # polars and pyarrow
+        values = values.to_pandas()
+    if isinstance(values, (list, tuple)) and all(np.ndim(value) == 0 for value in values):
+        values = pd.Series(list(values))
+    if isinstance(values, pd.Series):
+        return values.to_frame()
+    if isinstance(values, pd.DataFrame):
+        return values
+    array = np.atleast_1d(np.asanyarray(values))
+    return pd.DataFrame(array if array.ndim < 3 else array.reshape(len(array), -1))
 
 
 def _read(path: Path) -> pd.DataFrame:

@@ -14,7 +14,7 @@ from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.design import Design
 from gevglm.data.formula import Variable
 from gevglm.data.new_rows import read_matrix, read_table
-from gevglm.data.tables import as_frame, suggestion
+from gevglm.data.tables import aligned, as_frame, suggestion
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
 
@@ -154,6 +154,7 @@ class Rows:
     X: NDArray  # of shape (n, k)
     offset: NDArray | float  # of shape (n,)
     weights: NDArray  # of shape (n,)
+    index: pd.Index | None = None  # labels of the rows, if they have any
 
     @classmethod
     def of(cls, results: ResultsCore, data: Any = None) -> Rows:
@@ -163,7 +164,7 @@ class Rows:
             return cls._given(design, data)
         design.need_rows("an average over rows", "give data= to average over")
         offset = 0.0 if design.offset is None else design.offset
-        return cls(design, frame_of(design), design.X, offset, results.row_weights.in_population)
+        return cls(design, frame_of(design), design.X, offset, results.row_weights.in_population, design.index)
 
     @classmethod
     def _given(cls, design: Design, data: Any) -> Rows:
@@ -179,7 +180,8 @@ class Rows:
             raise InvalidDataError(
                 f"{int(incomplete.sum())} of {len(frame)} rows of data are incomplete; drop or fill them."
             )
-        return cls(design, frame, X, 0.0 if read.offset is None else read.offset, np.ones(len(frame)))
+        index = data.index if isinstance(data, pd.DataFrame) else None
+        return cls(design, frame, X, 0.0 if read.offset is None else read.offset, np.ones(len(frame)), index)
 
     def column(self, name: str, role: str) -> pd.Series:
         """Return a variable by its name."""
@@ -222,9 +224,11 @@ class Rows:
         """Return the labels of groups of rows, and the weights of the rows in each."""
         if by is None:
             return None, self.weights[None, :]
-        values = self.column(by, "by") if isinstance(by, str) else pd.Series(np.asarray(by))
+        values = self.column(by, "by") if isinstance(by, str) else by
         if len(values) != len(self.weights):
             raise InvalidOptionError(f"by has {len(values)} values, but {len(self.weights)} rows are averaged.")
+        values = values if self.index is None else aligned(values, self.index, "by")
+        values = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
         codes, labels = pd.factorize(values, sort=True)
         if (codes < 0).any():
             raise InvalidDataError(f"by is missing in {int((codes < 0).sum())} rows.")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gevglm.covariance import covariance_of
 from gevglm.data.design import FIT_AGAIN
 from gevglm.data.formula import using_engine
+from gevglm.data.tables import numeric_matrix
 from gevglm.exceptions import InvalidOptionError
 from gevglm.inference.influence import BinaryInfluence
 from gevglm.inference.score_test import score_test
@@ -116,7 +117,7 @@ class BinaryGLMResults(
                 raise InvalidOptionError("give the columns to test as exog_extra, or test a fit of fit_constrained.")
             matrix = constraints.coefs if hasattr(constraints, "coefs") else constraints.constraint_matrix
             return score_test(model.engine(), self.loss, self._params, np.atleast_2d(matrix), covariance, model.wnobs)
-        extra = model.design.rows_of(np.asarray(exog_extra, dtype=float), "exog_extra").reshape(len(model.endog), -1)
+        extra = numeric_matrix(model.design.rows_of(exog_extra, "exog_extra"))
         m = extra.shape[1]
         engine = model.engine(np.column_stack([model.exog, extra]))
         restriction = np.hstack([np.zeros((m, self.k_params)), np.eye(m)])

@@ -55,7 +55,7 @@ def test_results_know_what_their_rows_stand_for():
     weights = res.row_weights
     assert_array_equal(weights.counts, 2.0 * np.ones(2000))
     assert np.average(data["event"], weights=weights.population_weights) == pytest.approx(0.02)
-    assert_array_equal(weights.groups.ravel(), data["smoker"])
+    assert_array_equal(weights.groups.to_numpy().ravel(), data["smoker"])
     res.remove_data()
     with pytest.raises(InvalidDataError, match="not in memory"):
         _ = res.row_weights

@@ -75,7 +75,8 @@ def fit(
     offset, exposure, freq_weights, var_weights : str or array_like, optional
         Column names or arrays.
     class_weight : "balanced" or dict, optional
-        Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. Predictions are corrected for them, to probabilities in the population.
+        Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. The link is that of the population, with its odds multiplied by the
+        weights in the fit (:class:`gevglm.links.Weighted`): coefficients and predictions are those of the population.
     prevalence : float or (float, float), optional
         Share of events in the population (or its range), for data sampled by the outcome; coefficients and predictions are then those of
         the population. Of a range, see :meth:`gevglm.BinaryGLMResults.risk_bounds`.

@@ -79,7 +79,8 @@ def fit(
         weights in the fit (:class:`gevglm.links.Weighted`): coefficients and predictions are those of the population.
     prevalence : float or (float, float), optional
         Share of events in the population (or its range), for data sampled by the outcome; coefficients and predictions are then those of
-        the population. Of a range, see :meth:`gevglm.BinaryGLMResults.risk_bounds`.
+        the population. Of a range, everything is computed for its middle in log odds, but
+        :meth:`gevglm.BinaryGLMResults.risk_bounds` and :meth:`~gevglm.BinaryGLMResults.risk_change`, which go over all of it.
     sampling : {"prior", "weight"}
         How `prevalence` is used: through the likelihood of the sample, with any link (the default), or through weights.
     event : object, optional

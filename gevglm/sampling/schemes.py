@@ -106,6 +106,10 @@ class Sampling:
                 f"tests and intervals, or {self.with_likelihood}."
             )
 
+    def remark(self) -> str:
+        """Return what risks at one prevalence have to say where it is known as a range; nothing elsewhere."""
+        return ""
+
     def facts(self) -> list[tuple[str, list[str]]]:
         """Return lines for the top of the summary."""
         return []
@@ -153,6 +157,15 @@ class OutcomeSampling(Sampling):
 
     def population_weights(self, y: NDArray) -> NDArray:
         return np.where(y > 0, self.event_weight, self.other_weight)
+
+    def remark(self) -> str:
+        if self.bounds is None:
+            return ""
+        low, high = self.bounds
+        return (
+            f"at a prevalence of {self.prevalence:.4g}, the middle (in log odds) of {low:.4g} to {high:.4g}; risk_bounds() and risk_change() "
+            "have the range"
+        )
 
     def facts(self) -> list[tuple[str, list[str]]]:
         return [("Sampling:", [self.title]), ("Prevalence:", [f"{self.prevalence:.4g}"])]

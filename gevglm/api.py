@@ -75,10 +75,12 @@ def fit(
     offset, exposure, freq_weights, var_weights : str or array_like, optional
         Column names or arrays.
     class_weight : "balanced" or dict, optional
-        Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. Predictions are corrected for them, to probabilities in the population.
+        Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. The link is that of the population, with its odds multiplied by the
+        weights in the fit (:class:`gevglm.links.Weighted`): coefficients and predictions are those of the population.
     prevalence : float or (float, float), optional
         Share of events in the population (or its range), for data sampled by the outcome; coefficients and predictions are then those of
-        the population. Of a range, see :meth:`gevglm.BinaryGLMResults.risk_bounds`.
+        the population. Of a range, everything is computed for its middle in log odds, but
+        :meth:`gevglm.BinaryGLMResults.risk_bounds` and :meth:`~gevglm.BinaryGLMResults.risk_change`, which go over all of it.
     sampling : {"prior", "weight"}
         How `prevalence` is used: through the likelihood of the sample, with any link (the default), or through weights.
     event : object, optional

@@ -318,7 +318,7 @@ class BinaryLink(CDFLink):
 
     @property
     def population(self) -> BinaryLink:
-        """The link of the population; the link itself, unless it describes a sample that was drawn by the outcome."""
+        """The link of the population; the link itself, unless rows were sampled or weighted by the outcome."""
         return self
 
     def with_shape(self, shape: float) -> BinaryLink:

@@ -110,6 +110,7 @@ class RiskEffects(ResultsCore):
             note += f"; bootstrap of the whole procedure, {len(drawn)} resamples"
         else:
             note += f"; delta method, {self.cov_type} covariance"
+        note = "; ".join(filter(None, (note, self.model.sampling.remark())))
         risks = risk_table(found.risks, cov, names, alpha)
         return RiskContrast(variable, contrast, risks, table, pvalues, cov, note, tuple(chosen))
 

@@ -11,7 +11,8 @@ random           F                                           1                  
 prior            odds of F times r, :class:`links.Sampled`   1                            F
 weight           F                                           tau/ybar for events,         F
                                                              (1-tau)/(1-ybar) else
-class weights    F                                           w1 for events, w0 else       odds of F times w0/w1
+class weights    odds of F times w1/w0,                      w1 for events, w0 else       F
+                 :class:`links.Weighted`
 ===============  ==========================================  ===========================  ==============================
 """
 
@@ -36,7 +37,7 @@ from gevglm.exceptions import (
     unknown_option,
     warn,
 )
-from gevglm.links import BinaryLink, Sampled, ScaledOdds
+from gevglm.links import BinaryLink, Sampled, Weighted
 from gevglm.links.odds import checked_share
 from gevglm.losses import Loss
 
@@ -105,6 +106,10 @@ class Sampling:
                 f"tests and intervals, or {self.with_likelihood}."
             )
 
+    def remark(self) -> str:
+        """Return what risks at one prevalence have to say where it is known as a range; nothing elsewhere."""
+        return ""
+
     def facts(self) -> list[tuple[str, list[str]]]:
         """Return lines for the top of the summary."""
         return []
@@ -152,6 +157,15 @@ class OutcomeSampling(Sampling):
 
     def population_weights(self, y: NDArray) -> NDArray:
         return np.where(y > 0, self.event_weight, self.other_weight)
+
+    def remark(self) -> str:
+        if self.bounds is None:
+            return ""
+        low, high = self.bounds
+        return (
+            f"at a prevalence of {self.prevalence:.4g}, the middle (in log odds) of {low:.4g} to {high:.4g}; risk_bounds() and risk_change() "
+            "have the range"
+        )
 
     def facts(self) -> list[tuple[str, list[str]]]:
         return [("Sampling:", [self.title]), ("Prevalence:", [f"{self.prevalence:.4g}"])]
@@ -212,7 +226,7 @@ class Weighting(OutcomeSampling):
 
 @dataclass(frozen=True)
 class ClassWeighting(Sampling):
-    """A random sample whose fit gives classes more or less weight than they have."""
+    """A random sample whose fit gives classes more or less weight than they have: the weighted link."""
 
     event_weight: float
     other_weight: float
@@ -221,25 +235,23 @@ class ClassWeighting(Sampling):
     reweights = True
     with_likelihood = "a fit without class_weight"
 
-    @property
-    def odds_factor(self) -> float:
-        """What turns fitted odds into odds in the population."""
-        return self.other_weight / self.event_weight
+    def loss(self, loss: Loss) -> Loss:
+        return type(loss)(Weighted(loss.link, self.event_weight, self.other_weight))
 
     def weights(self, y: NDArray) -> NDArray:
         return np.where(y > 0, self.event_weight, self.other_weight)
 
-    def population_link(self, link: BinaryLink) -> BinaryLink:
-        return ScaledOdds(link.population, self.odds_factor)
-
     def facts(self) -> list[tuple[str, list[str]]]:
         weights = f"{self.other_weight:.4g}, {self.event_weight:.4g}"
-        return [("Class weights:", [weights]), ("Odds times:", [f"{self.odds_factor:.4g}"])]
+        return [
+            ("Class weights:", [weights]),
+            ("Weighted odds:", [f"{self.event_weight / self.other_weight:.4g} times"]),
+        ]
 
     def notes(self) -> list[str]:
         return [
-            "The coefficients are those of the weighted classes. Predictions are probabilities in the population: fitted odds times "
-            f"{self.odds_factor:.4g}; which='fitted' predicts weighted ones. Robust standard errors (HC0) are the default.",
+            "Coefficients and predictions are those of the population; which='fitted' predicts probabilities in the weighted classes, "
+            f"whose odds are {self.event_weight / self.other_weight:.4g} times as large. Robust standard errors (HC0) are the default.",
             "Log loss and Brier score are those of the predictions.",
         ]
 
@@ -268,7 +280,8 @@ def sampling_of(prevalence: Any, method: Any, class_weight: Any, design: Design,
         if class_weight is not None and not wrapped:
             return _class_weighting(class_weight, design)
         if class_weight is None:
-            return PriorCorrection(loss.link.prevalence, loss.link.sample_mean) if wrapped else RANDOM
+            drawn = isinstance(loss.link, Sampled)
+            return PriorCorrection(loss.link.prevalence, loss.link.sample_mean) if drawn else RANDOM
     if class_weight is not None:
         raise IncompatibleOptionsError(
             "prevalence and class_weight both weight the classes; give prevalence for a sample that was drawn by the outcome, "

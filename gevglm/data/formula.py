@@ -11,7 +11,7 @@ import builtins
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -25,7 +25,7 @@ from gevglm.data import row_dependence
 from gevglm.data.expressions import Expression, expression, names_in, unquoted
 from gevglm.data.formula_engines import Coding, patsy_codings, patsy_design, read, terms_of
 from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
-from gevglm.data.tables import suggestion
+from gevglm.data.tables import as_numbers, suggestion, widened, with_columns
 from gevglm.data.transforms import WORDS, in_patsy
 from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, callers_frame, unknown_option
@@ -286,14 +286,9 @@ def unpacked(scope: dict[str, tuple]) -> dict[str, Any]:
 # -- columns ---------------------------------------------------------------------------------
 
 
-def with_columns(frame: pd.DataFrame, names: Iterable[str], change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
-    """Return a table with some columns changed; the table itself if none is."""
-    changed = {name: new for name in names if name in frame and (new := change(old := frame[name])) is not old}
-    return frame.assign(**changed) if changed else frame
-
-
 def plain(column: pd.Series, engine: str) -> pd.Series:
-    """Return a column in a NumPy type; patsy does not know pandas' own types, but for categories."""
+    """Return a column in a NumPy type that is wide enough for arithmetic; patsy does not know pandas' own types, but for categories."""
+    column = widened(column)
     dtype = column.dtype
     if isinstance(dtype, (np.dtype, pd.CategoricalDtype)) or (
         engine == "formulaic" and isinstance(dtype, pd.StringDtype)
@@ -313,6 +308,7 @@ def is_number(dtype: Any) -> bool:
 
 def _as_before(column: pd.Series, dtype: Any) -> pd.Series:
     """Return a column of new data as the kind of column it was in the data of the model, where it can be one."""
+    column = as_numbers(column)
     if isinstance(dtype, pd.CategoricalDtype):
         if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.categories.equals(dtype.categories):
             return column
@@ -359,7 +355,7 @@ def evaluate_outcome(left: Expression, frame: pd.DataFrame, scope: dict[str, Any
         )
     words = {"np": np, "I": lambda value: value}
     try:
-        values = left.evaluate(context_of([left], frame, words | scope))
+        values = left.evaluate(context_of([left], with_columns(frame, left.names, widened), words | scope))
     except Exception as error:
         raise InvalidDataError(f"the outcome {text!r} could not be evaluated: {error}") from error
     if np.shape(values) not in ((len(frame),), (len(frame), 2)):

@@ -28,6 +28,7 @@ from gevglm.data.formula_engines import (
     treatment_columns,
     unwrapped,
 )
+from gevglm.data.tables import real
 from gevglm.data.transforms import apply_stateful, is_stateful
 from gevglm.engine.linalg import Matrix
 from gevglm.engine.sparse import SPARSE, SparseColumn, indicators, matrix_of, row_numbers
@@ -159,7 +160,7 @@ class _Table:
         values = self._numbers[name]
         if isinstance(values, dict):
             values = np.column_stack([column for key, column in values.items() if not str(key).startswith("__")])
-        array = np.asarray(values, dtype=float)
+        array = np.asarray(real(values, name), dtype=float)
         self._check_rows(name, array)
         if array.ndim == 1:
             yield "", array

@@ -24,6 +24,7 @@ from gevglm.data.model_matrix import TransformState, context_of, ordered_levels
 from gevglm.data.row_dependence import ends_of
 from gevglm.data.selection import Selected, Selection
 from gevglm.data.sources.base import Number, Source
+from gevglm.data.tables import with_columns
 from gevglm.data.transforms import WORDS, apply_stateful, is_stateful
 from gevglm.engine.monitor import Monitor
 from gevglm.exceptions import InvalidDataError
@@ -213,7 +214,7 @@ def _at_ends(*tables: pd.DataFrame) -> pd.DataFrame:
 
 def _context(factors: list[Expression], rows: pd.DataFrame, selection: Selection) -> dict[str, Any]:
     """Return what factors may name."""
-    plain = formulas.with_columns(rows, rows.columns, lambda column: formulas.plain(column, "formulaic"))
+    plain = with_columns(rows, rows.columns, lambda column: formulas.plain(column, "formulaic"))
     return context_of(factors, plain, WORDS | selection.scope_beside(rows.columns))
 
 

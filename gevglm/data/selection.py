@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
 from gevglm.data.expressions import Expression, condition, expression, names_in, rows_where
-from gevglm.data.tables import check_labels, vector
+from gevglm.data.tables import as_numbers, check_labels, vector, widened, with_columns
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
@@ -84,9 +84,10 @@ class Selection:
     def of(self, frame: pd.DataFrame) -> Selected:
         """Return what a table holds of it."""
         n = len(frame)
+        used = self.used(frame.columns)
+        frame = with_columns(frame, used, as_numbers)
         columns = {role: vector(getattr(self, role), frame, role, n) for role in ROLES}
         values = self.outcome(frame)
-        used = self.used(frame.columns)
         selected = self.asked_for(frame)
         complete = complete_rows(n, self.missing, [values, *columns.values(), *(frame[name] for name in used)])
         keep = complete if selected is None else selected & complete
@@ -109,7 +110,7 @@ class Selection:
         subset = self.subset
         if self._condition is not None:
             try:
-                subset = rows_where(self._condition, frame, self.scope)
+                subset = rows_where(self._condition, with_columns(frame, names_in(self.subset), widened), self.scope)
             except NameError as error:
                 raise InvalidDataError(
                     f"subset={self.subset!r} could not be evaluated: {error}. Names are those of columns; a variable of your own is "
@@ -169,7 +170,7 @@ def _subset_mask(frame: pd.DataFrame, subset: Any) -> NDArray:
     n = len(frame)
     if isinstance(subset, pd.Series) and len(subset) == n:
         check_labels(subset, frame.index, "subset")
-    array = np.asarray(subset)
+    array = np.asarray(np.ma.filled(subset, False) if isinstance(subset, np.ma.MaskedArray) else subset)
     if array.dtype == object and all(isinstance(value, (bool, np.bool_)) for value in array.ravel()):
         array = array.astype(bool)
     if array.ndim != 1:

@@ -80,7 +80,7 @@ def unmasked(values: Any) -> Any:
         return values
     if values.dtype.kind in "iuf":
         return np.ma.filled(values.astype(float), np.nan)
-    return np.ma.filled(values.astype(object), None)
+    return np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
 
 
 def _with_sorted_levels(frame: pd.DataFrame, source: Any) -> pd.DataFrame:

@@ -117,7 +117,7 @@ def fit(
     if isinstance(formula_or_endog, str):
         if data_or_exog is None:
             raise InvalidOptionError(f"the formula {formula_or_endog!r} needs data: fit(formula, data).")
-        scope = caller_names(formula_or_endog, 1)
+        scope = caller_names(formula_or_endog, subset)
         with monitoring(progress) as monitor:
             model = BinaryGLM.of_table(formula_or_endog, data_or_exog, options, scope, monitor)
     else:

@@ -118,7 +118,7 @@ class BinaryGLM(GLM):
         eval_env : int
             How many frames above the caller the names used in the formula are looked up.
         """
-        return cls.of_table(formula, data, ModelOptions.of(locals()), formulas.caller_names(formula, eval_env + 1))
+        return cls.of_table(formula, data, ModelOptions.of(locals()), formulas.caller_names(formula, subset, eval_env))
 
     @classmethod
     def of_table(

@@ -21,6 +21,8 @@ from gevglm.data.tables import (
     columns_given,
     combined_offset,
     numeric_matrix,
+    owned,
+    unmasked,
     vector,
     without_unused_levels,
 )
@@ -216,7 +218,7 @@ def from_formula(
     engine: str | None = None,
 ) -> Design:
     """Build a design from a formula and a table."""
-    frame = as_frame(data)
+    frame = owned(as_frame(data))
     n = len(frame)
     if n == 0:
         raise InvalidDataError("the data have no rows.")
@@ -259,7 +261,7 @@ def from_arrays(
     missing: str = "none",
     clusters: Any = None,
 ) -> Design:
-    """Build a design from an outcome and a design matrix, the latter unchanged."""
+    """Build a design from an outcome and a design matrix, a copy of the latter."""
     if hasattr(exog, "to_pandas"):  # polars and pyarrow
         exog = exog.to_pandas()
     names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
@@ -272,7 +274,7 @@ def from_arrays(
     if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
         raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")
     X = numeric_matrix(exog)
-    y = np.asarray(endog.to_numpy() if hasattr(endog, "to_numpy") else endog)
+    y = np.array(endog.to_numpy() if hasattr(endog, "to_numpy") else unmasked(endog))
     n = len(X)
     if n == 0:
         raise InvalidDataError("the data have no rows.")
@@ -283,7 +285,9 @@ def from_arrays(
     n_missing = n - int(complete.sum())
     check_rows(n, n, n_missing, missing)
     rows = np.flatnonzero(complete) if n_missing else None
-    if rows is not None:
+    if rows is None:
+        X = X if X.base is None and X is not exog else X.copy(order="K")  # the caller may change theirs
+    else:
         X, y = X[rows], y[rows]
         columns = {role: None if given is None else given[rows] for role, given in columns.items()}
     if names is None:

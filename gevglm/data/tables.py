@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.exceptions import InvalidDataError, nearest
+
+COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
+EXACT = 2.0**53  # below it, every whole number is a floating-point number
 
 
 def as_frame(data: Any) -> pd.DataFrame:
@@ -34,6 +37,50 @@ def as_frame(data: Any) -> pd.DataFrame:
         f"data of type {type(data).__name__} is not a table; give a pandas or polars DataFrame, a pyarrow Table, "
         "a dict of columns, or the path of a csv or parquet file."
     )
+
+
+def owned(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table that stays as it is when the caller changes the one given: a copy, made by pandas 3 when something is changed."""
+    return frame.copy(deep=not COPY_ON_WRITE)
+
+
+def with_columns(frame: pd.DataFrame, names: Iterable[str], change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
+    """Return a table with some columns changed; the table itself if none is."""
+    changed = {name: new for name in names if name in frame and (new := change(old := frame[name])) is not old}
+    return frame.assign(**changed) if changed else frame
+
+
+def as_numbers(column: pd.Series) -> pd.Series:
+    """Return a column of Python's numbers or decimals as numbers; others, and whole numbers that would lose digits, unchanged."""
+    if str(column.dtype).startswith("decimal"):  # of pyarrow
+        column = column.astype(object)
+    kind = pd.api.types.infer_dtype(column, skipna=True) if column.dtype == object else ""
+    if kind not in ("decimal", "integer", "floating", "mixed-integer-float"):
+        return column
+    numbers = column.astype(float)
+    if (numbers.abs() < EXACT).all() or (numbers % 1 != 0).any():
+        return numbers if column.hasnans or kind != "integer" else numbers.astype(np.int64)
+    try:
+        return column.map(int, na_action="ignore").astype("Int64" if column.hasnans else np.int64)
+    except OverflowError:
+        return column
+
+
+def widened(column: pd.Series) -> pd.Series:
+    """Return a column of short numbers, whose products would overflow, in 64 bits; others unchanged."""
+    kind, size = column.dtype.kind, getattr(column.dtype, "itemsize", 8)
+    if kind in "iu" and size < 8:
+        return column.astype(np.int64 if isinstance(column.dtype, np.dtype) else "Int64")
+    return column.astype(float) if kind == "f" and size < 4 else column
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array with missing values where it is masked; others unchanged."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if values.dtype.kind in "iuf":
+        return np.ma.filled(values.astype(float), np.nan)
+    return np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
 
 
 def _with_sorted_levels(frame: pd.DataFrame, source: Any) -> pd.DataFrame:
@@ -90,8 +137,9 @@ def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> ND
         value = column(frame, value, role)
     elif frame is not None:
         value = aligned(value, frame.index, role)
+    value = real(unmasked(value), role)
     try:
-        array = np.asarray(value, dtype=float)
+        array = np.array(value, dtype=float)
     except (TypeError, ValueError):
         raise InvalidDataError(f"{role} must be numbers, got values such as {np.ravel(value)[0]!r}.") from None
     if array.ndim == 0:
@@ -115,7 +163,7 @@ def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray
 
 def numeric_matrix(exog: Any) -> NDArray:
     """Return a design matrix as floats, in the precision it has."""
-    X = exog.to_numpy() if hasattr(exog, "to_numpy") else np.asarray(exog)
+    X = real(exog.to_numpy() if hasattr(exog, "to_numpy") else np.asarray(unmasked(exog)), "the design")
     if X.ndim == 1:
         X = X[:, None]
     if X.dtype.kind not in "fiub":
@@ -164,6 +212,13 @@ def _as_columns(values: Any) -> pd.DataFrame:
         return values
     array = np.atleast_1d(np.asanyarray(values))
     return pd.DataFrame(array if array.ndim < 3 else array.reshape(len(array), -1))
+
+
+def real(values: Any, what: str) -> Any:
+    """Return values, unless they are complex numbers."""
+    if np.iscomplexobj(values):
+        raise InvalidDataError(f"{what} has complex numbers; give their real or imaginary parts.")
+    return values
 
 
 def _read(path: Path) -> pd.DataFrame:

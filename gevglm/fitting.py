@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, Fitted
+from gevglm.data.observations import one_way
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems
@@ -24,7 +25,7 @@ from gevglm.exceptions import (
     warn,
 )
 from gevglm.inference.cross_validation import search
-from gevglm.inference.folds import make_folds
+from gevglm.inference.folds import Folds, are_given_by_row, make_folds
 from gevglm.inference.shape import estimate_shape, warn_of_irregularity
 from gevglm.inference.shape_equations import joint_covariance
 from gevglm.options import FitOptions
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 ALPHAS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 SEARCH_WORDS = {
     "ml": ("grid",),
-    "cv": ("grid", "alphas", "folds", "criterion", "rng", "refine", "rule"),
+    "cv": ("grid", "alphas", "folds", "groups", "criterion", "rng", "refine", "rule"),
 }
 
 
@@ -231,7 +232,7 @@ def _cross_validated(model: BinaryGLM, options: FitOptions, monitor: Monitor) ->
     found = search(
         model.problem(tol=options.tol, maxiter=options.maxiter, monitor=monitor),
         model.loss.with_shape if choose_shape else lambda shape: model.loss,
-        make_folds(model.endog, words.pop("folds", 5), words.pop("rng", 0)),
+        _folds(model, options, words),
         grid=grid,
         alphas=alphas,
         penalty_of=lambda value: model.penalty(value, options.penalize_intercept, options.standardize),
@@ -243,6 +244,18 @@ def _cross_validated(model: BinaryGLM, options: FitOptions, monitor: Monitor) ->
     results = _estimated(fitted_model, replace(options, start_params=None, alpha=float(chosen["alpha"])), monitor)
     results.search = found
     return results
+
+
+def _folds(model: BinaryGLM, options: FitOptions, words: dict[str, Any]) -> Folds:
+    """Take folds, seed and clusters out of the words of a search; return the folds, of observations or of the clusters of the fit."""
+    folds, groups = words.pop("folds", 5), words.pop("groups", None)
+    clusters = None
+    if groups is not None:
+        clusters = model.design.grouping(groups)
+    elif not are_given_by_row(folds):
+        clusters = getattr(covariance_for(model, options), "grouping", None)
+    codes = None if clusters is None else one_way(clusters)
+    return make_folds(model.endog, folds, words.pop("rng", 0), counts=model.design.counts, groups=codes)
 
 
 def _search_words(model: BinaryGLM, options: FitOptions, how: str) -> dict[str, Any]:

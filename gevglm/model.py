@@ -17,6 +17,7 @@ from gevglm.data import design as designs
 from gevglm.data import formula as formulas
 from gevglm.data import streamed_design as streamed
 from gevglm.data.design import FIT_AGAIN, Design
+from gevglm.data.observations import Part
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
@@ -158,8 +159,8 @@ class BinaryGLM(GLM):
         """Return the same model with its shape fixed."""
         return self._changed(self.design, self.loss.with_shape(xi), self.sampling)
 
-    def on_rows(self, rows: NDArray, shape: str | None = None) -> BinaryGLM:
-        """Return the model of some of the rows, or of some of them more than once; with `shape`, its xi is chosen anew."""
+    def on_rows(self, rows: NDArray | Part, shape: str | None = None) -> BinaryGLM:
+        """Return the model of some of the rows, see :meth:`Design.on_rows`; with `shape`, its xi is chosen anew."""
         model = type(self).__new__(type(self))
         model._set_up(self.design.on_rows(rows), self.loss, shape, self.sampling, self.options)
         return model
@@ -296,7 +297,7 @@ class BinaryGLM(GLM):
             Penalise coefficients of columns scaled to unit variance; they are reported on their own scale.
         search_kwds : dict, optional
             For ``xi="ml"``: ``grid``. For "cv": ``grid``, ``alphas``, ``folds``, ``criterion`` ("log_loss" or "brier"), ``rng``, ``refine``,
-            ``rule`` ("best" or "one_se"); see :mod:`gevglm.inference.cross_validation`.
+            ``rule`` ("best" or "one_se"), ``groups`` (clusters kept together, by default those of ``cov_type="cluster"``).
         cov_type : str or Covariance, optional
             "nonrobust" (the default), "HC0" to "HC3", "cluster" or "HAC"; "HC0" by default if rows are weighted by their outcome.
         cov_kwds : dict, optional

@@ -174,7 +174,7 @@ class FitOptions(_Options):
         """Return the options without anything of the length of the data, which would not fit other rows."""
         cov_kwds = self.cov_kwds and {name: _as_given(value, name) for name, value in self.cov_kwds.items()}
         given = (self.search_kwds or {}).items()
-        search = {name: value for name, value in given if name != "folds" or np.isscalar(value)}
+        search = {name: value for name, value in given if name not in ("folds", "groups") or np.isscalar(value)}
         return replace(self, start_params=None, resume=None, cov_kwds=cov_kwds, search_kwds=search or None)
 
     def code(self) -> dict[str, str]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gevglm.data import formula as formulas
 from gevglm.data import outcome as outcomes
 from gevglm.data.grouping import Grouping
+from gevglm.data.observations import Part
 from gevglm.data.selection import Selection, check_rows, cluster_columns, complete_rows
 from gevglm.data.tables import (
     aligned,
@@ -169,19 +170,24 @@ class Design(Layout):
             return [str(label) for label in self.index[positions]]
         return [str(position) for position in (positions if self.rows is None else self.rows[positions])]
 
-    def on_rows(self, rows: NDArray) -> Self:
-        """Return the design of some of the rows, or of some of them more than once, without formula and table."""
-        self.need_rows("a fit to some of the rows", FIT_AGAIN)
-        X = self.X[rows]
-        facts: dict[str, Any] = {
-            name: None if (vector := getattr(self, name)) is None else vector[rows] for name in ("y", *VECTORS)
-        }
-        facts |= {"constant": _constant(X), "n_given": len(rows)}
-        return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
+    def on_rows(self, rows: NDArray | Part) -> Self:
+        """Return the design of some of the rows, without formula and table.
 
-    def of_single_observations(self, y: NDArray) -> Self:
-        """Return the design with other outcomes, and rows that are one observation each."""
-        return replace(self, y=y, freq=None, trials=None)
+        `rows` are positions, of which some may repeat, or a part of the observations; rows that it divides have their numbers and shares of
+        events there.
+        """
+        self.need_rows("a fit to some of the rows", FIT_AGAIN)
+        part = rows if isinstance(rows, Part) else None
+        positions: Any = rows if part is None else np.flatnonzero(part.rows)
+        X = self.X[positions]
+        facts: dict[str, Any] = {
+            name: None if (vector := getattr(self, name)) is None else vector[positions] for name in ("y", *VECTORS)
+        }
+        if part is not None and part.counts is not None:
+            facts["freq"] = None
+            facts["y"], facts["freq" if self.trials is None else "trials"] = part.outcomes(self.y)
+        facts |= {"constant": _constant(X), "n_given": len(positions)}
+        return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
 
     def without_rows(self) -> Self:
         """Return the design without anything of the length of the data."""

@@ -71,10 +71,6 @@ def calibration(results: BinaryGLMResults, assessed: Assessed) -> Html:
         remarks.append(
             "Rows are weighted to the population, for which intervals and tests of calibration do not hold; they are left out."
         )
-    elif results.cov_type == "cluster":
-        remarks.append(
-            "Intervals here, and the folds of a cross-validation, take rows as independent; they do not know of the clusters."
-        )
     remarks += list(assessed.assessment.notes)
     header = ("", f"estimate ({100 * assessed.assessment.level:g} % interval)", "p")
     return joined([table(header, rows), tag("p", " ".join(remarks), class_="note")])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,17 +15,27 @@ from numpy.typing import NDArray
 from gevglm import calibration
 from gevglm.calibration.bins import Collection, Predicted
 from gevglm.calibration.calibrators import calibrator_of
+from gevglm.calibration.optimism import Optimism, mapped, optimism_of, performance
 from gevglm.data.design import Design
+from gevglm.data.observations import Part
 from gevglm.data.outcome import Coding, resolve
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.sources import Source, as_source
 from gevglm.data.tables import as_frame, column
 from gevglm.engine import Block, Reducer
-from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, unknown_option, warn
+from gevglm.engine.monitor import progress_bar
+from gevglm.exceptions import (
+    GevglmWarning,
+    InvalidDataError,
+    InvalidOptionError,
+    unknown_option,
+    warn,
+    whole_number,
+)
 from gevglm.links.base import BinaryLink
 from gevglm.results.core import ResultsCore
 from gevglm.results.prediction import Scorer, columns_to_predict
-from gevglm.results.refit import of_single_observations, refit
+from gevglm.results.refit import folds_of, kept_together, refit
 from gevglm.results.saving import save_recalibrated
 from gevglm.sampling.schemes import Sampling
 
@@ -51,7 +60,8 @@ class CalibrationChecks(ResultsCore):
         *,
         endog: Any = None,
         resamples: int = 200,
-        folds: int = 10,
+        folds: Any = 10,
+        groups: Any = None,
         rng: Any = 0,
         workers: int = 1,
         progress: bool = False,
@@ -70,8 +80,13 @@ class CalibrationChecks(ResultsCore):
             from 0 and 1.
         endog : array_like, optional
             The outcomes of `data`, where it is a matrix or does not hold them under the name they had.
-        resamples, folds : int
-            Of the bootstrap, of the cross-validation.
+        resamples : int
+            Of the bootstrap.
+        folds : int, splitter, boolean array or iterable of (train, test)
+            Of the cross-validation, see :func:`gevglm.inference.folds.make_folds`.
+        groups : str or array_like, optional
+            Clusters that resampling keeps together and that intervals take as independent in place of the rows: a column, or an array. By default
+            those of a cluster-robust fit; of its two kinds, if there are two, resampling wants to be told which.
         rng : int or Generator
         workers : int
             Threads.
@@ -90,7 +105,7 @@ class CalibrationChecks(ResultsCore):
         a sample, whose odds are those of :meth:`predict` times a constant: tests and intervals then hold, and the one are calibrated if
         and only if the others are. New data are taken as a random sample of the population.
 
-        With frequency weights or trials, resampling draws single observations.
+        With frequency weights or trials, resampling draws and holds out single observations.
         """
         if resampling not in RESAMPLING:
             raise unknown_option("resampling", resampling, [str(word) for word in RESAMPLING])
@@ -105,24 +120,24 @@ class CalibrationChecks(ResultsCore):
         elif data is not None:
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
+            _refuse_groups(groups, "new data; use gevglm.calibration.assess(y, p, groups=)")
             return calibration.assess(
                 *complete_rows(self.model.design, data, endog, self.predict(data)), rng=rng, **options
             )
         elif resampling is not None:
             shared = {"rng": rng, "workers": workers, "progress": progress}
-            fit, rows, y = _procedure(self)
             if resampling == "bootstrap":
-                return calibration.bootstrap_optimism(fit, rows, y, resamples=resamples, **shared)
-            p = calibration.cross_validated(fit, rows, y, folds=folds, **shared)
-            return with_note(sampling, calibration.assess(y, p, rng=rng, **options))
+                return _optimism(self, groups, resamples=resamples, **shared)
+            y, p, weights, clusters = _held_out(self, folds, groups, **shared)
+            return with_note(sampling, calibration.assess(y, p, weights, groups=clusters, rng=rng, **options))
         else:
             predicted = self.model.endog, np.asarray(self.predict()), self.row_weights.counts
         y, p, weights = single_outcomes(*predicted)
         if data is not None:
             return calibration.assess(y, p, weights, rng=rng, **options)
-        return with_note(
-            sampling, calibration.assess(y, as_sampled(sampling, p), weights, in_sample=True, rng=rng, **options)
-        )
+        options["groups"], notes = _independent(self, groups, len(y))
+        assessed = calibration.assess(y, as_sampled(sampling, p), weights, in_sample=True, rng=rng, **options)
+        return with_note(sampling, replace(assessed, notes=(*assessed.notes, *notes)))
 
     def plot_calibration(self, data: Any = None, ax=None, scale: str | None = None, **options: Any):
         """Draw the reliability diagram; see :meth:`calibration` and :meth:`gevglm.calibration.assessment.Assessment.plot`."""
@@ -299,32 +314,84 @@ def with_note(sampling: Sampling, assessment: Assessment) -> Assessment:
     return replace(assessment, notes=(*assessment.notes, note))
 
 
-def _procedure(
-    results: ResultsCore,
-) -> tuple[Callable[[NDArray, NDArray], Callable[[NDArray], NDArray]], NDArray, NDArray]:
-    """Return the whole procedure behind results for resampling, with rows and outcomes, one per observation.
-
-    The procedure is a function of row numbers that returns predictions by row numbers.
-    """
-    if _weighted_by_hand(results.model):
-        raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")
-    model = of_single_observations(results.model)
-    offset = np.broadcast_to(model._offset_exposure, (len(model.endog),))
-
-    def fit(rows: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
-        again = refit(results, rows[:, 0], model=model)
-        params, link = np.asarray(again.params), again.model.population_link
-
-        def predict(others: NDArray) -> NDArray:
-            chosen = others[:, 0]
-            p = link.inverse(np.dot(model.exog[chosen], params) + offset[chosen])
-            return np.clip(as_sampled(model.sampling, p), CLOSEST, 1.0 - CLOSEST)
-
-        return predict
-
-    return fit, np.arange(len(model.endog))[:, None], model.endog
+# -- refits ----------------------------------------------------------------------------------
 
 
-def _weighted_by_hand(model: BinaryGLM) -> bool:
+def _optimism(results: ResultsCore, groups: Any, **options: Any) -> Optimism:
+    """Return the indices corrected by refits of the whole procedure to resamples of the observations, or of the clusters."""
+    _refuse_weights_by_hand(results.model)
+    design, rows = results.model.design, replace(results.row_weights, groups=kept_together(results, groups))
+
+    def refitted(part: Part) -> NDArray:
+        return _predictions_by(refit(results, part), results.model.sampling, design)
+
+    def unpacked(part: Part, p: NDArray) -> tuple[Any, ...]:
+        y, counts = part.outcomes(design.y)
+        return single_outcomes(y, p[part.rows], counts)
+
+    return optimism_of(refitted, unpacked, performance, design.y, rows, **options)
+
+
+def _held_out(
+    results: ResultsCore, folds: Any, groups: Any, *, rng: Any, workers: int, progress: bool
+) -> tuple[NDArray, NDArray, NDArray | None, NDArray | None]:
+    """Return outcomes, predictions, weights and clusters of the observations that folds hold out, by refits that have not seen them."""
+    _refuse_weights_by_hand(results.model)
+    workers, design, clusters = (
+        whole_number("workers", workers, 1),
+        results.model.design,
+        kept_together(results, groups),
+    )
+    split = folds_of(results, folds, rng, groups, each_outcome=False).refuse_repeats(design.counts)
+
+    def predicted(fold: tuple[Part, Part]) -> tuple[NDArray, ...]:
+        train, test = fold
+        held = design.on_rows(test)
+        p = _predictions_by(refit(results, train), results.model.sampling, held)
+        own = np.zeros(0) if clusters is None else clusters[test.rows]
+        return held.y, p, RowWeights.of(held).observations, own
+
+    answers = progress_bar(mapped(predicted, split.parts, workers), len(split), progress)
+    y, p, weights, own = (np.concatenate(parts) for parts in zip(*answers, strict=True))
+    y, p, size = single_outcomes(y, p, weights)
+    return y, p, size, repeated(None if clusters is None else own, len(y))
+
+
+def _predictions_by(again: Any, sampling: Sampling, rows: Design) -> NDArray:
+    """Return the probabilities of rows by a refit, those in the sample if it was drawn by the outcome."""
+    linear = np.dot(rows.X, np.asarray(again.params)) + (0.0 if rows.offset is None else rows.offset)
+    p = as_sampled(sampling, again.model.population_link.inverse(linear))
+    return np.clip(p, CLOSEST, 1.0 - CLOSEST)
+
+
+def _independent(results: ResultsCore, groups: Any, n: int) -> tuple[NDArray | None, list[str]]:
+    """Return the clusters that intervals take as independent, for n rows made of those of the fit, and what is to be said of them."""
+    if not results.has_data:
+        if groups is not None or results.cov_type != "cluster":
+            _refuse_groups(groups, "rows that are not in memory")
+            return None, []
+        return None, [
+            "Intervals and tests take observations as independent: rows that are not in memory do not know their cluster."
+        ]
+    clusters = results.row_weights.clusters if groups is None else results.model.design.grouping(groups)
+    if clusters is None:
+        return None, []
+    (_, way), *others = clusters.ways
+    first = "Of the two kinds of clusters, intervals and tests know the first; groups= takes the other."
+    return repeated(way[clusters.codes], n), [first] if others else []
+
+
+def _refuse_groups(groups: Any, what: str) -> None:
+    if groups is not None:
+        raise InvalidOptionError(f"groups= is for the rows of the fit, not for {what}.")
+
+
+def repeated(groups: NDArray | None, n: int) -> NDArray | None:
+    """Return the clusters of rows of which events and others may have become rows of their own, see :func:`single_outcomes`."""
+    return None if groups is None else np.resize(groups, n)
+
+
+def _refuse_weights_by_hand(model: BinaryGLM) -> None:
     given, own = model.design.var, model.sampling.weights(model.design.y)
-    return given is not None and (own is None or not np.array_equal(given, own))
+    if given is not None and (own is None or not np.array_equal(given, own)):
+        raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")

@@ -14,6 +14,8 @@ from gevglm.data.observations import Part, drawn, one_way
 from gevglm.engine.base import Block, product
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from gevglm.data.design import Design
 
 

@@ -30,6 +30,7 @@ def fit(
     exposure: Any = None,
     freq_weights: Any = None,
     var_weights: Any = None,
+    sampling_weights: Any = None,
     class_weight: Any = None,
     prevalence: Any = None,
     sampling: str = "prior",

@@ -5,7 +5,7 @@ the classes differ in the meat M only. Row i with frequency f, variance weight a
 score :math:`a n\,\ell'_i x_i`.
 
 The outcome is Bernoulli whatever the loss: for the canonical loss the model-based meat is
-:math:`\sum f a^2 n\,\mu(1-\mu)\,x x'`, and :math:`A^{-1}` alone, which would assume that the variance is F', is never reported (equation :eq:`sandwich` of the theory pages).
+:math:`\sum f a n\,\mu(1-\mu)\,x x'` (variance weights divide the variance of an outcome), and :math:`A^{-1}` alone, which would assume that the variance is F', is never reported (equation :eq:`sandwich` of the theory pages).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.base import Block, Engine, Reducer, times
+from gevglm.engine.base import ArraySum, Block, Engine, Reducer, times
 from gevglm.engine.linalg import add, group_sums, one_blas_thread, quadratic_forms
 from gevglm.estimation.sums import WeightedGram
 from gevglm.exceptions import (
@@ -85,8 +85,7 @@ class Nonrobust(Covariance):
 
     def meat(self, fit: Fitted) -> NDArray:
         def weigh(block: Block, point: Point) -> NDArray:
-            variance = times(fit.loss.score_variance_at(point), block.weight)
-            return variance if fit.loss.is_likelihood else times(variance, block.var)
+            return times(fit.loss.score_variance_at(point), block.weight)
 
         return fit.engine.reduce(WeightedGram(fit.loss, fit.params, weigh))
 
@@ -109,6 +108,27 @@ class HC(Covariance):
 
         meat = fit.engine.reduce(WeightedGram(fit.loss, fit.params, weigh))
         return meat * (fit.nobs / (fit.nobs - len(fit.params))) if self.number == 1 else meat
+
+
+class Linearized(HC):
+    r"""What surveys report: HC0 times :math:`n/(n-1)`, with n the observations that have weight.
+
+    It is the covariance of ``svyglm`` of R's survey and of Stata's ``vce(linearized)`` for a sample in one stratum, drawn row by row.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.name = "linearized"
+        self.description = "Standard errors are linearised (HC0 times n/(n - 1)), as those of surveys are."
+
+    def meat(self, fit: Fitted) -> NDArray:
+        n = float(fit.engine.reduce(ArraySum(_with_weight)))
+        return super().meat(fit) * (n / (n - 1.0))
+
+
+def _with_weight(block: Block) -> NDArray:
+    freq = np.ones_like(block.y) if block.freq is None else block.freq
+    return (freq if block.weight is None else freq[block.weight > 0]).sum()
 
 
 class Cluster(Covariance):
@@ -267,7 +287,7 @@ def _switch(options: dict[str, Any], name: str, default: bool) -> bool:
     return bool(value)
 
 
-COV_TYPES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC")
+COV_TYPES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "linearized", "cluster", "HAC")
 
 
 def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Callable[[Any], Grouping]) -> Covariance:
@@ -298,6 +318,8 @@ def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Call
             raise InvalidOptionError("cov_type='HAC' needs cov_kwds={'maxlags': number}.")
         _switch(options, "use_correction", False)
         return HAC(**{name: options[name] for name in allowed if name in options})
+    if word == "linearized":
+        return Linearized()
     return Nonrobust() if word == "nonrobust" else HC(int(word[2]))
 
 

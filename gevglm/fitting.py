@@ -110,7 +110,9 @@ class Estimator:
 
 def covariance_for(model: BinaryGLM, options: FitOptions) -> Covariance:
     """Return the covariance that the options ask for, or the default for how the rows were sampled."""
-    return options.covariance(model.sampling.default_covariance, model.design.grouping)
+    covariance = options.covariance(model.sampling.default_covariance, model.design.grouping)
+    model.sampling.refuse_covariance(covariance.assumes_model)
+    return covariance
 
 
 def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bounds: bool = True) -> BinaryGLMResults:

@@ -51,7 +51,7 @@ class BinaryGLM(GLM):
         Trials behind each row when `endog` holds shares.
     missing : {"none", "drop", "raise"}
         What to do with incomplete rows.
-    link, loss, xi, offset, exposure, freq_weights, var_weights, event, prevalence, sampling, class_weight : optional
+    link, loss, xi, offset, exposure, freq_weights, var_weights, sampling_weights, event, prevalence, sampling, class_weight : optional
         See :func:`gevglm.fit`; here columns are given as arrays.
 
     Examples
@@ -80,6 +80,7 @@ class BinaryGLM(GLM):
         exposure: Any = None,
         freq_weights: Any = None,
         var_weights: Any = None,
+        sampling_weights: Any = None,
         n_trials: ArrayLike | None = None,
         event: Any = None,
         missing: str = "none",
@@ -103,6 +104,7 @@ class BinaryGLM(GLM):
         exposure: Any = None,
         freq_weights: Any = None,
         var_weights: Any = None,
+        sampling_weights: Any = None,
         event: Any = None,
         subset: Any = None,
         missing: str = "drop",
@@ -180,8 +182,7 @@ class BinaryGLM(GLM):
     def _set_up(
         self, design: Design, loss: Loss, shape_choice: str | None, sampling: Sampling, options: ModelOptions
     ) -> None:
-        self.options = options
-        self.shape_choice = shape_choice
+        self.options, self.shape_choice = options, shape_choice
         self.sampling, self.design = sampling, design
         self.loss, self.link, self.family = loss, loss.link, family_of(loss)
         n = design.n_rows
@@ -253,7 +254,7 @@ class BinaryGLM(GLM):
 
     def penalty(self, alpha: Any, penalize_intercept: bool = False, standardize: bool = False) -> Ridge | None:
         """Return the ridge penalty of the words of :meth:`fit`."""
-        scale = self.design.column_variances() if standardize and alpha else None
+        scale = self.design.column_variances(self.sampling.population_weights) if standardize and alpha else None
         options = FitOptions(alpha=alpha, penalize_intercept=penalize_intercept)
         return options.penalty(scale, len(self.design.names), self.data.const_idx)
 

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from gevglm import losses
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, covariance_of
+from gevglm.data.selection import ROLES
 from gevglm.estimation.objective import Penalty, Ridge
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
 from gevglm.links import GEV, BinaryLink, Logit
@@ -77,6 +78,7 @@ class ModelOptions(_Options):
     exposure: Any = None
     freq_weights: Any = None
     var_weights: Any = None
+    sampling_weights: Any = None
     n_trials: Any = None
     class_weight: Any = None
     prevalence: Any = None
@@ -89,12 +91,11 @@ class ModelOptions(_Options):
 
     def columns(self) -> dict[str, Any]:
         """Return the words that name columns or rows, for designs of tables and of arrays alike."""
-        roles = ("event", "offset", "exposure", "freq_weights", "var_weights", "missing", "clusters")
-        return {role: getattr(self, role) for role in roles}
+        return {role: getattr(self, role) for role in ("event", *ROLES, "missing", "clusters")}
 
     def without_rows(self) -> ModelOptions:
         """Return the options without anything of the length of the data."""
-        roles = ("offset", "exposure", "freq_weights", "var_weights", "n_trials", "subset", "clusters")
+        roles = (*ROLES, "n_trials", "subset", "clusters")
         given = {role: value for role in roles if (value := getattr(self, role)) is not None}
         return replace(self, **{role: _as_given(value, role) for role, value in given.items()}) if given else self
 

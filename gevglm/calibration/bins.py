@@ -219,9 +219,11 @@ class Collection:
         self.parts: list[Predicted] = []
         self.n_rows = 0
         self.sums: NDArray | None = None
+        self.squares = 0.0
 
-    def add(self, part: Predicted) -> Collection:
-        """Add the predictions of some rows."""
+    def add(self, part: Predicted, squares: float = 0.0) -> Collection:
+        """Add the predictions of some rows, and the sum of the squares of their weights if these are not numbers of observations."""
+        self.squares += squares
         self.n_rows += len(part.y)
         self.parts.append(part)
         if self.n_rows > EXACT_ROWS:
@@ -232,10 +234,12 @@ class Collection:
         return self
 
     def predicted(self) -> Predicted:
-        """Return all of them."""
+        """Return all of them; weights that are not numbers of observations add up to Kish's effective size."""
         if self.sums is None:
-            return Predicted(*(np.concatenate(vectors) for vectors in zip(*self.parts, strict=True)))
-        return _mean_of_bins(self.sums)
+            found = Predicted(*(np.concatenate(vectors) for vectors in zip(*self.parts, strict=True)))
+        else:
+            found = _mean_of_bins(self.sums)
+        return found._replace(weights=found.weights * (found.weights.sum() / self.squares)) if self.squares else found
 
 
 def _sums_by_odds(y: NDArray, p: NDArray, weights: NDArray) -> NDArray:

@@ -15,7 +15,16 @@ from gevglm.data import formula as formulas
 from gevglm.data import outcome as outcomes
 from gevglm.data.grouping import Grouping
 from gevglm.data.observations import Part
-from gevglm.data.selection import Selection, check_rows, cluster_columns, complete_rows
+from gevglm.data.row_weights import RowWeights
+from gevglm.data.selection import (
+    WEIGHTS,
+    Selection,
+    check_rows,
+    check_weights,
+    cluster_columns,
+    complete_rows,
+    rows_with_weight,
+)
 from gevglm.data.tables import (
     aligned,
     as_frame,
@@ -29,11 +38,12 @@ from gevglm.data.tables import (
 )
 from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine import Engine, MemoryEngine
-from gevglm.engine.base import product
+from gevglm.engine.base import ArraySum, Block, product, times
+from gevglm.engine.linalg import squared_deviations
 from gevglm.exceptions import InvalidDataError
 
 FIT_AGAIN = "fit the model again, to a table that is held in memory"
-VECTORS = ("freq", "var", "trials", "offset")
+VECTORS = ("freq", "var", "trials", "offset", "represents")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +58,10 @@ class Layout:
     # whether an offset, an exposure was given as an array, so that prediction on new data has to be given one too
     array_offset: bool = False
     array_exposure: bool = False
+    # columns of weights by their roles, which averages over new data look for
+    weight_names: dict[str, str] = field(default_factory=dict)
+    outcome: str = "y"  # name of the outcome
+    event: Any = 1  # the level of the outcome that counts as the event
 
     @property
     def layout(self) -> Layout:
@@ -61,18 +75,20 @@ class Design(Layout):
 
     X: NDArray  # of shape (n, k)
     y: NDArray  # outcomes in [0, 1]; shares of successes for grouped rows
-    outcome: str = "y"  # name of the outcome
-    event: Any = 1  # the level of the outcome that counts as the event
     freq: NDArray | None = None
-    var: NDArray | None = None
+    var: NDArray | None = None  # as the loss has it: variance weights, sampling weights and those by the outcome
     trials: NDArray | None = None
     offset: NDArray | None = None
+    represents: NDArray | None = (
+        None  # variance times sampling weights, as given: how much an observation counts in averages
+    )
     constant: int | None = None  # the first column of ones
     rows: NDArray | None = None  # positions of the rows used in the data given; None if all were
     index: pd.Index | None = field(default=None, repr=False)  # labels of the rows used, if the data given have any
     frame: pd.DataFrame | None = field(default=None, repr=False)  # the rows used of the table given
     n_given: int = 0  # rows of the data given
     n_missing: int = 0  # those dropped because of missing values
+    population: float | None = None  # members of the population behind all rows, by sampling weights if there are
 
     @property
     def has_rows(self) -> bool:
@@ -120,7 +136,7 @@ class Design(Layout):
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         self.need_rows("a pass over the data", f"give data where there is a place for them, or {FIT_AGAIN}")
         X = self.X if exog is None else exog
-        return MemoryEngine(X, self.y, freq=self.freq, var=self.var, trials=self.trials, offset=self.offset)
+        return MemoryEngine(X, self.y, **{name: getattr(self, name) for name in VECTORS})
 
     def labelled(self) -> tuple[Any, Any]:
         """Return outcome and design matrix with the labels that statsmodels shows."""
@@ -146,9 +162,16 @@ class Design(Layout):
         """Whether another design has the same rows, as far as their outcomes tell."""
         return self.n_rows == other.n_rows and other.has_rows and np.array_equal(self.y, other.y)
 
-    def column_variances(self) -> NDArray:
-        """Return the variance of each column."""
-        return self.X.var(axis=0)
+    def column_variances(self, by_outcome: Callable[[NDArray], NDArray | None]) -> NDArray:
+        """Return the variance of each column in the population; `by_outcome` are weights that make the rows represent it."""
+
+        def weights(block: Block) -> NDArray:
+            return RowWeights.of(block, by_outcome(block.y)).in_population
+
+        engine = self.engine()
+        total = engine.reduce(ArraySum(lambda block: weights(block).sum()))
+        mean = engine.reduce(ArraySum(lambda block: weights(block) @ block.X)) / total
+        return engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean, weights(block)))) / total
 
     def rows_of(self, values: Any, role: str) -> pd.DataFrame:
         """Return what is known of rows (their clusters, say), given by names of columns or as values, for the rows used.
@@ -218,6 +241,7 @@ def from_formula(
     exposure: Any = None,
     freq_weights: Any = None,
     var_weights: Any = None,
+    sampling_weights: Any = None,
     subset: Any = None,
     missing: str = "drop",
     clusters: Any = None,
@@ -228,9 +252,12 @@ def from_formula(
     n = len(frame)
     if n == 0:
         raise InvalidDataError("the data have no rows.")
-    selection = Selection(formula, scope, offset, exposure, freq_weights, var_weights, subset, missing, clusters)
+    weights = {"freq_weights": freq_weights, "var_weights": var_weights, "sampling_weights": sampling_weights}
+    selection = Selection(
+        formula, scope, offset, exposure, **weights, subset=subset, missing=missing, clusters=clusters
+    )
     chosen = selection.of(frame)
-    check_rows(n, chosen.n_selected, chosen.n_missing, missing)
+    check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing)
     recipe = formulas.Recipe(
         selection.right,
         without_unused_levels(chosen.frame, selection.used(frame.columns)),
@@ -250,6 +277,7 @@ def from_formula(
         n_given=n,
         n_missing=chosen.n_missing,
         frame=chosen.frame,
+        weight_names=weight_names(weights),
         **_offset_facts(offset, exposure),
     )
 
@@ -263,6 +291,7 @@ def from_arrays(
     exposure: Any = None,
     freq_weights: Any = None,
     var_weights: Any = None,
+    sampling_weights: Any = None,
     n_trials: Any = None,
     missing: str = "none",
     clusters: Any = None,
@@ -273,7 +302,8 @@ def from_arrays(
     names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
     labelled = exog if isinstance(exog, pd.DataFrame) else endog if isinstance(endog, pd.Series) else None
     index = None if labelled is None else labelled.index
-    options = {"offset": offset, "exposure": exposure, "freq_weights": freq_weights, "var_weights": var_weights}
+    weights = {"freq_weights": freq_weights, "var_weights": var_weights, "sampling_weights": sampling_weights}
+    options = {"offset": offset, "exposure": exposure, **weights}
     if isinstance(exog, pd.DataFrame):
         options = {role: aligned(value, exog.index, role) for role, value in options.items()}
     outcome = str(getattr(endog, "name", None) or "y")
@@ -287,10 +317,11 @@ def from_arrays(
     if y.shape not in ((n,), (n, 1), (n, 2)):
         raise InvalidDataError(f"the outcome has shape {y.shape}; for {n} rows it has one column, or two of counts.")
     columns = {role: vector(value, None, role, n) for role, value in (options | {"n_trials": n_trials}).items()}
-    complete = complete_rows(n, missing, [y, X, *columns.values(), *cluster_columns(clusters, n, None, index)])
-    n_missing = n - int(complete.sum())
-    check_rows(n, n, n_missing, missing)
-    rows = np.flatnonzero(complete) if n_missing else None
+    selected = rows_with_weight(n, y, columns)
+    used = selected & complete_rows(n, missing, [y, X, *columns.values(), *cluster_columns(clusters, n, None, index)])
+    n_selected, n_missing = int(selected.sum()), int(selected.sum() - used.sum())
+    check_rows(n, n, n_selected, n_missing, missing)
+    rows = None if used.all() else np.flatnonzero(used)
     if rows is None:
         X = X if X.base is None and X is not exog else X.copy(order="K")  # the caller may change theirs
     else:
@@ -317,26 +348,22 @@ def from_arrays(
 def _finish(X: NDArray, values: Any, columns: dict[str, NDArray | None], **facts: Any) -> Design:
     if X.shape[1] == 0:
         raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
-    for role in ("freq_weights", "var_weights"):
-        _check_weights(columns[role], role)
+    for role in WEIGHTS:
+        check_weights(columns[role], role)
     y, event, freq, trials = outcomes.resolve(
         values, facts.pop("event"), facts["outcome"], columns["freq_weights"], columns.get("n_trials")
     )
     offset = combined_offset(columns["offset"], columns["exposure"])
-    vectors: dict[str, Any] = {"freq": freq, "var": columns["var_weights"], "trials": trials, "offset": offset}
-    return Design(X=X, y=y, event=event, constant=_constant(X), **vectors, **facts)
+    given = product(columns["var_weights"], columns["sampling_weights"])
+    vectors: dict[str, Any] = {"freq": freq, "var": given, "trials": trials, "offset": offset, "represents": given}
+    members = columns["sampling_weights"]
+    population = None if members is None else float(times(members, freq, trials).sum())
+    return Design(X=X, y=y, event=event, constant=_constant(X), population=population, **vectors, **facts)
 
 
-def _check_weights(weights: NDArray | None, role: str) -> None:
-    if weights is None:
-        return
-    wrong = ~(np.isfinite(weights) & (weights >= 0))
-    if wrong.any():
-        raise InvalidDataError(
-            f"{role} must be finite and not negative; {int(wrong.sum())} rows are not (the first is {weights[wrong][0]:g})."
-        )
-    if not weights.any():
-        raise InvalidDataError(f"{role} are zero in all {len(weights)} rows.")
+def weight_names(weights: dict[str, Any]) -> dict[str, str]:
+    """Return the columns of weights that were given by name, by their roles."""
+    return {role: name for role, name in weights.items() if isinstance(name, str)}
 
 
 def _offset_facts(offset: Any, exposure: Any) -> dict[str, Any]:

@@ -93,6 +93,7 @@ class Variable:
     # those of the data of the model, in the order of their columns; none for numbers, nor for a factor inside expressions
     levels: tuple[Any, ...] = ()
     reference: Any = None  # the level without a column, if there is one
+    values: tuple[Any, ...] = ()  # both values of a number that has no other in the data of the model
 
 
 class Recipe:
@@ -145,7 +146,7 @@ class Recipe:
             raise
         except Exception as error:
             raise self._explained(error, frame) from error
-        self.variables = self._variables()
+        self.variables = self._variables({} if state is not None else _two_values(frame, self.dtypes))
         self.sparse = issparse(first)
         self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)  # that a row of the design holds
         names = self._patsy.column_names if engine == "patsy" else self._matrix.names
@@ -198,7 +199,7 @@ class Recipe:
         except Exception as error:
             raise self._explained(error, frame) from error
 
-    def _variables(self) -> dict[str, Variable]:
+    def _variables(self, values: dict[str, tuple]) -> dict[str, Variable]:
         codings: dict[str, Coding | None] = dict(self._matrix.state.factors)
         if self.engine == "patsy":
             codings = dict(patsy_codings(self._patsy))
@@ -210,7 +211,7 @@ class Recipe:
         return {
             name: Variable(name, True, tuple(coding.levels), coding.left_out)
             if (coding := of_variables.get(name)) is not None
-            else Variable(name, not is_number(dtype))
+            else Variable(name, not is_number(dtype), values=values.get(name, ()))
             for name, dtype in self.dtypes.items()
         }
 
@@ -265,6 +266,12 @@ def not_evaluated(formula: str, error: Exception) -> InvalidDataError:
     if "invalid syntax" in cause:
         cause += ". A formula joins columns and calls of functions by + - : * / and **; 0 leaves out the constant."
     return InvalidDataError(f"the formula '{formula}' could not be evaluated: {cause}")
+
+
+def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]:
+    """Return both values of the numbers that have two."""
+    numbers = [name for name, dtype in dtypes.items() if is_number(dtype)]
+    return {name: tuple(sorted(frame[name].unique().tolist())) for name in numbers if frame[name].nunique() == 2}
 
 
 def unknown_names(formula: str, columns: Iterable[str], scope: dict[str, Any]) -> InvalidDataError | None:
@@ -351,15 +358,21 @@ def outcome_name(left: str, columns: Any) -> str:
     return name if name in columns else left
 
 
+def count_columns(left: str) -> list[str]:
+    """Return the two columns of counts, of successes and failures, that the left-hand side of a formula may name."""
+    counts = re.fullmatch(r"(?:cbind\(\s*)?([^\W\d]\w*)\s*[+,]\s*([^\W\d]\w*)\s*\)?", left)
+    return list(counts.groups()) if counts else []
+
+
 def evaluate_outcome(left: Expression, frame: pd.DataFrame, scope: dict[str, Any]) -> Any:
     """Return the outcome a formula names: a column, two columns of counts, of shape (n, 2), or the value of an expression."""
     text = left.text
     name = outcome_name(text, frame.columns)
     if name in frame.columns:
         return frame[name]
-    counts = re.fullmatch(r"(?:cbind\(\s*)?([^\W\d]\w*)\s*[+,]\s*([^\W\d]\w*)\s*\)?", text)
-    if counts and all(count in frame.columns for count in counts.groups()):
-        return frame[list(counts.groups())].to_numpy()
+    counts = count_columns(text)
+    if counts and all(count in frame.columns for count in counts):
+        return frame[counts].to_numpy()
     known = {*frame.columns, *scope, "I", "cbind"}
     missing = [word for word in names_in(text) if word not in known]
     if missing or text.isidentifier():

@@ -1,4 +1,4 @@
-"""New data, read the way the data of a model were: design matrix, offset and labels of the rows."""
+"""New data, read the way the data of a model were: design matrix, offset, weights and labels of the rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.design import Layout
+from gevglm.data.formula import count_columns
+from gevglm.data.row_weights import RowWeights
+from gevglm.data.selection import check_weights
 from gevglm.data.tables import as_frame, combined_offset, numeric_matrix, vector
+from gevglm.engine.base import product
 from gevglm.engine.linalg import Matrix, dense, with_missing_rows
-from gevglm.exceptions import InvalidDataError, listed
+from gevglm.exceptions import GevglmWarning, InvalidDataError, listed, warn
 
 
 @dataclass(frozen=True)
@@ -71,6 +75,32 @@ def _by_name(exog: pd.DataFrame, names: list[str]) -> pd.DataFrame:
                 f"exog has {held} column {name!r}, and the columns of the model are {listed(names)}."
             )
     return exog.iloc[:, [given.index(name) for name in names]]
+
+
+def read_weights(layout: Layout, data: Any) -> RowWeights:
+    """Read what the rows of a table stand for, by the columns of weights and counts that the model names."""
+    frame = as_frame(data)
+    n, columns = len(frame), {}
+    for role, name in weights_in(layout, frame.columns).items():
+        columns[role] = vector(name, frame, role, n)
+        check_weights(columns[role], f"{role} of the new data")
+    counts = count_columns(layout.outcome)
+    trials = frame[counts].to_numpy(float).sum(axis=1) if counts and set(counts) <= set(frame.columns) else None
+    check_weights(trials, "counts of the new data")
+    represents = product(columns.get("var_weights"), columns.get("sampling_weights"))
+    return RowWeights(n, columns.get("freq_weights"), trials=trials, represents=represents)
+
+
+def weights_in(layout: Layout, columns: Any) -> dict[str, str]:
+    """Return the columns of weights that new data have, by their roles, and warn of those that the model names and they do not have."""
+    there = {role: name for role, name in layout.weight_names.items() if name in columns}
+    for role, name in layout.weight_names.items():
+        if role not in there:
+            warn(
+                f"the model has {role}={name!r}, a column that the new data do not have: their rows count as if it were 1.",
+                GevglmWarning,
+            )
+    return there
 
 
 def _offset(layout: Layout, offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:

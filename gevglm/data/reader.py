@@ -73,14 +73,16 @@ class Reader:
         self, values: Any, columns: dict[str, NDArray | None], rows: pd.DataFrame
     ) -> dict[str, NDArray | None]:
         y, _, freq, trials = self.coding.apply(values, columns["freq_weights"], self.outcome)
-        var = product(None if self.weights is None else self.weights(y), columns["var_weights"])
+        represents = product(columns["var_weights"], columns["sampling_weights"])
+        var = product(None if self.weights is None else self.weights(y), represents)
         groups = None if self.grouping is None else self.grouping.positions(rows)
         if groups is not None and (groups < 0).any():
             raise InvalidDataError(
                 f"the data have changed during the fit: {int((groups < 0).sum())} rows are in new clusters."
             )
         offset = combined_offset(columns["offset"], columns["exposure"])
-        return {"y": y, "freq": freq, "var": var, "trials": trials, "offset": offset, "groups": groups}
+        weights = {"freq": freq, "var": var, "trials": trials, "represents": represents}
+        return {"y": y, **weights, "offset": offset, "groups": groups}
 
 
 def refuse_dependence_on_other_rows(reader: Reader, example: pd.DataFrame) -> None:

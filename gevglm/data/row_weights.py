@@ -31,13 +31,15 @@ class RowWeights:
     # what makes an observation of a sample drawn by the outcome represent the population; None for ones
     population: NDArray | None = None
     groups: pd.DataFrame | None = None  # cluster of each row, for cluster-robust fits: one column or two
+    # variance times sampling weights, as the user gave them: how much an observation counts in averages; None for ones
+    represents: NDArray | None = None
 
     @classmethod
     def of(
         cls, rows: Design | Block, population: NDArray | None = None, groups: pd.DataFrame | None = None
     ) -> RowWeights:
         """Return the weights of the rows of a design or a block."""
-        return cls(len(rows.y), rows.freq, rows.var, rows.trials, population, groups)
+        return cls(len(rows.y), rows.freq, rows.var, rows.trials, population, groups, rows.represents)
 
     @property
     def counts(self) -> NDArray | None:
@@ -52,12 +54,34 @@ class RowWeights:
     @property
     def population_weights(self) -> NDArray | None:
         """How much each row counts in averages over the population; None for ones."""
-        return product(self.counts, self.population)
+        return product(self.counts, self.represents, self.population)
 
     @property
     def in_population(self) -> NDArray:
         """:attr:`population_weights`, as numbers."""
         return self._numbers(self.population_weights)
+
+    @property
+    def effective_counts(self) -> NDArray | None:
+        r"""Observations behind each row, for what takes weights for numbers of them; None where each row is one.
+
+        Rows with variance or sampling weights :math:`r_i` and :math:`c_i` observations each have :math:`c_i r_i`, scaled to add up to
+        Kish's effective size :math:`(\sum c_i r_i)^2 / \sum c_i r_i^2`.
+        """
+        if self.represents is None:
+            return self.counts
+        weights = self.in_sample
+        return weights * (weights.sum() / self.sum_of_squares)
+
+    @property
+    def in_sample(self) -> NDArray:
+        """How much each row counts by the weights of the user, whatever its outcome."""
+        return self._numbers(product(self.counts, self.represents))
+
+    @property
+    def sum_of_squares(self) -> float:
+        """The sum over observations of the squared weights of the user; that of ones, where there are none, is 0."""
+        return 0.0 if self.represents is None else float(self.in_sample @ self.represents)
 
     @property
     def in_loss(self) -> NDArray:

@@ -22,7 +22,7 @@ from gevglm.data.expressions import Call, Expression, expression, function_named
 from gevglm.data.formula_engines import AllRowsNeeded, Coding, categorical, read, terms_of
 from gevglm.data.model_matrix import TransformState, context_of, ordered_levels
 from gevglm.data.row_dependence import ends_of
-from gevglm.data.selection import Selected, Selection
+from gevglm.data.selection import WEIGHTS, Selected, Selection
 from gevglm.data.sources.base import Number, Source
 from gevglm.data.tables import with_columns
 from gevglm.data.transforms import WORDS, apply_stateful, is_stateful
@@ -69,6 +69,7 @@ class Found:
     """What was learned from some rows."""
 
     n_given: int = 0
+    n_asked: int = 0
     n_selected: int = 0
     n_missing: int = 0
     kept: dict[Number, int] = field(default_factory=dict)  # rows used, by the number of their batch
@@ -81,14 +82,15 @@ class Found:
     # the sum of the frequency weights by distinct outcome, as long as there are few
     outcomes: dict[Any, float] = field(default_factory=dict)
     counts: bool = False  # whether the outcome has two columns of counts
-    # of the frequency weights; of them times observations, times events
-    sums: NDArray = field(default_factory=lambda: np.zeros(3))
+    # of the frequency weights; of them times observations, times events, times observations and sampling weights
+    sums: NDArray = field(default_factory=lambda: np.zeros(4))
     non_integer: int = 0  # frequency weights that are not whole numbers
     problems: dict[str, int] = field(default_factory=dict)  # rows with values that are out of range, by what is wrong
 
     def add(self, other: Found, kinds: dict[str, Any]) -> None:
         """Add what was learned from the next rows; `kinds` are the functions behind the states."""
         self.n_given += other.n_given
+        self.n_asked += other.n_asked
         self.n_selected += other.n_selected
         self.n_missing += other.n_missing
         self.kept |= other.kept
@@ -191,8 +193,8 @@ def _look(
     """Learn from a batch of rows."""
     chosen = selection.of(frame)
     rows = chosen.frame
-    counts = (len(frame), chosen.n_selected, chosen.n_missing, {number: len(rows)})
-    found = Found(*counts, rows.head(EXAMPLE_ROWS), _at_ends(rows))
+    sizes = len(frame), chosen.n_asked, chosen.n_selected, chosen.n_missing
+    found = Found(*sizes, {number: len(rows)}, rows.head(EXAMPLE_ROWS), _at_ends(rows))
     if not len(rows):
         return found
     _look_at_outcome(chosen, found)
@@ -286,7 +288,8 @@ def _finished(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
 def _look_at_outcome(chosen: Selected, found: Found) -> None:
     columns, n = chosen.columns, len(chosen.frame)
     freq = np.ones(n) if columns["freq_weights"] is None else columns["freq_weights"]
-    for role in ("freq_weights", "var_weights"):
+    stands_for = freq if columns["sampling_weights"] is None else freq * columns["sampling_weights"]
+    for role in WEIGHTS:
         weights = columns[role]
         if weights is not None:
             bad = int((~(np.isfinite(weights) & (weights >= 0))).sum())
@@ -301,7 +304,8 @@ def _look_at_outcome(chosen: Selected, found: Found) -> None:
     if np.ndim(values) == 2 and np.shape(values)[1] == 2:
         found.counts = True
         counts = np.asarray(values, dtype=float)
-        found.sums = np.array([freq.sum(), freq @ counts.sum(axis=1), freq @ counts[:, 0]])
+        trials = counts.sum(axis=1)
+        found.sums = np.array([freq.sum(), freq @ trials, freq @ counts[:, 0], stands_for @ trials])
         return
     codes, levels = pd.factorize(np.ravel(values) if isinstance(values, np.ndarray) else values)
     _note(found, "the outcome is missing; missing='drop' drops such rows", int((codes < 0).sum()))
@@ -310,7 +314,7 @@ def _look_at_outcome(chosen: Selected, found: Found) -> None:
     found.outcomes = dict(zip(levels.tolist()[:MOST_LEVELS], sizes[:MOST_LEVELS].tolist(), strict=True))
     numbers = np.asarray(levels)
     events = float(sizes @ numbers) if numbers.dtype.kind in "biuf" else 0.0
-    found.sums = np.array([freq.sum(), freq.sum(), events])
+    found.sums = np.array([freq.sum(), freq.sum(), events, stands_for.sum()])
 
 
 def _note(found: Found, problem: str, count: int) -> None:

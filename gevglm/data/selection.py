@@ -16,7 +16,8 @@ from gevglm.data.tables import aligned, as_numbers, columns_given, vector, widen
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
-ROLES = ("offset", "exposure", "freq_weights", "var_weights")
+WEIGHTS = ("freq_weights", "var_weights", "sampling_weights")
+ROLES = ("offset", "exposure", *WEIGHTS)
 MISSING = ("drop", "raise", "none")
 
 
@@ -27,7 +28,8 @@ class Selected(NamedTuple):
     values: Any  # the outcome, not yet coded
     columns: dict[str, NDArray | None]  # offset, exposure and weights
     rows: NDArray | None  # positions in the table; None if all rows are used
-    # rows asked for, and those among them that are incomplete
+    # rows asked for, of them those with a weight above zero, and those among these that are incomplete
+    n_asked: int
     n_selected: int
     n_missing: int
 
@@ -44,6 +46,7 @@ class Selection:
     exposure: Any = None
     freq_weights: Any = None
     var_weights: Any = None
+    sampling_weights: Any = None
     subset: Any = None
     missing: str = "drop"
     clusters: Any = None  # rows without one are incomplete
@@ -89,19 +92,20 @@ class Selection:
         frame = with_columns(frame, used, as_numbers)
         columns = {role: vector(getattr(self, role), frame, role, n) for role in ROLES}
         values = self.outcome(frame)
-        selected = self.asked_for(frame)
+        asked = self.asked_for(frame)
+        selected = rows_with_weight(n, values, columns) & (True if asked is None else asked)
         given = [values, *columns.values(), *cluster_columns(self.clusters, n, frame, frame.index)]
         complete = complete_rows(n, self.missing, [*given, *(frame[name] for name in used)])
-        keep = complete if selected is None else selected & complete
+        keep = selected & complete
         rows = None if keep.all() else np.flatnonzero(keep)
-        n_selected = n if selected is None else int(selected.sum())
+        n_asked, n_selected = n if asked is None else int(asked.sum()), int(selected.sum())
         if rows is not None:
             frame = frame.iloc[rows]
             values = values.iloc[rows] if isinstance(values, pd.Series) else np.asarray(values)[rows]
             columns = {role: None if given is None else given[rows] for role, given in columns.items()}
         if self.missing == "none":
             _refuse_missing_levels(frame, used)
-        return Selected(frame, values, columns, rows, n_selected, n_selected - len(frame))
+        return Selected(frame, values, columns, rows, n_asked, n_selected, n_selected - len(frame))
 
     def outcome(self, frame: pd.DataFrame) -> Any:
         """Return the outcome of all rows of a table, not yet coded."""
@@ -152,10 +156,32 @@ def cluster_columns(clusters: Any, n: int, frame: pd.DataFrame | None, index: pd
     return [table.iloc[:, j] for j in range(table.shape[1])]
 
 
-def check_rows(n_given: int, n_selected: int, n_missing: int, missing: str) -> None:
+def rows_with_weight(n: int, values: Any, columns: dict[str, NDArray | None]) -> NDArray:
+    """Return which of n rows have a weight above zero; the others, and counts of no trials, are as if they were not there."""
+    present = np.ones(n, dtype=bool)
+    for role in (*WEIGHTS, "n_trials"):
+        if (weights := columns.get(role)) is not None:
+            present &= weights != 0
+    if np.ndim(values) == 2 and np.shape(values)[1] == 2:
+        present &= ~(np.asarray(values) == 0).all(axis=1)
+    return present
+
+
+def check_weights(weights: NDArray | None, role: str) -> None:
+    """Refuse weights that are negative or not finite."""
+    wrong = None if weights is None else ~(np.isfinite(weights) & (weights >= 0))
+    if weights is not None and wrong is not None and wrong.any():
+        raise InvalidDataError(
+            f"{role} must be finite and not negative; {int(wrong.sum())} rows are not (the first is {weights[wrong][0]:g})."
+        )
+
+
+def check_rows(n_given: int, n_asked: int, n_selected: int, n_missing: int, missing: str) -> None:
     """Refuse data of which nothing is left, and warn of rows that were dropped."""
-    if n_selected == 0:
+    if n_asked == 0:
         raise InvalidDataError(f"subset selects none of the {n_given} rows.")
+    if n_selected == 0:
+        raise InvalidDataError(f"the weights are zero in all {n_asked} rows.")
     if n_missing and missing == "raise":
         raise InvalidDataError(f"{n_missing} of {n_selected} rows have missing values; missing='drop' drops them.")
     if n_missing == n_selected:

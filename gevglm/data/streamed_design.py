@@ -13,17 +13,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
-from gevglm.data.design import FIT_AGAIN, Design
+from gevglm.data.design import FIT_AGAIN, Design, weight_names
 from gevglm.data.expressions import names_in
 from gevglm.data.formula import Recipe
 from gevglm.data.grouping import Grouping, check_ways, refuse_missing
 from gevglm.data.outcome import Coding
 from gevglm.data.reader import Reader, refuse_dependence_on_other_rows
-from gevglm.data.selection import ROLES, Selection, check_rows
+from gevglm.data.selection import ROLES, WEIGHTS, Selection, check_rows
 from gevglm.data.sources.base import Number, Source
 from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine.base import ArraySum, Block
-from gevglm.engine.linalg import squared_deviations
 from gevglm.engine.memory import physical_memory
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.engine.streamed import StreamedEngine
@@ -71,8 +70,9 @@ class StreamedDesign(Design):
         return replace(self, var=UnloadedArray.of(self.n_rows), reader=replace(self.reader, weights=weights))
 
     def unweighted(self) -> StreamedDesign:
-        selection = replace(self.reader.selection, var_weights=None)
-        return replace(self, var=None, reader=replace(self.reader, selection=selection, weights=None))
+        selection = replace(self.reader.selection, var_weights=None, sampling_weights=None)
+        reader = replace(self.reader, selection=selection, weights=None)
+        return replace(self, var=None, represents=None, reader=reader)
 
     def grouping(self, groups: Any) -> Grouping:
         names = _names(groups)
@@ -95,11 +95,6 @@ class StreamedDesign(Design):
         if not isinstance(other, StreamedDesign):
             return False
         return (self.kept, self.n_events, self.outcome) == (other.kept, other.n_events, other.outcome)
-
-    def column_variances(self) -> NDArray:
-        engine = self.engine()
-        mean = engine.reduce(ArraySum(lambda block: block.X.sum(axis=0))) / engine.n_rows
-        return engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean))) / engine.n_rows
 
     def without_rows(self) -> StreamedDesign:
         return replace(self, source=None)
@@ -163,6 +158,8 @@ def from_source(
         n_total=total,
         sum_freq=float(n_rows if coding.shares else found.sums[0]),
         n_non_integer=found.non_integer,
+        population=None if selection.sampling_weights is None else float(found.sums[3]),
+        weight_names=weight_names({role: getattr(selection, role) for role in WEIGHTS}),
         offset_name=selection.offset,
         exposure_name=selection.exposure,
     )
@@ -173,18 +170,17 @@ def _check_found(found: Any, missing: str) -> None:
     """Refuse a table in which the first look found nothing to fit, or values that cannot be used."""
     if not found.n_given:
         raise InvalidDataError("the data have no rows.")
-    check_rows(found.n_given, found.n_selected, found.n_missing, missing)
+    check_rows(found.n_given, found.n_asked, found.n_selected, found.n_missing, missing)
     for problem, count in found.problems.items():
         raise InvalidDataError(f"{problem}; {count} rows are not.")
-    if not found.sums[0] > 0:
-        raise InvalidDataError(f"freq_weights are zero in all {sum(found.kept.values())} rows.")
 
 
 def _vectors(selection: Selection, coding: Coding, n_rows: int) -> dict[str, Any]:
     """Return stand-ins for the weights, trials and offset that the rows have."""
     vectors = {
         "freq": selection.freq_weights is not None and not coding.shares,
-        "var": selection.var_weights is not None,
+        "var": selection.var_weights is not None or selection.sampling_weights is not None,
+        "represents": selection.var_weights is not None or selection.sampling_weights is not None,
         "trials": coding.counts or coding.shares,
         "offset": selection.offset is not None or selection.exposure is not None,
     }

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from statsmodels.discrete.discrete_margins import DiscreteMargins
 from statsmodels.tools.numdiff import approx_fprime_cs
 
+from gevglm.calibration.bins import weighted_quantile
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:
@@ -29,15 +30,18 @@ class Margins(DiscreteMargins):
     ----------
     results : BinaryGLMResults
     args : tuple
-        ``(at, method, atexog, dummy, count)``, as in :meth:`BinaryGLMResults.get_margeff`, and the weights of the rows in averages.
+        ``(at, method, atexog, dummy, count)``, as in :meth:`BinaryGLMResults.get_margeff`, the weights of the rows in averages, and the
+        influence of observations, if the rows are a sample.
 
     Notes
     -----
-    The average over the rows is weighted by frequency weights times trials; effects at representative values are taken at
-    the weighted mean of the offset. Standard errors are by the delta method, through complex steps.
+    The average over the rows, and the means and medians at which effects are taken, are weighted by what the rows stand for; the offset is at
+    its mean there. Standard errors are by the delta method, through complex steps; averages over a sample include its randomness.
     """
 
-    def get_margeff(self, at="overall", method="dydx", atexog=None, dummy=False, count=False, weights=None):
+    def get_margeff(
+        self, at="overall", method="dydx", atexog=None, dummy=False, count=False, weights=None, influence=None
+    ):
         """Compute the effects; see :meth:`BinaryGLMResults.get_margeff`."""
         self._reset()
         if method not in METHODS:
@@ -63,10 +67,14 @@ class Margins(DiscreteMargins):
             return
         average = lambda params, *link: weight @ effects(params, *link)  # noqa: E731
         self.margeff = average(params)
+        jacobian = np.atleast_2d(approx_fprime_cs(params, average))
         if results._shape is not None:
             self.margeff_cov = _shape_covariance(results, results._shape, average, model.family.link)
+        elif influence is not None and at == "overall":
+            values = effects(params)
+            averaged = np.broadcast_to(weight[:, None], values.shape)
+            self.margeff_cov = influence.covariance(self.margeff, jacobian, values, averaged)
         else:
-            jacobian = np.atleast_2d(approx_fprime_cs(params, average))
             self.margeff_cov = jacobian @ results.cov_params_matrix @ jacobian.T
         self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
 
@@ -123,7 +131,7 @@ def _representative(
     if at == "mean":
         row = share @ exog
     elif at == "median":
-        row = np.median(exog, axis=0)
+        row = np.array([weighted_quantile(column, weights, np.array([0.5]))[0] for column in exog.T])
     else:
         row = np.zeros(exog.shape[1])
         constant = (exog[0] != 0) & (exog == exog[0]).all(axis=0)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.design import Design
 from gevglm.data.formula import Variable
-from gevglm.data.new_rows import read_matrix, read_table
+from gevglm.data.new_rows import read_matrix, read_table, read_weights
 from gevglm.data.tables import aligned, as_frame, suggestion
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
@@ -40,7 +40,9 @@ def shifts(design: Design) -> list[str]:
 
 
 def levels_of(variable: Variable, column: pd.Series, few: int) -> list[Any] | None:
-    """Return the levels of a factor that rows have, in their order, or the values of a number that has at most so many; None for other numbers."""
+    """Return the levels of a factor, in their order, or the values of a number that has at most so many; None for other numbers."""
+    if known := variable.levels or variable.values:  # in the data of the fit, which the rows may be a part of
+        return list(known)
     if isinstance(column.dtype, pd.CategoricalDtype):
         present = set(column.unique())
         return [level for level in column.cat.categories if level in present]
@@ -86,12 +88,14 @@ class Scenario:
 
 
 def scenarios(variable: Variable, column: pd.Series, at: Any, weights: NDArray) -> list[Scenario]:
-    """Return the scenarios to compare; the first is the reference.
+    """Return the scenarios to compare; the first is the reference, that of the formula where it names one.
 
-    `at` are values of the variable; "unit" or "sd" to move every row by one unit or one standard deviation, centred on where it is; "iqr" or
+    `column` and `weights` are those of the data of the fit, where they are in memory. `at` are values of the variable; "unit" or "sd" to move every row by one unit or one standard deviation, centred on where it is; "iqr" or
     "range" for the quartiles or the extremes. By default every level of a factor, a boolean or a variable with two values, and a unit of others.
     """
     levels = levels_of(variable, column, few=2)
+    if levels is not None and variable.reference in levels:
+        levels = [variable.reference, *(level for level in levels if level != variable.reference)]
     if at is None:
         at = "unit" if levels is None or (len(levels) < 2 and not variable.is_factor) else levels
         if len(at) > MOST_LEVELS:
@@ -153,35 +157,43 @@ class Rows:
     frame: pd.DataFrame  # variables of the formula, or columns of the design
     X: NDArray  # of shape (n, k)
     offset: NDArray | float  # of shape (n,)
-    weights: NDArray  # of shape (n,)
+    weights: NDArray  # how much each counts in averages; of shape (n,)
+    observations: float  # behind all of them
     index: pd.Index | None = None  # labels of the rows, if they have any
+    fitted: Rows | None = None  # the rows of the fit, where others are averaged over and these are in memory
 
     @classmethod
     def of(cls, results: ResultsCore, data: Any = None) -> Rows:
-        """Return the rows of the fit, weighted to the population, or rows given as data, each counted once."""
+        """Return the rows of the fit, or rows given as data, with what they stand for in the population."""
         design = results.model.design
         if data is not None:
-            return cls._given(design, data)
+            return cls._given(design, data, cls.of(results) if design.has_rows else None)
         design.need_rows("an average over rows", "give data= to average over")
         offset = 0.0 if design.offset is None else design.offset
-        return cls(design, frame_of(design), design.X, offset, results.row_weights.in_population, design.index)
+        size = results.row_weights.in_population
+        return cls(design, frame_of(design), design.X, offset, size, design.n_total, design.index)
 
     @classmethod
-    def _given(cls, design: Design, data: Any) -> Rows:
+    def _given(cls, design: Design, data: Any, fitted: Rows | None) -> Rows:
         if design.recipe is not None:
             frame = as_frame(data)
+            weights = read_weights(design.layout, frame)
+            used = weights.in_population > 0
+            frame, size, observations = frame[used], weights.in_population[used], weights.observations[used].sum()
             read = read_table(design.layout, frame)
         else:
             read = read_matrix(design.layout, data)
             frame = pd.DataFrame(read.X, columns=design.names)
+            size, observations = np.ones(len(frame)), len(frame)
         X = dense(read.X)
         incomplete = ~np.isfinite(X).all(axis=1)
         if incomplete.any():
             raise InvalidDataError(
                 f"{int(incomplete.sum())} of {len(frame)} rows of data are incomplete; drop or fill them."
             )
-        index = data.index if isinstance(data, pd.DataFrame) else None
-        return cls(design, frame, X, 0.0 if read.offset is None else read.offset, np.ones(len(frame)), index)
+        index = frame.index if isinstance(data, pd.DataFrame) else None
+        shift = 0.0 if read.offset is None else read.offset
+        return cls(design, frame, X, shift, size, float(observations), index, fitted)
 
     def column(self, name: str, role: str) -> pd.Series:
         """Return a variable by its name."""
@@ -198,8 +210,9 @@ class Rows:
 
     def scenarios(self, variable: str, at: Any) -> list[Scenario]:
         """Return the scenarios of a comparison; see :func:`scenarios`."""
-        column = self.column(variable, "variable")
-        return scenarios(variables(self.design)[variable], column, at, self.weights)
+        seen = self.fitted or self
+        column = seen.column(variable, "variable")
+        return scenarios(variables(self.design)[variable], column, at, seen.weights)
 
     def designs(self, variable: str, chosen: Sequence[Scenario]) -> list[NDArray]:
         """Return the design matrix in each scenario."""
@@ -250,7 +263,7 @@ def changed_rows(
     """Return a row before and after a change, its offset, and the values at which the other variables are held.
 
     `change` is from a variable (of the formula, or a column of the design) to its value before and after, `at` from other variables to
-    their values. Means and frequencies of the rest are by `weights`, besides frequency weights.
+    their values. Means and frequencies of the rest are by `weights`, needed for rows in memory only.
     """
     names = list(dict.fromkeys([*variables(design), *shifts(design)]))
     at = {} if at is None else at
@@ -285,9 +298,8 @@ def reference_row(design: Design, weights: NDArray | None, moved: set[str | None
 def reference_value(design: Design, name: str, weights: NDArray | None) -> Any:
     """Return the mean of a variable, or its most frequent level."""
     design.need_rows(f"the mean of {name!r}", "give its value in at=")
-    size = np.ones(design.n_rows) if design.freq is None else design.freq
-    size = size if weights is None else size * weights
+    assert weights is not None  # the rows are in memory
     column = frame_of(design)[name]
     if variables(design).get(name, Variable(name)).is_factor:
-        return pd.Series(size, index=column.to_numpy()).groupby(level=0, observed=True).sum().idxmax()
-    return float(size @ column.to_numpy(float) / size.sum())
+        return pd.Series(weights, index=column.to_numpy()).groupby(level=0, observed=True).sum().idxmax()
+    return float(weights @ column.to_numpy(float) / weights.sum())

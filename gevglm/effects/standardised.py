@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from gevglm.effects.rows import Scenario
-from gevglm.exceptions import unknown_option
+from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.links.base import BinaryLink
 
 ROWS = 65_536  # averaged at a time
+
+
+TITLES = {"difference": "Risk difference", "ratio": "Risk ratio", "odds": "Odds ratio"}
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,10 @@ class RiskContrast:
         ``ci_lower`` and ``ci_upper``.
         """
         if self.contrast != "difference":
-            raise unknown_option("contrast", self.contrast, ("difference",))
+            raise InvalidOptionError(
+                f"the number needed is one over a risk difference, but these are {TITLES[self.contrast].lower()}s; use "
+                f"risk({self.variable!r}, ..., contrast='difference').number_needed."
+            )
         with np.errstate(divide="ignore"):
             inverse = 1.0 / self.table[["estimate", "ci_upper", "ci_lower"]]
         return inverse.set_axis(["estimate", "ci_lower", "ci_upper"], axis=1)
@@ -114,8 +120,9 @@ class RiskContrast:
         def text(table: pd.DataFrame) -> str:
             return table.to_string(float_format=lambda x: f"{x:.5g}")
 
-        title = {"difference": "Risk difference", "ratio": "Risk ratio", "odds": "Odds ratio"}[self.contrast]
-        return f"{title} of {self.variable} ({self.note})\n{text(self.table)}\n\nRisks\n{text(self.risks)}"
+        return (
+            f"{TITLES[self.contrast]} of {self.variable} ({self.note})\n{text(self.table)}\n\nRisks\n{text(self.risks)}"
+        )
 
 
 @dataclass(frozen=True)

@@ -102,11 +102,11 @@ def column_squares(X: Matrix, weight: NDArray | None) -> NDArray:
     return (np.ones(X.shape[0]) if weight is None else weight) @ X**2
 
 
-def squared_deviations(X: Matrix, mean: NDArray) -> NDArray:
-    """Return the sum of squared distances of each column from a number."""
+def squared_deviations(X: Matrix, mean: NDArray, weights: NDArray) -> NDArray:
+    """Return the weighted sum of squared distances of each column from a number."""
     if issparse(X):
-        return (X**2).sum(axis=0) - 2.0 * mean * X.sum(axis=0) + X.shape[0] * mean**2
-    return ((X - mean) ** 2).sum(axis=0)
+        return weights @ X**2 - 2.0 * mean * (weights @ X) + weights.sum() * mean**2
+    return weights @ (X - mean) ** 2
 
 
 def nonfinite_counts(X: Matrix) -> NDArray:

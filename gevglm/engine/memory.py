@@ -37,12 +37,15 @@ class MemoryEngine(Engine):
         var: NDArray | None = None,
         trials: NDArray | None = None,
         offset: NDArray | None = None,
+        represents: NDArray | None = None,
         block_rows: int | None = None,
         threads: int | None = None,
     ):
         self.n_rows, self.n_cols = X.shape
         self.threads = threads or available_cores()
-        self._X, self._y, self._vectors = X, y, (freq, var, trials, offset)
+        vectors = {"freq": freq, "var": var, "trials": trials, "offset": offset, "represents": represents}
+        self._X, self._y = X, y
+        self._vectors = {name: vector for name, vector in vectors.items() if vector is not None}
         rows = block_rows or default_block_rows(self.n_cols)
         self._starts = range(0, self.n_rows, rows)
         self._rows = rows
@@ -93,8 +96,8 @@ class MemoryEngine(Engine):
 
     def _block(self, start: int) -> Block:
         rows = slice(start, start + self._rows)
-        vectors = [None if vector is None else vector[rows] for vector in self._vectors]
-        return Block(start, self._X[rows].astype(np.float64, copy=False), self._y[rows], *vectors)
+        vectors = {name: vector[rows] for name, vector in self._vectors.items()}
+        return Block(start, self._X[rows].astype(np.float64, copy=False), self._y[rows], **vectors)
 
 
 def default_block_rows(n_cols: int, sparse: bool = False) -> int:

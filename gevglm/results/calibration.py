@@ -16,13 +16,16 @@ from gevglm import calibration
 from gevglm.calibration.bins import Collection, Predicted
 from gevglm.calibration.calibrators import calibrator_of
 from gevglm.calibration.optimism import Optimism, mapped, optimism_of, performance
-from gevglm.data.design import Design
+from gevglm.data.design import Design, Layout
+from gevglm.data.formula import count_columns
+from gevglm.data.new_rows import read_weights, weights_in
 from gevglm.data.observations import Part
 from gevglm.data.outcome import Coding, resolve
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.sources import Source, as_source
 from gevglm.data.tables import as_frame, column
 from gevglm.engine import Block, Reducer
+from gevglm.engine.base import product
 from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import (
     GevglmWarning,
@@ -121,9 +124,8 @@ class CalibrationChecks(ResultsCore):
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
             _refuse_groups(groups, "new data; use gevglm.calibration.assess(y, p, groups=)")
-            return calibration.assess(
-                *complete_rows(self.model.design, data, endog, self.predict(data)), rng=rng, **options
-            )
+            rows = complete_rows(self.model.design, data, endog, self.predict(data))
+            return _with_size(self.model.design, calibration.assess(*rows, rng=rng, **options))
         elif resampling is not None:
             shared = {"rng": rng, "workers": workers, "progress": progress}
             if resampling == "bootstrap":
@@ -131,13 +133,13 @@ class CalibrationChecks(ResultsCore):
             y, p, weights, clusters = _held_out(self, folds, groups, **shared)
             return with_note(sampling, calibration.assess(y, p, weights, groups=clusters, rng=rng, **options))
         else:
-            predicted = self.model.endog, np.asarray(self.predict()), self.row_weights.counts
+            predicted = self.model.endog, np.asarray(self.predict()), self.row_weights.effective_counts
         y, p, weights = single_outcomes(*predicted)
         if data is not None:
-            return calibration.assess(y, p, weights, rng=rng, **options)
+            return _with_size(self.model.design, calibration.assess(y, p, weights, rng=rng, **options))
         options["groups"], notes = _independent(self, groups, len(y))
         assessed = calibration.assess(y, as_sampled(sampling, p), weights, in_sample=True, rng=rng, **options)
-        return with_note(sampling, replace(assessed, notes=(*assessed.notes, *notes)))
+        return with_note(sampling, _with_size(self.model.design, replace(assessed, notes=(*assessed.notes, *notes))))
 
     def plot_calibration(self, data: Any = None, ax=None, scale: str | None = None, **options: Any):
         """Draw the reliability diagram; see :meth:`calibration` and :meth:`gevglm.calibration.assessment.Assessment.plot`."""
@@ -167,7 +169,7 @@ class CalibrationChecks(ResultsCore):
             y, scores, weights = complete_rows(self.model.design, data, endog, unfitted.scores(data))
         else:
             y, scores, weights = single_outcomes(
-                self.model.endog, unfitted.scores(), self.row_weights.population_weights
+                self.model.endog, unfitted.scores(), _population_counts(self.row_weights)
             )
         return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
 
@@ -217,16 +219,18 @@ def assessed_rows(results: ResultsCore, data: Any = None, endog: Any = None) -> 
     results.model.design.need_rows("an assessment", "give data=")
     if endog is not None:
         raise InvalidOptionError("endog goes with new data; the rows of the fit have their own outcomes.")
-    return results.model.endog, np.asarray(results.predict()), results.row_weights.population_weights
+    return results.model.endog, np.asarray(results.predict()), _population_counts(results.row_weights)
 
 
 def complete_rows(design: Design, data: Any, endog: Any, predicted: Any) -> tuple[NDArray, NDArray, NDArray | None]:
     """Return outcomes of 0 and 1, predictions and weights of the new rows that have both."""
     predicted = np.asarray(predicted)
+    by_name = not isinstance(data, np.ndarray) and design.recipe is not None
+    weights = read_weights(design.layout, data) if by_name else RowWeights(len(predicted))
     if endog is None:
-        if isinstance(data, np.ndarray) or design.recipe is None:
+        if not by_name:
             raise InvalidDataError("give the outcomes of the new data as endog=.")
-        endog = column(as_frame(data), design.outcome, "outcome")
+        endog = outcomes_of(design, as_frame(data))
     outcomes = np.asarray(endog)
     if not len(outcomes):
         raise InvalidDataError("the new data have no rows.")
@@ -242,8 +246,18 @@ def complete_rows(design: Design, data: Any, endog: Any, predicted: Any) -> tupl
     if not used.any():
         raise InvalidDataError(f"none of the {len(used)} new rows has an outcome and a prediction.")
     counted = design.event if outcomes.ndim == 1 or outcomes.shape[1] == 1 else None
-    found = resolve(outcomes[used], counted, design.outcome, None, None)
-    return single_outcomes(found.y, predicted[used], found.trials)
+    freq, represents = (None if given is None else given[used] for given in (weights.freq, weights.represents))
+    found = resolve(outcomes[used], counted, design.outcome, freq, None)
+    counted_rows = RowWeights(len(found.y), found.freq, trials=found.trials, represents=represents)
+    return single_outcomes(found.y, predicted[used], counted_rows.effective_counts)
+
+
+def outcomes_of(design: Layout, frame: pd.DataFrame) -> Any:
+    """Return the outcomes of a table: the column of the outcome, or its two columns of counts."""
+    counts = count_columns(design.outcome)
+    if counts and set(counts) <= set(frame.columns):
+        return frame[counts].to_numpy()
+    return column(frame, design.outcome, "outcome")
 
 
 def predictions_in_pieces(results: ResultsCore, source: Source | None) -> Predicted:
@@ -252,12 +266,14 @@ def predictions_in_pieces(results: ResultsCore, source: Source | None) -> Predic
         predictions = _BlockPredictions(results.model.population_link, results._params)
         return results.model.engine().reduce(predictions).predicted()
     design, collection = results.model.design, Collection()
-    columns = list(dict.fromkeys([*columns_to_predict(results, source), design.outcome]))
+    weights = weights_in(design.layout, source.columns)
+    outcome = count_columns(design.outcome) or [design.outcome]
+    columns = list(dict.fromkeys([*columns_to_predict(results, source), *outcome, *weights.values()]))
     source.check(columns)
-    function = partial(_predictions_of_table, Scorer(results), design.outcome, design.event)
-    with closing(source.map(function, columns)) as answers:
+    layout = replace(design.layout, weight_names=weights)
+    with closing(source.map(partial(_predictions_of_table, Scorer(results), layout), columns)) as answers:
         for _, part in answers:
-            collection.add(part)
+            collection.add(*part)
     return collection.predicted()
 
 
@@ -271,21 +287,26 @@ class _BlockPredictions(Reducer[Any]):
     def zero(self) -> Collection:
         return Collection()
 
-    def map(self, block: Block) -> Predicted:
-        return Predicted(
-            block.y, self.link.inverse(block.linear_predictor(self.params)), RowWeights.of(block).observations
-        )
+    def map(self, block: Block) -> tuple[Predicted, float]:
+        weights = RowWeights.of(block)
+        p = self.link.inverse(block.linear_predictor(self.params))
+        return Predicted(block.y, p, weights.in_sample), weights.sum_of_squares
 
-    def combine(self, total: Collection, part: Predicted) -> Collection:
-        return total.add(part)
+    def combine(self, total: Collection, part: tuple[Predicted, float]) -> Collection:
+        return total.add(*part)
 
 
-def _predictions_of_table(scorer: Scorer, outcome: str, event: Any, table: pd.DataFrame, number: Any) -> Predicted:
+def _predictions_of_table(scorer: Scorer, layout: Layout, table: pd.DataFrame, number: Any) -> tuple[Predicted, float]:
+    values = outcomes_of(layout, table)
     p, _ = scorer(table, number)
-    values = table[outcome]
-    used = values.notna().to_numpy() & np.isfinite(p)
-    coding = Coding(event, numbers=event in (1, True) and values.dtype.kind in "biuf")
-    return Predicted(coding.apply(values[used], None, outcome).y, p[used], np.ones(int(used.sum())))
+    used = ~np.isnan(p) & ~pd.isna(np.asarray(values)).reshape(len(table), -1).any(axis=1)
+    values, weights = values[used], read_weights(layout, table[used])
+    if weights.trials is not None:
+        coding = Coding(layout.event, counts=True)
+    else:
+        coding = Coding(layout.event, numbers=layout.event in (1, True) and values.dtype.kind in "biuf")
+    y = coding.apply(values, None, layout.outcome).y
+    return Predicted(y, p[used], weights.in_sample), weights.sum_of_squares
 
 
 def single_outcomes(y: NDArray, p: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray, NDArray | None]:
@@ -302,6 +323,10 @@ def as_sampled(sampling: Sampling, p: NDArray) -> NDArray:
     return p if weights is None else calibration.shift_odds(p, weights[0] / weights[1])
 
 
+def _population_counts(weights: RowWeights) -> NDArray | None:
+    return product(weights.effective_counts, weights.population)
+
+
 def with_note(sampling: Sampling, assessment: Assessment) -> Assessment:
     """Return the assessment with a note if its probabilities are those of a sample drawn by the outcome."""
     weights = sampling.population_weights(np.array([0.0, 1.0]))
@@ -310,6 +335,17 @@ def with_note(sampling: Sampling, assessment: Assessment) -> Assessment:
     note = (
         "The rows were sampled by their outcome: probabilities and outcomes are those of the sample, where the odds are "
         f"{weights[0] / weights[1]:.4g} times those in the population."
+    )
+    return replace(assessment, notes=(*assessment.notes, note))
+
+
+def _with_size(design: Design, assessment: Assessment) -> Assessment:
+    """Return the assessment with a note if rows were weighted by what is not a number of observations."""
+    if design.represents is None:
+        return assessment
+    note = (
+        "Rows count by variance or sampling weights, which are not numbers of observations: intervals and tests are as if there were "
+        f"{assessment.n:.5g} (Kish's effective size)."
     )
     return replace(assessment, notes=(*assessment.notes, note))
 

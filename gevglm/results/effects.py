@@ -10,9 +10,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.observations import Part
-from gevglm.effects.covariance import bootstrap_risks, check_draws, sampled_covariance
+from gevglm.effects.covariance import bootstrap_risks, check_draws
 from gevglm.effects.margins import Margins
 from gevglm.effects.rows import Rows, Scenario
+from gevglm.effects.sampled import RowInfluence, influence_for
 from gevglm.effects.standardised import (
     Averages,
     Contrast,
@@ -24,12 +25,11 @@ from gevglm.effects.standardised import (
     risk_and_slope,
     risk_table,
 )
-from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
+from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.results.core import ResultsCore, check_alpha
 from gevglm.results.refit import kept_together, refit
 
 METHODS = ("delta", "bootstrap")
-COVARIATES = ("fixed", "sampled")
 
 
 class RiskEffects(ResultsCore):
@@ -43,7 +43,7 @@ class RiskEffects(ResultsCore):
         contrast: str = "difference",
         by: Any = None,
         data: Any = None,
-        covariates: str = "fixed",
+        covariates: str | None = None,
         method: str = "delta",
         alpha: float = 0.05,
         draws: int = 500,
@@ -60,16 +60,18 @@ class RiskEffects(ResultsCore):
             arrays, a column of the design.
         at : sequence or {"unit", "sd", "iqr", "range"}, optional
             The values to compare, the first being the reference; or how to move every row: by a unit or a standard deviation centred on where it
-            is, from the first to the third quartile, from the smallest to the largest value. By default all levels of a factor and both values of a
-            variable that has two, else a unit.
+            is, from the first to the third quartile, from the smallest to the largest value. By default all levels of a factor (first the
+            reference of the formula) and both values of a variable that has two, else a unit.
         contrast : {"difference", "ratio", "odds"}
             Of the risks: difference, ratio, odds ratio. Limits of ratios are symmetric for their logarithms.
         by : str or array_like, optional
             Average within groups of rows.
         data : table, optional
-            Rows to average over; by default those of the fit, with their weights, weighted to the population if they were sampled by their outcome.
-        covariates : {"fixed", "sampled"}
-            Whether the rows are the population of interest, or a sample from it whose randomness is added to the standard errors.
+            Rows to average over, with the columns of weights that the model names; by default those of the fit, weighted to the population if
+            they were sampled by their outcome. What is compared is taken from the data of the fit in any case.
+        covariates : {"fixed", "sampled"}, optional
+            Whether the rows are the population of interest, or a sample from it whose randomness is added to the standard errors. By default
+            they are a sample if they have sampling weights.
         method : {"delta", "bootstrap"}
             Standard errors by the delta method from the covariance of the fit, or percentiles of the whole procedure refitted to resamples of
             the observations (of the clusters, for cluster-robust fits).
@@ -89,25 +91,20 @@ class RiskEffects(ResultsCore):
 
         Notes
         -----
-        See :mod:`gevglm.effects.standardised` for the formulas. With ``covariates="sampled"`` the covariance is that of the sum over rows (or
-        clusters) of the influences :math:`(F(x_i(a)'b) - R_a)/n + G_a A^{-1} \psi_i`.
+        See :mod:`gevglm.effects.standardised` for the formulas, and :mod:`gevglm.effects.sampled` for those of ``covariates="sampled"``.
         """
         rule = contrast_of(contrast)
         check_alpha(alpha)
         _known("method", method, METHODS)
-        _known("covariates", covariates, COVARIATES)
+        influence = influence_for(self, covariates, data)
         rows = Rows.of(self, data)
         chosen = rows.scenarios(variable, at)
         designs = rows.designs(variable, chosen)
         labels, weights = rows.groups(by)
         found = averages(designs, rows.offset, weights, self.risk_and_slope())
         names, pairs, index = _labels(variable, chosen, labels, rule)
-        note = f"averaged over {len(rows.X):,} rows"
-        if covariates == "sampled":
-            cov = self._sampled_covariance(rows, designs, weights, found, data)
-            note += ", a sample"
-        else:
-            cov = found.gradient @ self.joint_covariance @ found.gradient.T
+        cov = self._covariance(rows, designs, weights, found, influence)
+        note = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
         table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
         if method == "bootstrap":
             drawn = self._bootstrapped(rows, designs, weights, data, groups, draws, rng, progress)
@@ -145,9 +142,9 @@ class RiskEffects(ResultsCore):
         check_alpha(alpha)
         rows = Rows.of(self, data)
         without, *_ = rows.scenarios(variable, [reference, reference])
-        designs = [rows.X, *rows.designs(variable, [without])]
-        found = averages(designs, rows.offset, rows.weights[None, :], self.risk_and_slope())
-        cov = found.gradient @ self.joint_covariance @ found.gradient.T
+        designs, weights = [rows.X, *rows.designs(variable, [without])], rows.weights[None, :]
+        found = averages(designs, rows.offset, weights, self.risk_and_slope())
+        cov = self._covariance(rows, designs, weights, found, influence_for(self, None, data))
         index = pd.Index([f"{variable} = {without.label} for all"])
         table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha)
         limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
@@ -202,23 +199,19 @@ class RiskEffects(ResultsCore):
             Treat 0/1 columns, and columns of counts, by discrete changes.
         """
         self.model.design.need_rows("get_margeff()", "average over other rows with risk(..., data=...)")
-        options = (at, method, atexog, dummy, count, self.row_weights.in_population)
+        options = (at, method, atexog, dummy, count, self.row_weights.in_population, influence_for(self, None))
         return Margins(self._with_link(self.model.population_link), options)
 
-    def _sampled_covariance(
-        self, rows: Rows, designs: list[NDArray], weights: NDArray, found: Averages, data: Any
+    def _covariance(
+        self, rows: Rows, designs: list[NDArray], weights: NDArray, found: Averages, influence: RowInfluence | None
     ) -> NDArray:
-        """Return the covariance of risks averaged over the rows of the fit, taken as a sample."""
-        model = self.model
-        if data is not None or self._joint is not None or model.design.trials is not None:
-            raise IncompatibleOptionsError(
-                "covariates='sampled' needs the rows of the fit, ungrouped, and a given xi; use method='bootstrap'."
-            )
-        linear = model.predict(self._params, which="linear")
-        factor = -self.loss.slope(model.endog, linear) * model.var_weights
-        of_params = factor[:, None] * np.dot(model.exog, self.normalized_cov_params)
-        risks = [model.population_link.inverse(np.dot(X, self._params) + rows.offset) for X in designs]
-        return sampled_covariance(found, of_params, risks, weights, self.row_weights)
+        """Return the covariance of average risks; `weights`, of shape (g, n), are those of the rows in each group."""
+        if influence is None:
+            return found.gradient @ self.joint_covariance @ found.gradient.T
+        risks = [self.model.population_link.inverse(np.dot(X, self._params) + rows.offset) for X in designs]
+        values = np.tile(np.column_stack(risks), len(weights))
+        averaged = np.repeat(weights, len(designs), axis=0).T
+        return influence.covariance(found.risks, found.gradient, values, averaged)
 
     def _bootstrapped(
         self,

@@ -164,7 +164,7 @@ def coefficient_table(
     design = results.model.design
     if per == "sd":
         design.need_rows("per='sd'", "use per='unit'")
-        numbers = numbers * np.sqrt(design.column_variances())[:, None]
+        numbers = numbers * np.sqrt(design.column_variances(results.model.sampling.population_weights))[:, None]
     table = pd.DataFrame(numbers, index=results.model.exog_names, columns=["estimate", "ci_lower", "ci_upper"])
     constant = results.model.data.const_idx
     return table if intercept or constant is None or len(table) == 1 else table.drop(index=table.index[constant])

@@ -131,7 +131,7 @@ class PopulationRisks(ResultsCore):
         RiskChange
         """
         design = self.model.design
-        weights = self.row_weights.population if self.has_data else None
+        weights = self.row_weights.in_population if self.has_data else None
         rows, offset, held = changed_rows(design, change, at, offset, weights)
         X, shift, _ = _risk_rows(self, rows, design.recipe is not None, offset, None)
         models = [self.risk_model, *self.range_fits]

@@ -18,13 +18,15 @@ from statsmodels.genmod.generalized_linear_model import GLMResults
 from gevglm._files import check_target, refuse_overwriting
 from gevglm.data.design import Design
 from gevglm.data.formula import names_in
-from gevglm.data.new_rows import read_matrix, read_table
+from gevglm.data.new_rows import read_matrix, read_table, read_weights
 from gevglm.data.sources import Source, as_source
 from gevglm.data.sources.base import Number
 from gevglm.data.sources.frames import FramesSource
 from gevglm.data.sources.parquet import write_parquet
 from gevglm.data.tables import as_frame, vector
 from gevglm.effects.king_zeng import shape_column
+from gevglm.effects.sampled import RowInfluence, influence_for
+from gevglm.engine.base import product
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option, warn
 from gevglm.links.base import BinaryLink
 from gevglm.results.core import ResultsCore
@@ -83,15 +85,20 @@ class Predictions(ResultsCore):
         """Predictions with standard errors and intervals inside (0, 1); see statsmodels, and :meth:`predict` for `which`.
 
         The limits of a probability are those of the linear predictor, transformed; those of an average (``which="mean",
-        average=True``) are built on the logit scale, see :func:`gevglm.results.prediction.average_prediction`. Averages over rows that were sampled by their outcome
-        are weighted to the population, unless `agg_weights` are given.
+        average=True``) are built on the logit scale, see :func:`gevglm.results.prediction.average_prediction`. ``average=True`` alone averages
+        probabilities. Averages are weighted by what the rows stand for (weights and counts of the fit, or the columns of new data that the
+        model names; to the population, if rows were sampled by their outcome), unless `agg_weights` are given.
         """
+        if average and which is None:
+            which = "mean"
+        influence = None
+        if average and agg_weights is None and which in ("mean", "fitted"):
+            agg_weights = _aggregation(self, exog, transform, which)
+            influence = influence_for(self, None, exog) if which == "mean" else None
         exog, offset, exposure, index = rows_to_predict(self, exog, transform, offset, exposure)
         link = self.link if which == "fitted" else self.model.population_link
         if exog is None:
             offset = self.model.offset if offset is None else offset
-            if agg_weights is None and which != "fitted":
-                agg_weights = self.row_weights.population
         if which == "fitted":
             which = "mean" if average else None
         results = self._with_link(link)
@@ -102,7 +109,7 @@ class Predictions(ResultsCore):
             linear = self.model.predict(results._params, exog, exposure=exposure, offset=offset, which="linear")
             X = self.model.exog if exog is None else exog
             df = self.df_resid if self.use_t else None
-            return average_prediction(link, X, linear, results.cov_params_matrix, agg_weights, df)
+            return average_prediction(link, X, linear, results.cov_params_matrix, agg_weights, df, influence)
         return GLMResults.get_prediction(
             results,
             exog=exog,
@@ -121,6 +128,22 @@ class Predictions(ResultsCore):
         return self.family.get_distribution(mean, 1.0, var_weights=var_weights, n_trials=n_trials)
 
 
+def _aggregation(results: ResultsCore, exog: Any, transform: bool, which: str) -> NDArray | None:
+    """Return the weights of rows in an average of predictions, whose mean is one; None for ones."""
+    if exog is None:
+        of_rows = results.row_weights
+        weights = of_rows.population_weights if which == "mean" else product(of_rows.counts, of_rows.represents)
+    elif _by_formula(results.model.design, exog, transform):
+        weights = read_weights(results.model.design.layout, exog).population_weights
+    else:
+        return None
+    return None if weights is None else weights / weights.mean()
+
+
+def _by_formula(design: Design, exog: Any, transform: bool) -> bool:
+    return transform and design.recipe is not None and not isinstance(exog, np.ndarray)
+
+
 def rows_to_predict(
     results: ResultsCore, exog: Any, transform: bool, offset: Any, exposure: Any
 ) -> tuple[NDArray | None, NDArray | None, NDArray | None, pd.Index | None]:
@@ -129,8 +152,7 @@ def rows_to_predict(
     if exog is None:
         n = len(model.endog)
         return None, vector(offset, design.frame, "offset", n), vector(exposure, design.frame, "exposure", n), None
-    by_formula = transform and design.recipe is not None and not isinstance(exog, np.ndarray)
-    rows = (read_table if by_formula else read_matrix)(design.layout, exog, offset, exposure)
+    rows = (read_table if _by_formula(design, exog, transform) else read_matrix)(design.layout, exog, offset, exposure)
     linear = model.predict(results._params, rows.X, offset=rows.offset, which="linear")
     outside = int((results.link.outside(linear) & np.isfinite(linear)).sum())
     warn_of_rows_outside(results.link, outside, len(linear))
@@ -170,7 +192,13 @@ def _with_shape(results: ResultsCore, exog: Any, offset: Any, exposure: Any) -> 
 
 
 def average_prediction(
-    link: BinaryLink, X: NDArray, linear: NDArray, cov_params: NDArray, weights: Any = None, df: float | None = None
+    link: BinaryLink,
+    X: NDArray,
+    linear: NDArray,
+    cov_params: NDArray,
+    weights: Any = None,
+    df: float | None = None,
+    influence: RowInfluence | None = None,
 ) -> PredictionResultsMonotonic:
     r"""Average probabilities over rows, with limits that no probability can pass.
 
@@ -185,6 +213,8 @@ def average_prediction(
         Weights of the rows, for m averages at once; as in statsmodels they are not normalised.
     df : float, optional
         Degrees of freedom of the t distribution; the limits are by the normal distribution without it.
+    influence : RowInfluence, optional
+        Of the observations, if the rows are a sample.
 
     Notes
     -----
@@ -200,9 +230,12 @@ def average_prediction(
     if weights.ndim and weights.shape[-1] != n:
         raise InvalidDataError(f"agg_weights has {weights.shape[-1]} rows, but {n} rows are averaged.")
     weights = np.broadcast_to(weights, (*weights.shape[:-1], n))
-    average = (weights * link.inverse(linear)).mean(axis=-1)
+    risks = link.inverse(linear)
+    average = (weights * risks).mean(axis=-1)
     gradient = np.dot(weights * link.inverse_deriv(linear), X) / n
     variance = np.einsum("...j,jk,...k->...", gradient, cov_params, gradient)
+    if influence is not None:
+        variance = influence.covariance(average, gradient[None], risks[:, None], weights[:, None])[0, 0]
     facts = {"df": df, "dist": "norm" if df is None else "t"}
     top = weights.mean(axis=-1)
     if (weights < 0).any() or not np.all(top > 0):

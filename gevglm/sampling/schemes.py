@@ -27,8 +27,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from gevglm.engine import Block, Engine, MappedEngine
-from gevglm.engine.base import product
 from gevglm.exceptions import (
     GevglmWarning,
     IncompatibleOptionsError,
@@ -54,7 +52,9 @@ class Sampling:
     title = "random"
     default_covariance = "nonrobust"
     reweights = False
+    weighted_by = ""  # what rows are weighted by in the fit, where what is maximised is no likelihood
     with_likelihood = ""  # what to use instead, where there is none
+    covariates_sampled = False  # whether rows averaged over are a sample whose randomness is in standard errors
 
     @property
     def at_bounds(self) -> tuple[OutcomeSampling, ...]:
@@ -86,29 +86,20 @@ class Sampling:
         """Return weights that make the rows represent the population; None for ones."""
         return None
 
-    def population_engine(self, engine: Engine) -> Engine | None:
-        """Return rows that represent the population, for scores of its probabilities; None if rows do so unchanged."""
-        weights = self.population_weights(np.array([0.0, 1.0]))
-        if weights is None and not self.reweights:
-            return None
-
-        def represent(block: Block) -> Block:
-            size = None if weights is None else np.where(block.y > 0, weights[1], weights[0])
-            return Block(block.start, block.X, block.y, freq=product(size, block.freq), offset=block.offset)
-
-        return MappedEngine(engine, represent, engine.n_cols)
-
     def refuse_likelihood(self, what: str) -> None:
-        """Refuse what is defined by a likelihood, where rows are weighted by their outcome."""
+        """Refuse what is defined by a likelihood, where rows are weighted by their outcome or to a population."""
         if self.reweights:
             raise InvalidOptionError(
-                f"{what} is not defined if rows are weighted by their outcome: the weighted likelihood is not a likelihood. Use Wald "
+                f"{what} is not defined if rows are weighted by {self.weighted_by}: the weighted likelihood is not a likelihood. Use Wald "
                 f"tests and intervals, or {self.with_likelihood}."
             )
 
     def remark(self) -> str:
         """Return what risks at one prevalence have to say where it is known as a range; nothing elsewhere."""
         return ""
+
+    def refuse_covariance(self, assumes_model: bool) -> None:
+        """Refuse a covariance that the sampling does not allow; `assumes_model` if it is the inverse of the information."""
 
     def facts(self) -> list[tuple[str, list[str]]]:
         """Return lines for the top of the summary."""
@@ -214,6 +205,7 @@ class Weighting(OutcomeSampling):
     title = "weighting"
     default_covariance = "HC0"
     reweights = True
+    weighted_by = "their outcome"
     with_likelihood = "sampling='prior', whose likelihood is one"
 
     def weights(self, y: NDArray) -> NDArray:
@@ -233,6 +225,7 @@ class ClassWeighting(Sampling):
     title = "class weights"
     default_covariance = "HC0"
     reweights = True
+    weighted_by = "their outcome"
     with_likelihood = "a fit without class_weight"
 
     def loss(self, loss: Loss) -> Loss:
@@ -256,6 +249,36 @@ class ClassWeighting(Sampling):
         ]
 
 
+@dataclass(frozen=True)
+class SurveyWeighting(Sampling):
+    """Rows that stand for members of a population, by sampling weights."""
+
+    name: str  # of the column of weights
+    population: float  # the sum of the weights
+    title = "sampling weights"
+    default_covariance = "linearized"
+    reweights = True
+    weighted_by = "sampling weights"
+    with_likelihood = "a fit without sampling_weights"
+    covariates_sampled = True
+
+    def refuse_covariance(self, assumes_model: bool) -> None:
+        if assumes_model:
+            raise IncompatibleOptionsError(
+                "cov_type='nonrobust' takes sampling_weights for numbers of observations, so that standard errors shrink as the weights "
+                "grow; leave cov_type out for linearised ones, or give 'cluster'."
+            )
+
+    def facts(self) -> list[tuple[str, list[str]]]:
+        return [("Sampling weights:", [self.name]), ("Population:", [f"{self.population:,.0f}"])]
+
+    def notes(self) -> list[str]:
+        return [
+            f"Sampling weights ({self.name}): the rows stand for a population of {self.population:,.0f}, over which risks, effects, scores "
+            "and calibration are averaged. The weighted likelihood is not a likelihood: tests and intervals are Wald's."
+        ]
+
+
 class AsFitted(Sampling):
     """Rows seen as they were fitted: the population is that of the link."""
 
@@ -272,6 +295,11 @@ def sampling_of(prevalence: Any, method: Any, class_weight: Any, design: Design,
     if method not in METHODS:
         raise unknown_option("sampling", method, METHODS)
     wrapped = loss.link.population is not loss.link
+    if design.population is not None:
+        _refuse_beside_sampling_weights(
+            {"prevalence": prevalence, "class_weight": class_weight, "link": wrapped or None}
+        )
+        return SurveyWeighting(design.weight_names.get("sampling_weights", "as given"), design.population)
     if prevalence is None:
         if method == "weight":
             raise IncompatibleOptionsError(
@@ -296,6 +324,14 @@ def sampling_of(prevalence: Any, method: Any, class_weight: Any, design: Design,
     mean, n = _sample_mean(design)
     _warn_of_missing_events(tau if bounds is None else bounds[0], mean, n)
     return (PriorCorrection if method == "prior" else Weighting)(tau, mean, bounds)
+
+
+def _refuse_beside_sampling_weights(options: Mapping[str, Any]) -> None:
+    for option, value in options.items():
+        if value is not None:
+            raise IncompatibleOptionsError(
+                f"sampling_weights and {option} both weight the rows to a population; give one of them."
+            )
 
 
 def _checked_prevalence(prevalence: Any) -> tuple[float, tuple[float, float] | None]:
@@ -360,7 +396,7 @@ def _refuse_weights_and_counts(design: Design, option: str, whole_frequencies: b
     if design.var is not None:
         raise IncompatibleOptionsError(
             "prevalence and var_weights both weight the rows; leave var_weights out, or leave prevalence out and give weights "
-            "that already bring the sample to the population, with cov_type='HC0'."
+            "that already bring the sample to the population as sampling_weights."
         )
     if design.n_non_integer:
         raise InvalidDataError(

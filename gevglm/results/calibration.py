@@ -314,7 +314,10 @@ def single_outcomes(y: NDArray, p: NDArray, weights: NDArray | None) -> tuple[ND
     if np.isin(y, (0.0, 1.0)).all():
         return y, p, weights
     size = np.ones_like(y) if weights is None else weights
-    return np.repeat([1.0, 0.0], len(y)), np.tile(p, 2), np.concatenate([size * y, size * (1.0 - y)])
+    events = size * y
+    whole = np.rint(events)
+    events = np.where(np.isclose(events, whole, rtol=1e-12, atol=0.0), whole, events)  # 3 times 1/3 is not quite 1
+    return np.repeat([1.0, 0.0], len(y)), np.tile(p, 2), np.concatenate([events, size - events])
 
 
 def as_sampled(sampling: Sampling, p: NDArray) -> NDArray:

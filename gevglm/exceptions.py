@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import statsmodels
 from statsmodels.tools.sm_exceptions import ModelWarning
 
 
@@ -118,10 +119,10 @@ def whole_number(option: str, value: Any, low: int, high: int | None = None) -> 
 
 
 def warn(message: str, category: type[GevglmWarning]) -> None:
-    """Issue a warning that points at the user's line: the first frame outside the package."""
+    """Issue a warning that points at the user's line: the first frame outside the package and statsmodels, which may have called it."""
     if _silent.get():
         return
-    package = str(Path(__file__).parent)
+    package = str(Path(__file__).parent), str(Path(statsmodels.__file__).parent)
     frame: FrameType | None = sys._getframe(1)
     level = 2
     while frame is not None and frame.f_code.co_filename.startswith(package):

@@ -20,13 +20,13 @@ from gevglm.links import Logit, Probit
 FAMILIES = {"log": GEVBinomial, "canonical": GEVCanonical}
 SHAPES = (-1.0, -0.5, 0.5, 0.8, 1.0, 1.2, 1.5)
 ORDINARY = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-AGREE = 0.01  # standard errors
+AGREE = 1e-3  # standard errors
 
 each_loss = pytest.mark.parametrize("loss", FAMILIES)
 
 
-def sample(seed, n=2000, rate=-3.6):
-    """Three columns and about 5 % events, by a logit."""
+def sample(seed, n=2000, rate=-3.38):
+    """Three columns and 5 % events, by a logit."""
     rng = np.random.default_rng(seed)
     X = np.column_stack([np.ones(n), rng.normal(size=(n, 3))])
     return (rng.random(n) < expit(X @ [rate, 0.8, 0.5, -0.4])).astype(float), X
@@ -72,8 +72,7 @@ def test_where_the_iteration_differs_from_ours_it_warns(loss, seeds):
 def test_there_is_no_false_alarm_at_ordinary_shapes(loss, options, seeds):
     table = counts(loss, ORDINARY, seeds, **options)
     print(loss, options, *table.items(), sep="\n")
-    alarms = sum(found["agree", "warned"] for found in table.values())
-    assert alarms <= 0.001 * len(seeds) * len(ORDINARY)
+    assert not any(found["agree", "warned"] for found in table.values())
     assert not any(found["differ", "silent"] for found in table.values())
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import statsmodels
 from statsmodels.tools.sm_exceptions import ModelWarning
 
 
@@ -124,8 +125,8 @@ def warn(message: str, category: type[GevglmWarning]) -> None:
 
 
 def callers_frame() -> tuple[FrameType | None, int]:
-    """Return the first frame outside the package, and its number above the function that asks."""
-    package = str(Path(__file__).parent)
+    """Return the first frame outside the package and statsmodels, which may have called it, and its number above the function that asks."""
+    package = str(Path(__file__).parent), str(Path(statsmodels.__file__).parent)
     frame: FrameType | None = sys._getframe(1)
     level = 1
     while frame is not None and frame.f_code.co_filename.startswith(package):

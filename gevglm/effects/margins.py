@@ -9,9 +9,12 @@ from numpy.typing import NDArray
 from statsmodels.discrete.discrete_margins import DiscreteMargins
 from statsmodels.tools.numdiff import approx_fprime_cs
 
+from gevglm.calibration._summary_table import EscapedSummary
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
     from gevglm.results.core import ResultsCore
 
 METHODS = ("dydx", "eyex", "dyex", "eydx")
@@ -70,6 +73,10 @@ class Margins(DiscreteMargins):
             covariance = results.joint_covariance
         self.margeff_cov = jacobian @ covariance @ jacobian.T
         self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Summarise the effects; see statsmodels."""
+        return EscapedSummary.of(super().summary(alpha))
 
 
 def _discrete_columns(exog: NDArray, columns: NDArray, dummy: bool, count: bool) -> dict[int, str]:

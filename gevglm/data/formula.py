@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -30,6 +31,7 @@ from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 
 ENGINES = ("formulaic", "patsy")
+PACKAGE = str(Path(__file__).parents[1])
 _SCALAR = re.compile(r"(?<=[\[.])np\.(?:u?int|float)\d+\(([^()]*)\)(?=\])")  # as in [T.np.int64(1)]
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
 
@@ -68,8 +70,13 @@ def split(formula: str) -> tuple[str, str]:
 
 
 def caller_names(expression: str, depth: int) -> dict[str, Any]:
-    """Return the objects that an expression names in the scope `depth` frames above the caller, and numpy as ``np``."""
+    """Return the objects that an expression names in the user's scope, and numpy as ``np``.
+
+    It is that of the first frame outside the package, at least `depth` above the caller: functions of the package that fit lend no names to formulas.
+    """
     frame = sys._getframe(depth + 1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
     scope = {**frame.f_globals, **frame.f_locals}
     return {"np": np} | {name: scope[name] for name in names_in(expression) if name in scope}
 

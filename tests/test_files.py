@@ -17,12 +17,13 @@ import pytest
 import gevglm
 from gevglm import _files
 from gevglm._files import check_target, refuse_overwriting, replacing, write_text
+from gevglm.cli.pictures import save_picture
 from gevglm.cli.tables import write_table
 from gevglm.data.sources import as_source
 from gevglm.datasets import simulate_study
 from gevglm.engine.checkpoint import Checkpoint
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
-from gevglm.plots.axes import new_axes, save
+from gevglm.plots.axes import new_axes
 
 FORMULA = "event ~ age + smoker"
 KILLED = 12  # times, for each writer
@@ -55,7 +56,7 @@ WRITERS = {
     "table.parquet": lambda res, data, path: write_table(data, str(path)),
     "table.feather": lambda res, data, path: write_table(data, str(path)),
     "table.dta": lambda res, data, path: write_table(data, str(path)),
-    "picture.png": lambda res, data, path: save(new_axes(), path),
+    "picture.png": lambda res, data, path: save_picture(new_axes(), path),
     "fit.checkpoint": lambda res, data, path: checkpoint(path),
     "numbers.json": lambda res, data, path: write_text(path, "{}" * 2_000),
 }

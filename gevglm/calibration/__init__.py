@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from gevglm import modules_of
+
 # loaded when first asked for: most fits need none of it
 _MODULES = {
     "calibration.assessment": ("assess",),
@@ -30,7 +32,7 @@ __all__ = sorted(_HOME)
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return modules_of(__name__)(name)
     return getattr(import_module(f"gevglm.{_HOME[name]}"), name)
 
 

@@ -17,7 +17,7 @@ from gevglm.calibration.bins import PICTURE_GROUPS, Groups, grouped
 from gevglm.calibration.bootstrap import CURVES, bootstrap_intervals
 from gevglm.calibration.corp import Reliability, reliability
 from gevglm.calibration.cox import CoxCalibration, cox_calibration
-from gevglm.calibration.estimates import CalibrationTest, Measured, checked_level
+from gevglm.calibration.estimates import CalibrationTest, Measured, checked_level, where_from
 from gevglm.calibration.hypothesis_tests import hosmer_lemeshow, pregibon, spiegelhalter, stukel
 from gevglm.calibration.metrics import all_indices, infinite_log_loss
 from gevglm.calibration.sample import Sample, predictions
@@ -88,7 +88,7 @@ class Assessment:
             "Observations": f"{self.n:,.10g}",
             "Events": f"{self.n_events:,.10g} ({100 * self.n_events / self.n:.3g} %)",
             "Mean prediction": f"{self.mean_prediction:.5g}",
-            "Predictions": "fitted to these data" if self.in_sample else "from elsewhere",
+            "Predictions": where_from(self.in_sample).removeprefix("predictions "),
         }
         frame = self.summary_frame()
         numbers, tests = frame.loc[list(self.indices)].iloc[:, :4], frame.loc[list(self.tests)].iloc[:, 4:]
@@ -143,7 +143,8 @@ def assess(
     groups : array_like, optional
         Cluster of each row, see Notes.
     in_sample : bool
-        Whether the predictions were fitted to these data; matters for the tests of Hosmer and Lemeshow and of the belt.
+        Whether the predictions were fitted to these data, as those of :meth:`gevglm.BinaryGLMResults.calibration` are without new data; not if they
+        are cross-validated. The tests of Hosmer and Lemeshow and of the belt have to know, and the summary says it.
     band : {"consistency", "confidence", None}
         Band of the reliability curve, see :func:`reliability`.
     smooth : {"spline", "loess", "lowess"}

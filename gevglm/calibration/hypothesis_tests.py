@@ -9,7 +9,7 @@ from scipy.stats import chi2, norm
 
 from gevglm.calibration._logistic import IDENTITY, fit_logistic
 from gevglm.calibration.bins import binned
-from gevglm.calibration.estimates import CalibrationTest
+from gevglm.calibration.estimates import CalibrationTest, where_from
 from gevglm.calibration.sample import Sample, predictions
 from gevglm.engine.linalg import dependent_columns
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, unknown_option
@@ -24,7 +24,7 @@ def hosmer_lemeshow(
     *,
     bins: int = 10,
     by: str = "mass",
-    in_sample: bool = True,
+    in_sample: bool = False,
 ) -> CalibrationTest:
     r"""Hosmer and Lemeshow's chi-squared test of calibration.
 
@@ -41,7 +41,8 @@ def hosmer_lemeshow(
     by : {"mass", "width"}
         Groups of equal size, or of equal width.
     in_sample : bool
-        Whether the predictions were fitted to these data: two degrees of freedom less than groups; as many as groups if not.
+        Whether the predictions were fitted to these data, as they are of :meth:`gevglm.BinaryGLMResults.calibration` without new data. There are as
+        many degrees of freedom as groups, and two less if they were.
 
     Notes
     -----
@@ -59,7 +60,7 @@ def hosmer_lemeshow(
     surplus, variance = cells.events - cells.expected, cells.expected * (1.0 - cells.score)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(surplus == 0.0, 0.0, surplus**2 / variance)
-    statistic, null = float(terms.sum()), f"calibrated in {len(cells)} groups"
+    statistic, null = float(terms.sum()), f"calibrated in {len(cells)} groups, {where_from(in_sample)}"
     return CalibrationTest("Hosmer-Lemeshow", statistic, float(chi2.sf(statistic, df)), df, null)
 
 

@@ -30,6 +30,9 @@ from gevglm.inference.folds import make_folds
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MAXIMUM = "Emax"
+NOTE = "Emax, a maximum, is not corrected: its difference between resamples and data is noise at the ends of the calibration curve, and no optimism."
+
 Fit = Callable[[Any, NDArray], Any]
 Assessed = tuple[dict[str, float], NDArray]
 Item = TypeVar("Item")
@@ -43,7 +46,8 @@ class Optimism:
     ----------
     frame : DataFrame
         One row per index: ``apparent`` (on the data of the fit), ``training`` and ``test`` (means of the refits on their own resample
-        and on the original data), ``optimism`` (their difference), ``corrected`` (apparent less optimism).
+        and on the original data), ``optimism`` (their difference), ``corrected`` (apparent less optimism). The last two are missing for Emax, see
+        :func:`bootstrap_optimism`.
     curve : DataFrame
         The smooth calibration curve, ``apparent`` and ``corrected`` (on the scale of log-odds, so that it stays between 0 and 1), by
         predicted probability, which is the index; missing where fewer than half of the refits have predictions.
@@ -68,7 +72,7 @@ class Optimism:
     def summary(self) -> Summary:
         """Summarise."""
         facts = {"Resamples": str(self.resamples), "Failed": str(self.failed)}
-        return summary_table("Optimism by bootstrap", facts, self.frame)
+        return summary_table("Optimism by bootstrap", facts, self.frame, [NOTE] if MAXIMUM in self.frame.index else [])
 
     def plot(self, ax: Axes | None = None, scale: str | None = None) -> Axes:
         """Draw the apparent and the corrected calibration curve; see :func:`gevglm.calibration.plot_optimism`."""
@@ -138,6 +142,12 @@ def bootstrap_optimism(
     -----
     GevglmWarning
         If refits failed, for example because a resample had no events.
+
+    Notes
+    -----
+    Means over rows (scores, ICI) and quantiles in the midst of them (E50, E90) are corrected. Emax is not: the largest distance from the calibration curve
+    is that of the noise at the ends of the curve, larger in a resample, with its repeated rows, than in the data; the difference is no bias of the
+    model, and taking it away leaves less than the mean distance, or less than nothing.
 
     References
     ----------
@@ -219,6 +229,7 @@ def _corrected_indices(apparent: dict[str, float], refits: list[tuple[Assessed, 
     """Return the table of indices, corrected by those of each refit on its own resample and on the original data."""
     training, test = (pd.DataFrame([pair[i][0] for pair in refits]) for i in (0, 1))
     optimism = (training - test).mean()
+    optimism[optimism.index == MAXIMUM] = np.nan
     frame = pd.DataFrame({"apparent": apparent, "training": training.mean(), "test": test.mean(), "optimism": optimism})
     return frame.assign(corrected=frame["apparent"] - frame["optimism"])
 

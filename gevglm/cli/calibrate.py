@@ -45,6 +45,7 @@ def run(options: argparse.Namespace) -> None:
     """Assess, and calibrate if asked to."""
     from gevglm._files import check_target, refuse_overwriting
     from gevglm.calibration import assess
+    from gevglm.cli.pictures import save_picture
     from gevglm.cli.tables import check_output, read_table
     from gevglm.exceptions import IncompatibleOptionsError
 
@@ -65,7 +66,7 @@ def run(options: argparse.Namespace) -> None:
     assessed = assess(y, score, weights, rng=0)
     print(assessed, flush=True)
     if options.plot:
-        _draw(assessed, options.plot)
+        save_picture(assessed.plot(), options.plot)
         say(f"picture: {options.plot}", options.quiet)
 
 
@@ -99,13 +100,3 @@ def _calibrate(options: argparse.Namespace, frame: Any, y: Any, score: Any, weig
         raise InvalidDataError("there is a column 'calibrated' already; rename it first.")
     calibrated = calibrator.predict(column(rows, options.score, "--score").to_numpy())
     write_table(rows.assign(calibrated=calibrated), options.output or "-")
-
-
-def _draw(assessed: Any, name: str) -> None:
-    from gevglm.exceptions import GevglmError
-    from gevglm.plots.axes import save
-
-    try:
-        save(assessed.plot(), name, dpi=150)
-    except ValueError as error:  # an ending that is not known
-        raise GevglmError(f"{name!r} could not be written: {error}.") from None

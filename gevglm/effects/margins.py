@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 from statsmodels.discrete.discrete_margins import DiscreteMargins
 from statsmodels.tools.numdiff import approx_fprime_cs
 
+from gevglm.calibration._summary_table import EscapedSummary
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
     from gevglm.inference.shape import ShapeEstimate
     from gevglm.links.base import BinaryLink
     from gevglm.results.core import ResultsCore
@@ -77,6 +80,10 @@ class Margins(DiscreteMargins):
         else:
             self.margeff_cov = jacobian @ results.cov_params_matrix @ jacobian.T
         self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Summarise the effects; see statsmodels."""
+        return EscapedSummary.of(super().summary(alpha))
 
 
 def _shape_covariance(

@@ -33,7 +33,7 @@ class _Limit:
 
     def restore(self) -> None:
         for library, n in self._before:
-            # threadpoolctl 3.7 and later let only the thread that set a number set another one, unless it is relieved
+            # newer threadpoolctl lets only the thread that has set a number set another one, unless it is relieved
             relieve = getattr(library, "clear_controlling_thread", None)
             if relieve is not None:
                 relieve(force=True)

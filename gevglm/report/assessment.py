@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gevglm.calibration.assessment import Assessment, assess
+from gevglm.calibration.estimates import CalibrationTest
 from gevglm.exceptions import GevglmError
 from gevglm.report.html import Html, joined, table, tag
 from gevglm.report.numbers import count, plain, pvalue, with_limits
@@ -37,6 +38,12 @@ class Assessed:
     how: str  # on which predictions, in a few words
     weighted: bool  # whether rows were weighted to the population, so that intervals and tests do not hold
 
+    @property
+    def tests(self) -> dict[str, CalibrationTest]:
+        """The tests that are shown, and that the findings speak of."""
+        known = {} if self.weighted else self.assessment.tests
+        return {name: known[name] for name in TESTS if name in known}
+
 
 def assess_predictions(results: BinaryGLMResults) -> Assessed:
     """Assess the predictions: cross-validated where that is quick and possible, else on the rows of the fit."""
@@ -61,9 +68,8 @@ def calibration(results: BinaryGLMResults, assessed: Assessed) -> Html:
         known = np.isfinite(row["ci_lower"]) and not assessed.weighted
         limits = with_limits(row["estimate"], row["ci_lower"], row["ci_upper"]) if known else plain(row["estimate"])
         rows.append((name, limits, ""))
-    tests = [name for name in TESTS if name in frame.index and not assessed.weighted]
-    for name, row in frame.loc[tests].iterrows():
-        rows.append((f"{name} (test)", f"{plain(row['statistic'])} on {row['df']:g} df", pvalue(row["pvalue"])))
+    for name, test in assessed.tests.items():
+        rows.append((f"{name} (test)", f"{plain(test.statistic)} on {test.df:g} df", pvalue(test.pvalue)))
     remarks = [f"Predictions: {assessed.how}."]
     if assessed.how.startswith("on the rows"):
         remarks.append("Every model looks better on the rows it was fitted to than on new ones.")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from statsmodels.iolib.summary import Summary, summary_params
 
+from gevglm.calibration._summary_table import EscapedSummary
+
 if TYPE_CHECKING:
     from gevglm.inference.shape import ShapeEstimate
     from gevglm.results.core import ResultsCore
@@ -59,7 +61,7 @@ def summary_of(
     method = method or default_method(results)
     summary.tables.append(_coefficients(results, yname, xname, alpha, method))
     summary.add_extra_txt(["Notes:"] + [f"[{i}] {note}" for i, note in enumerate(notes_of(results, method), 1)])
-    return summary
+    return EscapedSummary.of(summary)
 
 
 def default_method(results: ResultsCore) -> str:

@@ -297,7 +297,7 @@ def plain(column: pd.Series, engine: str) -> pd.Series:
     if pd.api.types.is_bool_dtype(dtype):
         return column.astype(bool)
     if pd.api.types.is_integer_dtype(dtype) and not column.hasnans:
-        return column.astype(np.int64)
+        return column.astype(np.uint64 if dtype.kind == "u" else np.int64)
     return column.astype(float if pd.api.types.is_numeric_dtype(dtype) else object)
 
 

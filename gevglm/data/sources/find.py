@@ -19,6 +19,7 @@ from gevglm.data.sources.base import Source
 from gevglm.data.sources.csv import CsvSource
 from gevglm.data.sources.frames import FramesSource, WideSource
 from gevglm.data.sources.parquet import ParquetSource
+from gevglm.data.suspicions import warn_of_versions
 from gevglm.data.tables import as_numbers, owned
 from gevglm.exceptions import InvalidDataError
 
@@ -44,6 +45,7 @@ def as_source(data: Any) -> Source | None:
     if isinstance(data, (list, tuple)) and data and all(isinstance(part, (str, Path)) for part in data):
         return _of_files([Path(part) for part in data], f"{len(data)} files")
     if isinstance(data, (list, tuple)) and data and all(isinstance(part, pd.DataFrame) for part in data):
+        warn_of_versions(data)
         tables = [owned(part) for part in data]
         source = FramesSource(lambda: tables)
         source.name = f"{len(data)} tables"

@@ -164,8 +164,12 @@ class Recalibrated:
         return self.calibrator.summary()
 
     def predict(self, data: Any = None) -> NDArray | pd.Series:
-        """Return recalibrated probabilities for new data, or for the rows of the fit."""
-        values = self.calibrator.predict(self.scores(data))
+        """Return recalibrated probabilities for new data, missing in incomplete rows, or for the rows of the fit."""
+        scores = self.scores(data)
+        known = ~np.isnan(scores)
+        values = np.full(len(scores), np.nan)
+        if known.any():
+            values[known] = self.calibrator.predict(scores[known])
         return pd.Series(values, index=data.index) if isinstance(data, pd.DataFrame) else values
 
     def scores(self, data: Any = None) -> NDArray:
@@ -254,7 +258,7 @@ def _predictions_of_table(scorer: Scorer, outcome: str, event: Any, table: pd.Da
     p, _ = scorer(table, number)
     values = table[outcome]
     used = values.notna().to_numpy() & np.isfinite(p)
-    coding = Coding(event, numbers=event in (1, True) and values.dtype.kind in "biuf")
+    coding = Coding.of_new(values[used], event, outcome)
     return Predicted(coding.apply(values[used], None, outcome).y, p[used], np.ones(int(used.sum())))
 
 

@@ -14,7 +14,7 @@ from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.design import Design
 from gevglm.data.formula import Variable
 from gevglm.data.new_rows import read_matrix, read_table
-from gevglm.data.tables import as_frame, suggestion
+from gevglm.data.tables import as_frame, as_numbers, suggestion, with_columns
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
 
@@ -168,7 +168,7 @@ class Rows:
     @classmethod
     def _given(cls, design: Design, data: Any) -> Rows:
         if design.recipe is not None:
-            frame = as_frame(data)
+            frame = with_columns(as_frame(data), design.recipe.used, as_numbers)
             read = read_table(design.layout, frame)
         else:
             read = read_matrix(design.layout, data)

@@ -72,7 +72,7 @@ class CsvSource(ReadSource):
         types = {name: str(self._types[name]) for name in columns}
         whole = [name for name in columns if types[name] == "int64"]
         long = [name for name in columns if types[name] == "double" and sizes[name] >= 2.0**63]
-        hexadecimal = whole if whole and any(_has_bytes(path, b"0x", b"0X") for path in self.paths) else []
+        hexadecimal = whole if whole and any(map(_may_have_hexadecimals, self.paths)) else []
         for name in hexadecimal:
             if self._any_text(name, "0[xX]"):
                 self._types[name] = pa.string()
@@ -185,14 +185,14 @@ def _is_finite(value: Any) -> bool:
     return value is not None and bool(np.isfinite(float(value)))
 
 
-def _has_bytes(path: str, *parts: bytes) -> bool:
-    """Whether a file has one of some sequences of bytes."""
+def _may_have_hexadecimals(path: str) -> bool:
+    """Whether a file has 0x somewhere."""
     import pyarrow as pa
 
     with unpacked(path) as file, pa.input_stream(file) as stream:
         last = b""
         while chunk := stream.read(BLOCK_BYTES):
-            if any(part in last + chunk for part in parts):
+            if (b"x" in chunk or b"X" in chunk) and re.search(rb"0[xX]", last + chunk):
                 return True
-            last = chunk[-8:]
+            last = chunk[-1:]
     return False

@@ -77,6 +77,10 @@ class MissingRowsWarning(GevglmWarning):
     """Rows were dropped because of missing values."""
 
 
+class SuspectDataWarning(GevglmWarning):
+    """The data are probably not what was meant: text that is nearly numbers, or imputations given as pieces of one table."""
+
+
 def listed(names: Iterable[str], most: int = 8) -> str:
     """Return names joined by commas, the first few of many."""
     names = list(names)

@@ -120,10 +120,11 @@ def write_table(frame: pd.DataFrame, name: str) -> None:
 def _read_csv(path: Path, sep: str, encoding: str | None) -> pd.DataFrame:
     import pandas as pd
 
+    from gevglm.data.csv_dialect import read_csv
     from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
     try:
-        frame = pd.read_csv(path, sep=sep, encoding=encoding or "utf-8")
+        frame = read_csv(path, sep=sep, encoding=encoding or "utf-8")
     except UnicodeDecodeError as error:
         seen = error.object[max(error.start - 20, 0) : error.end + 10]
         raise InvalidDataError(

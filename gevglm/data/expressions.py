@@ -120,12 +120,12 @@ def condition(text: str) -> Expression:
 _compiled = functools.lru_cache(4096)(Expression)
 
 
-def rows_where(given: Expression, frame: Any, scope: Mapping[str, Any]) -> Any:
+def rows_where(given: Expression, frame: Any, scope: Mapping[str, Any] | None = None) -> Any:
     """Return the value of a condition in the rows of a table; with an @, it names objects of a scope."""
     mathematics = {name: getattr(np, name) for name in MATHEMATICS}
     words = {"_in": _is_in, "_not_in": _is_not_in, "Q()": frame.__getitem__, "index": frame.index}
     columns = {name: frame[name] for name in given.names if name in frame.columns}
-    variables = {f"{_VARIABLE}{name}": value for name, value in scope.items()}
+    variables = {f"{_VARIABLE}{name}": value for name, value in (scope or {}).items()}
     unknown = [name for name in given.names if name.startswith(_VARIABLE) and name not in variables]
     if unknown:
         raise NameError(f"there is no variable {unknown[0].removeprefix(_VARIABLE)!r} where the model is built")

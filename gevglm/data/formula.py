@@ -21,9 +21,9 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
-from gevglm.data import row_dependence
+from gevglm.data import row_dependence, suspicions
 from gevglm.data.expressions import Expression, expression, names_in, unquoted
-from gevglm.data.formula_engines import Coding, patsy_codings, patsy_design, read, terms_of
+from gevglm.data.formula_engines import Coding, categorical, patsy_codings, patsy_design, read, terms_of
 from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
 from gevglm.data.tables import as_numbers, suggestion, widened, with_columns
 from gevglm.data.transforms import WORDS, in_patsy
@@ -138,6 +138,8 @@ class Recipe:
             terms = read(formula)
             if engine == "patsy":
                 self._patsy = terms
+                for text in {name for term in terms_of(terms) for name in term if name in frame.columns}:
+                    categorical(frame[text])  # refuses dates
             else:
                 self._matrix = ModelMatrix(terms_of(terms), state, sparse)
             first = self.build(frame)
@@ -146,7 +148,9 @@ class Recipe:
             raise
         except Exception as error:
             raise self._explained(error, frame) from error
-        self.variables = self._variables({} if state is not None else _two_values(frame, self.dtypes))
+        codings = self._codings()
+        suspicions.warn_of_text({text: coding.levels for text, coding in codings.items()}, self.dtypes)
+        self.variables = self._variables(codings, {} if state is not None else _two_values(frame, self.dtypes))
         self.sparse = issparse(first)
         self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)  # that a row of the design holds
         names = self._patsy.column_names if engine == "patsy" else self._matrix.names
@@ -199,14 +203,16 @@ class Recipe:
         except Exception as error:
             raise self._explained(error, frame) from error
 
-    def _variables(self, values: dict[str, tuple]) -> dict[str, Variable]:
-        codings: dict[str, Coding | None] = dict(self._matrix.state.factors)
+    def _codings(self) -> dict[str, Coding]:
         if self.engine == "patsy":
-            codings = dict(patsy_codings(self._patsy))
+            return patsy_codings(self._patsy)
+        return {text: coding for text, coding in self._matrix.state.factors.items() if coding is not None}
+
+    def _variables(self, codings: dict[str, Coding], values: dict[str, tuple]) -> dict[str, Variable]:
         of_variables = {
             variable: coding
             for text, coding in codings.items()
-            if coding is not None and (variable := expression(text).variable) in self.dtypes
+            if (variable := expression(text).variable) in self.dtypes
         }
         return {
             name: Variable(name, True, tuple(coding.levels), coding.left_out)
@@ -317,7 +323,7 @@ def plain(column: pd.Series, engine: str) -> pd.Series:
     if pd.api.types.is_bool_dtype(dtype):
         return column.astype(bool)
     if pd.api.types.is_integer_dtype(dtype) and not column.hasnans:
-        return column.astype(np.int64)
+        return column.astype(np.uint64 if dtype.kind == "u" else np.int64)
     return column.astype(float if pd.api.types.is_numeric_dtype(dtype) else object)
 
 

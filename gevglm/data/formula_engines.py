@@ -98,9 +98,20 @@ def categorical(values: Any) -> Categorical | None:
     dtype = values.dtype if hasattr(values, "dtype") else np.asarray(values).dtype
     if pd.api.types.is_timedelta64_dtype(dtype):
         raise ValueError("lengths of time are not numbers; divide them by pd.Timedelta('1 day')")
+    if _are_dates(values, dtype):
+        raise ValueError(
+            "dates are not numbers; I((date - pd.Timestamp('2020-01-01')) / pd.Timedelta('1 day')) counts days, date.dt.year is the year, "
+            "and C(date) makes a factor of them"
+        )
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
         return None
     return Categorical(values)
+
+
+def _are_dates(values: Any, dtype: Any) -> bool:
+    if pd.api.types.is_object_dtype(dtype):
+        return pd.api.types.infer_dtype(values, skipna=True) in ("date", "datetime", "datetime64", "period")
+    return pd.api.types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype)
 
 
 def unwrapped(values: Any) -> Any:

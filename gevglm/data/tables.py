@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.data.csv_dialect import EXACT, kind_of_file, read_csv
 from gevglm.exceptions import InvalidDataError, nearest
 
 COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
-EXACT = 2.0**53  # below it, every whole number is a floating-point number
 
 
 def as_frame(data: Any) -> pd.DataFrame:
@@ -80,7 +80,9 @@ def unmasked(values: Any) -> Any:
         return values
     if values.dtype.kind in "iuf":
         return np.ma.filled(values.astype(float), np.nan)
-    return np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
+    objects = np.array(values.data, dtype=object)
+    objects[np.ma.getmaskarray(values)] = None
+    return objects
 
 
 def _with_sorted_levels(frame: pd.DataFrame, source: Any) -> pd.DataFrame:
@@ -222,17 +224,18 @@ def real(values: Any, what: str) -> Any:
 
 
 def _read(path: Path) -> pd.DataFrame:
-    readers = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".pq": pd.read_parquet}
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() in readers]
+    readers: dict[str, Callable[[Path], pd.DataFrame]]
+    readers = {".csv": read_csv, ".parquet": pd.read_parquet, ".pq": pd.read_parquet}
+    kind = kind_of_file(path)
     if not path.exists():
         raise InvalidDataError(f"there is no file {str(path)!r}.")
-    if not suffixes:
+    if kind not in readers:
         raise InvalidDataError(
             f"{str(path)!r} is neither a csv nor a parquet file by its name; read it with pandas first."
         )
     try:
-        return readers[suffixes[0]](path)
+        return readers[kind](path)
     except ImportError:
-        raise InvalidDataError("reading parquet needs pyarrow: pip install 'gevglm[parquet]'.") from None
+        raise InvalidDataError(f"reading {path.suffix} needs pyarrow: pip install 'gevglm[parquet]'.") from None
     except Exception as error:
         raise InvalidDataError(f"{str(path)!r} could not be read: {error}") from error

@@ -14,7 +14,7 @@ from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.design import Design
 from gevglm.data.formula import Variable
 from gevglm.data.new_rows import read_matrix, read_table, read_weights
-from gevglm.data.tables import aligned, as_frame, suggestion
+from gevglm.data.tables import aligned, as_frame, as_numbers, suggestion, with_columns
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
 
@@ -176,7 +176,7 @@ class Rows:
     @classmethod
     def _given(cls, design: Design, data: Any, fitted: Rows | None) -> Rows:
         if design.recipe is not None:
-            frame = as_frame(data)
+            frame = with_columns(as_frame(data), design.recipe.used, as_numbers)
             weights = read_weights(design.layout, frame)
             used = weights.in_population > 0
             frame, size, observations = frame[used], weights.in_population[used], weights.observations[used].sum()

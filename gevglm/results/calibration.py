@@ -186,8 +186,12 @@ class Recalibrated:
         return self.calibrator.summary()
 
     def predict(self, data: Any = None) -> NDArray | pd.Series:
-        """Return recalibrated probabilities for new data, or for the rows of the fit."""
-        values = self.calibrator.predict(self.scores(data))
+        """Return recalibrated probabilities for new data, missing in incomplete rows, or for the rows of the fit."""
+        scores = self.scores(data)
+        known = ~np.isnan(scores)
+        values = np.full(len(scores), np.nan)
+        if known.any():
+            values[known] = self.calibrator.predict(scores[known])
         return pd.Series(values, index=data.index) if isinstance(data, pd.DataFrame) else values
 
     def save(self, fname: str | Path, remove_data: bool = True) -> None:
@@ -301,10 +305,8 @@ def _predictions_of_table(scorer: Scorer, layout: Layout, table: pd.DataFrame, n
     p, _ = scorer(table, number)
     used = ~np.isnan(p) & ~pd.isna(np.asarray(values)).reshape(len(table), -1).any(axis=1)
     values, weights = values[used], read_weights(layout, table[used])
-    if weights.trials is not None:
-        coding = Coding(layout.event, counts=True)
-    else:
-        coding = Coding(layout.event, numbers=layout.event in (1, True) and values.dtype.kind in "biuf")
+    counts = weights.trials is not None
+    coding = Coding(layout.event, counts=True) if counts else Coding.of_new(values, layout.event, layout.outcome)
     y = coding.apply(values, None, layout.outcome).y
     return Predicted(y, p[used], weights.in_sample), weights.sum_of_squares
 

@@ -181,6 +181,12 @@ def test_decimals_and_objects_are_numbers(tmp_path):
             assert_allclose(results.risk("price").table, expected.risk("price").table, rtol=1e-6)
 
 
+def test_rows_to_average_over_may_have_decimals():
+    results = fit("event ~ price + age", STUDY, link="logit")
+    given = STUDY.assign(price=decimals(STUDY["price"]))
+    assert_allclose(results.risk("price", data=given).table, results.risk("price", data=STUDY).table)
+
+
 def test_outcomes_may_be_decimals():
     expected = fit("event ~ age", STUDY, link="logit")
     assert_same(fit("event ~ age", STUDY.assign(event=decimals(STUDY["event"])), link="logit"), expected)

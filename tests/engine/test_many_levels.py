@@ -18,6 +18,8 @@ from gevglm.inference.shape_equations import joint_covariance
 from gevglm.links import GEV
 from gevglm.losses import Canonical, Log
 
+pytestmark = pytest.mark.filterwarnings("ignore:'t.*' is text:gevglm.exceptions.SuspectDataWarning")
+
 LEVELS, ROWS = 120, 9_000
 FITS = {
     "logit": {"link": "logit"},

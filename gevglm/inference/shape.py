@@ -220,15 +220,16 @@ class ShapeEstimate:
         reached = [distance for distance in sides if distance > 0.0]
         return float(np.mean(reached)) if reached else np.nan
 
-    def covariance(self, joint: NDArray, conditional: NDArray) -> NDArray:
+    def covariance(self, joint: NDArray, conditional: NDArray, *, weighted: bool = False) -> NDArray:
         """Return the covariance of coefficients and shape: `joint`, by the curvature, if that can be believed, else by the profile.
 
-        The latter starts from `conditional`, that of the coefficients at the estimated shape.
+        The latter starts from `conditional`, that of the coefficients at the estimated shape. The profile of rows that are `weighted` by their
+        outcome is not that of a likelihood, and no yardstick.
         """
-        self.irregular = self._irregularity(joint)
+        self.irregular = self._irregularity(joint, weighted)
         return self.profile_covariance(conditional) if self.irregular else joint
 
-    def _irregularity(self, joint: NDArray) -> str:
+    def _irregularity(self, joint: NDArray, weighted: bool) -> str:
         error, variance = self.profile_error, joint[-1, -1]
         if self.boundary:
             return "it is an end of the grid"
@@ -236,7 +237,7 @@ class ShapeEstimate:
             return "the information there is not positive definite"
         if not abs(self.score) * error < NO_ROOT:
             return f"the score there is {self.score:.2g} instead of 0, as where rows cross the end of the support"
-        if not error / DISAGREEMENT < np.sqrt(variance) < DISAGREEMENT * np.ptp(self.range):
+        if not weighted and not error / DISAGREEMENT < np.sqrt(variance) < DISAGREEMENT * np.ptp(self.range):
             return f"by its curvature the standard error would be {np.sqrt(variance):.2g}, by its profile it is {error:.2g}"
         return ""
 

@@ -195,8 +195,9 @@ def _maximum_likelihood(model: BinaryGLM, options: FitOptions, monitor: Monitor)
     by_curvature = joint_covariance(
         problem.engine, found.loss, results._params, covariance, model.wnobs, within=found.range
     )
-    joint = found.covariance(by_curvature, results.cov_params_default)
-    warn_of_irregularity(found, results.n_outside_support)
+    joint = found.covariance(by_curvature, results.cov_params_default, weighted=model.sampling.reweights)
+    if results.converged:
+        warn_of_irregularity(found, results.n_outside_support)
     results._shape, results._joint = found, joint
     if found.path is not None:
         results.n_iter, results.n_passes = found.path.steps + results.n_iter, found.path.passes + results.n_passes

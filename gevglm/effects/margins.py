@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
     from gevglm.inference.shape import ShapeEstimate
+    from gevglm.inference.shape_track import ShapeTrack
     from gevglm.links.base import BinaryLink
     from gevglm.results.core import ResultsCore
 
@@ -89,27 +90,37 @@ class Margins(DiscreteMargins):
 def _shape_covariance(
     results: ResultsCore, shape: ShapeEstimate, average: Callable[..., NDArray], link: BinaryLink
 ) -> NDArray:
-    """Return the covariance of average effects whose link has an estimated shape.
-
-    By the delta method; where the maximum is irregular and the effects have no useful derivative, since rows are at the end of the support,
-    with differences over one standard error along each principal axis of the covariance in its place.
-    """
-    covariance, theta = results.joint_covariance, np.append(np.asarray(results.params), shape.xi)
-
-    def at(theta: NDArray) -> NDArray:
-        return average(theta[:-1], link.with_shape(float(np.clip(theta[-1], *shape.range))))
-
+    """Return the covariance of average effects whose link has an estimated shape, by the delta method."""
+    covariance, params = results.joint_covariance, np.asarray(results.params)
     if shape.irregular:
-        if not np.isfinite(covariance).all():
-            return np.full((len(at(theta)),) * 2, np.nan)
-        values, vectors = np.linalg.eigh(covariance)
-        steps = (vectors * np.sqrt(np.maximum(values, 0.0))).T
-        changes = np.array([(at(theta + step) - at(theta - step)) / 2.0 for step in steps])
-        return changes.T @ changes
-    moved = [average(theta[:-1], link.with_shape(theta[-1] + step)) for step in (SHAPE_STEP, -SHAPE_STEP)]
+        return _covariance_by_steps(covariance, params, shape.track, average, link)
+    moved = [average(params, link.with_shape(shape.xi + step)) for step in (SHAPE_STEP, -SHAPE_STEP)]
     change = (moved[0] - moved[1]) / (2.0 * SHAPE_STEP)
-    jacobian = np.column_stack([np.atleast_2d(approx_fprime_cs(theta[:-1], average)), change])
+    jacobian = np.column_stack([np.atleast_2d(approx_fprime_cs(params, average)), change])
     return jacobian @ covariance @ jacobian.T
+
+
+def _covariance_by_steps(
+    covariance: NDArray, params: NDArray, track: ShapeTrack, average: Callable[..., NDArray], link: BinaryLink
+) -> NDArray:
+    """Do what the delta method does with differences over one standard error, for effects without a useful derivative.
+
+    They have none where rows are at the end of the support. One step is along the fits of other shapes, the others along the principal axes of the
+    covariance of the coefficients at the estimated shape.
+    """
+    here = link.with_shape(track.xi)
+    if not np.isfinite(covariance).all():
+        return np.full((len(average(params, here)),) * 2, np.nan)
+    error, mixed = np.sqrt(covariance[-1, -1]), covariance[:-1, -1]
+    values, vectors = np.linalg.eigh(covariance[:-1, :-1] - np.outer(mixed, mixed) / error**2)
+    steps = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    changes = [(average(params + step, here) - average(params - step, here)) / 2.0 for step in steps]
+    ends = track.inside(track.xi + np.array([-error, error]))
+    before, after = (
+        average(params + shift, link.with_shape(xi)) for xi, shift in zip(ends, track.moved(ends)[0], strict=True)
+    )
+    changes.append((after - before) * error / np.ptp(ends))
+    return np.transpose(changes) @ changes
 
 
 def _discrete_columns(exog: NDArray, columns: NDArray, dummy: bool, count: bool) -> dict[int, str]:

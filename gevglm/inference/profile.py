@@ -102,7 +102,7 @@ class PenalisedLikelihood:
 
     def _limit(self, column: int, target: float, found: float | None) -> float:
         """Return a limit; where joint steps have not found it, by following the constrained minimum."""
-        return _crossing(ProfileCurve(self, [column]), target) if found is None else found
+        return crossing(ProfileCurve(self, [column]), target) if found is None else found
 
     def ratio(self, columns: list[int]) -> float:
         """Return the likelihood-ratio statistic of the hypothesis that coefficients are zero."""
@@ -119,7 +119,7 @@ class PenalisedLikelihood:
             ]
 
     def limit(self, column: int, target: float) -> float:
-        """Return where the signed root of a coefficient reaches a value, below the estimate if that is negative."""
+        """Find where the signed root of a coefficient reaches a value, below the estimate if that is negative."""
         with one_blas_thread():
             lower, upper = run(self.steps.limits(column, abs(target)), self.evaluate)
             return self._limit(column, target, lower if target < 0.0 else upper)
@@ -261,7 +261,7 @@ def ratio_tests(likelihood: Likelihood, names: list[str]) -> pd.DataFrame:
     return pd.DataFrame({"statistic": statistics, "pvalue": chi2.sf(statistics, 1)}, index=names)
 
 
-def _crossing(curve: ProfileCurve, target: float, tol: float = 1e-9) -> float:
+def crossing(curve: ProfileCurve, target: float, tol: float = 1e-9) -> float:
     """Return where z crosses a quantile, by secant steps from minimum to minimum."""
     sign = np.sign(target)
     curve.restart()

@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
+from scipy.signal import find_peaks
 from scipy.stats import chi2, norm
 
 from gevglm.engine.base import make_pass, make_passes, run, run_in_lockstep
@@ -34,6 +35,7 @@ from gevglm.losses import Log, Loss
 ROUGH = 1e-3  # tolerance of the fits on the grid
 REACH, APART = 0.35, 0.08  # how far away the fits may be that predict the next one, and how close to each other
 LOWER_PEAK = 1.0  # how much lower than the best of the grid a maximum of the likelihood may begin
+VALLEY = 1e-3  # depth of a valley of the log-likelihood that is not that of rough fits
 NEARBY = 1e-4  # distance from a maximum found by values at which the score may have changed its sign
 QUANTILE = float(norm.ppf(0.975))
 NO_ROOT = 0.05  # a score, times the standard error, that is not zero
@@ -158,8 +160,7 @@ class ShapeEstimate:
     @property
     def n_peaks(self) -> int:
         """The number of maxima of the likelihood over the shape, as far as the grid shows them."""
-        values = self.profile["llf"].to_numpy()
-        return int(_peaks(values).sum())
+        return len(_peaks(self.profile["llf"].to_numpy()))
 
     def ratio(self, xi: float) -> float:
         """Return the likelihood-ratio statistic of a shape."""
@@ -219,15 +220,16 @@ class ShapeEstimate:
         reached = [distance for distance in sides if distance > 0.0]
         return float(np.mean(reached)) if reached else np.nan
 
-    def covariance(self, joint: NDArray, conditional: NDArray) -> NDArray:
+    def covariance(self, joint: NDArray, conditional: NDArray, *, weighted: bool = False) -> NDArray:
         """Return the covariance of coefficients and shape: `joint`, by the curvature, if that can be believed, else by the profile.
 
-        The latter starts from `conditional`, that of the coefficients at the estimated shape.
+        The latter starts from `conditional`, that of the coefficients at the estimated shape. The profile of rows that are `weighted` by their
+        outcome is not that of a likelihood, and no yardstick.
         """
-        self.irregular = self._irregularity(joint)
+        self.irregular = self._irregularity(joint, weighted)
         return self.profile_covariance(conditional) if self.irregular else joint
 
-    def _irregularity(self, joint: NDArray) -> str:
+    def _irregularity(self, joint: NDArray, weighted: bool) -> str:
         error, variance = self.profile_error, joint[-1, -1]
         if self.boundary:
             return "it is an end of the grid"
@@ -235,7 +237,7 @@ class ShapeEstimate:
             return "the information there is not positive definite"
         if not abs(self.score) * error < NO_ROOT:
             return f"the score there is {self.score:.2g} instead of 0, as where rows cross the end of the support"
-        if not error / DISAGREEMENT < np.sqrt(variance) < DISAGREEMENT * np.ptp(self.range):
+        if not weighted and not error / DISAGREEMENT < np.sqrt(variance) < DISAGREEMENT * np.ptp(self.range):
             return f"by its curvature the standard error would be {np.sqrt(variance):.2g}, by its profile it is {error:.2g}"
         return ""
 
@@ -303,21 +305,24 @@ def outwards(grid: Sequence[float] | NDArray) -> list[float]:
 
 def _best(path: ShapePath, grid: NDArray, values: NDArray) -> tuple[float, bool]:
     """Return the shape of the largest likelihood between the ends of the grid, and whether it is an end where the likelihood still rises."""
-    high = _peaks(values) & (values > values.max() - LOWER_PEAK)
-    found = [_peak(path, grid, values, int(i)) for i in np.flatnonzero(high)]
+    peaks = [int(i) for i in _peaks(values) if values[i] > values.max() - LOWER_PEAK]
+    found = [_peak(path, grid, values, i) for i in peaks]
     return found[0] if len(found) == 1 else max(found, key=lambda peak: path.log_likelihood(peak[0]))
 
 
 def _peaks(values: NDArray) -> NDArray:
-    """Return which values are no smaller than their neighbours, and finite."""
-    padded = np.concatenate([[-np.inf], values, [-np.inf]])
-    return (values >= padded[:-2]) & (values >= padded[2:]) & np.isfinite(values)
+    """Return the places of the largest value and of the maxima that valleys separate from a larger one."""
+    floor = values[np.isfinite(values)].min() - 1.0
+    padded = np.concatenate([[floor], np.maximum(values, floor), [floor]])
+    found, _ = find_peaks(padded, prominence=VALLEY)
+    return np.union1d(found - 1, np.argmax(values))
 
 
 def _peak(path: ShapePath, grid: NDArray, values: NDArray, top: int) -> tuple[float, bool]:
     """Return the maximum next to a shape of the grid, and whether the likelihood rises beyond the grid."""
-    here, slope = float(grid[top]), path.score(grid[top])
-    if slope == 0.0 or np.isnan(slope):
+    here = float(grid[top])
+    slope = path.score(here)
+    if slope == 0.0 or np.isnan(slope) or values[top] > -VALLEY:  # separated outcomes: no shape is better
         return here, False
     neighbour = top + (1 if slope > 0 else -1)
     if not 0 <= neighbour < len(grid):

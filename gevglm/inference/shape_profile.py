@@ -21,12 +21,13 @@ from scipy.stats import norm
 
 from gevglm.engine.base import run_in_lockstep
 from gevglm.engine.linalg import one_blas_thread
-from gevglm.inference.profile import PenalisedLikelihood, ProfileCurve
+from gevglm.inference.profile import PenalisedLikelihood, ProfileCurve, crossing
 from gevglm.inference.shape import ShapeEstimate
 from gevglm.inference.shape_equations import JointLikelihood
 
 SHAPES = 8  # at which the search begins at least
-SHAPE_ACCURACY = 1e-6  # of the shape in a search, whose square the likelihood does not see
+SAME_ROOT = 1e-6  # distance of a signed root from its quantile
+SHAPE_ACCURACY = 1e-5  # of the shape in a search, whose square the likelihood does not see
 
 
 class ShapeLikelihood:
@@ -47,10 +48,7 @@ class ShapeLikelihood:
                 searches = (self.joint.steps.limits(j, quantile) for j in columns)
                 found = run_in_lockstep(searches, self.joint.evaluate.at_all)
             return [
-                (
-                    self._limit(j, -1, quantile) if lower is None else lower,
-                    self._limit(j, 1, quantile) if upper is None else upper,
-                )
+                (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
                 for j, (lower, upper) in zip(columns, found, strict=True)
             ]
 
@@ -63,7 +61,7 @@ class ShapeLikelihood:
                 searches = (self.joint.steps.ratio(curve.columns, curve.predicted(curve.null)) for curve in curves)
                 found = run_in_lockstep(searches, self.joint.evaluate.at_all)
             return [
-                self.held(columns, np.zeros(len(columns))) if ratio is None else ratio
+                self.held(columns, np.zeros(len(columns))) if ratio is None or not self.is_near(ratio) else ratio
                 for columns, ratio in zip(hypotheses, found, strict=True)
             ]
 
@@ -108,15 +106,30 @@ class ShapeLikelihood:
 
         return self._smallest(ratio, self._shapes(np.inf))
 
-    def _limit(self, column: int, side: int, quantile: float) -> float:
+    def _limit(self, column: int, target: float, found: float | None) -> float:
+        """Return a limit; where joint steps have not found it, by a walk, and where the shape meets an end of its range, by a search."""
+        if found is None and self.joint is not None and self.is_near(target**2):
+            curve = ProfileCurve(self.joint, [column])
+            found = crossing(curve, target)
+            if not (np.isfinite(found) and abs(curve.root(found) - target) < SAME_ROOT):
+                found = None
+        return self._outermost(column, target) if found is None else found
+
+    def is_near(self, ratio: float) -> bool:
+        """Whether the shape cannot have met an end of its range where the likelihood ratio is no larger than this."""
+        llf = self.estimate.profile["llf"].to_numpy()
+        return ratio < 2.0 * (self.estimate.llf - max(llf[0], llf[-1]))
+
+    def _outermost(self, column: int, target: float) -> float:
         """Return a limit as the outermost of those at a shape."""
+        side = np.sign(target)
 
         def inwards(xi: float) -> float:
             likelihood = self.at(xi)
-            left = -np.inf if likelihood is None else quantile**2 - self._ratio_of(likelihood)
+            left = -np.inf if likelihood is None else target**2 - self._ratio_of(likelihood)
             return -side * likelihood.limit(column, side * np.sqrt(left)) if likelihood and left > 0.0 else np.inf
 
-        return -side * self._smallest(inwards, self._shapes(quantile**2))
+        return float(-side * self._smallest(inwards, self._shapes(target**2)))
 
     def _ratio_of(self, likelihood: PenalisedLikelihood) -> float:
         """Return the likelihood-ratio statistic of the shape of a likelihood."""
@@ -135,7 +148,9 @@ class ShapeLikelihood:
         return shapes
 
     def _smallest(self, function: Callable[[float], float], shapes: NDArray) -> float:
-        values = np.array([function(float(xi)) for xi in shapes])
+        values = np.empty(len(shapes))
+        for i in np.argsort(np.abs(shapes - self.estimate.xi)):  # outwards, since a good value spares others
+            values[i] = function(float(shapes[i]))
         best = int(np.argmin(values))
         if not np.isfinite(values[best]):
             return float(values[best])
@@ -151,7 +166,10 @@ class ShapeLikelihood:
 
 
 class ShapeCurve:
-    """The minimum over the other coefficients and the shape, as a function of some coefficients."""
+    """The minimum over the other coefficients and the shape, as a function of some coefficients.
+
+    Near the estimates it is followed from there; farther away, where other shapes may be better, it is searched for.
+    """
 
     def __init__(self, likelihood: ShapeLikelihood, columns: list[int]):
         self.likelihood = likelihood
@@ -165,5 +183,9 @@ class ShapeCurve:
 
     def ratio(self, values: NDArray) -> float:
         """Return the likelihood-ratio statistic at given values."""
-        ratio = np.inf if self._walk is None else self._walk.ratio(values)
-        return ratio if np.isfinite(ratio) else self.likelihood.held(self.columns, values)
+        if self._walk is not None:
+            ratio = self._walk.ratio(values)
+            if self.likelihood.is_near(ratio):
+                return ratio
+            self._walk = None if np.isinf(ratio) else self._walk
+        return self.likelihood.held(self.columns, values)

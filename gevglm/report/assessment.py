@@ -166,6 +166,9 @@ def _shape(results: BinaryGLMResults) -> Iterator[Remark]:
     if results._shape is not None and results._shape.boundary:
         text = "The likelihood is largest at an end of the grid of shapes: these data do not determine xi."
         yield Remark("warning", text)
+    elif results._shape is not None and results._shape.irregular:
+        text = f"The maximum of the likelihood over xi is irregular: {results._shape.irregular}."
+        yield Remark("warning", f"{text} Standard errors are by the profile of xi.")
 
 
 def _rows(results: BinaryGLMResults) -> Iterator[Remark]:

@@ -44,6 +44,10 @@ class StreamedDesign(Design):
     sum_freq: float = 0.0
     n_non_integer: int = 0
 
+    @property
+    def readable(self) -> bool:
+        return self.source is not None
+
     def engine(self, exog: NDArray | None = None) -> StreamedEngine:
         if exog is not None:
             self.need_rows("another design matrix")

@@ -95,6 +95,9 @@ class ResultsCore(GLMResults):
         self._shape: ShapeEstimate | None = None
         self._joint: NDArray | None = None  # covariance of the coefficients and the shape
         self._separation = separation
+        self._profiled: dict[
+            tuple[str, float | None], Any
+        ] = {}  # tests and limits by profile likelihood that were asked for
         self.saved_by: str | None = None  # version that wrote the file they were loaded from
         self.k_params = len(fitted.params)
         self.method = "Newton"

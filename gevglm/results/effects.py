@@ -146,14 +146,14 @@ class RiskEffects(ResultsCore):
         limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
         return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
 
-    def exp_params(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+    def exp_params(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
         """Exponentiated coefficients, named by what they are: odds ratios (logit) or hazard ratios (complementary log-log).
 
         Parameters
         ----------
         alpha : float
             One minus the coverage.
-        method : {"wald", "profile"}
+        method : {"wald", "profile"}, optional
             Of the limits, see :meth:`conf_int`.
 
         Returns
@@ -173,7 +173,7 @@ class RiskEffects(ResultsCore):
         constant = self.model.design.constant
         return frame if constant is None else frame.drop(index=frame.index[constant])
 
-    def odds_ratios(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+    def odds_ratios(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
         """Odds ratios of a logit model; see :meth:`exp_params`."""
         link = self.model.population_link
         if link.exponentiated != "odds_ratio":

@@ -35,7 +35,7 @@ class Plotting(ResultsCore):
         per: str = "unit",
         intercept: bool = False,
         alpha: float = 0.05,
-        method: str = "wald",
+        method: str | None = None,
         ax: Axes | None = None,
     ) -> Axes:
         """Draw the coefficients with their intervals, also of several models side by side.
@@ -153,7 +153,7 @@ class Plotting(ResultsCore):
 
 
 def coefficient_table(
-    results: ResultsCore, *, per: str = "unit", intercept: bool = False, alpha: float = 0.05, method: str = "wald"
+    results: ResultsCore, *, per: str = "unit", intercept: bool = False, alpha: float = 0.05, method: str | None = None
 ) -> pd.DataFrame:
     """Return coefficients with their limits, as columns ``estimate``, ``ci_lower`` and ``ci_upper``; see :meth:`Plotting.plot_coefficients`."""
     if per not in PER:

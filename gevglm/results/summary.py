@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
 
 FEW_EVENTS_PER_PARAMETER = 10
-PROFILE_ROWS = 20_000
 
 
 def summary_of(
@@ -19,8 +18,7 @@ def summary_of(
 ) -> Summary:
     """Summarise a fit: link, loss, events, fit and warnings above and below the table of coefficients.
 
-    The tests and intervals of the table are, by default, those of the profile penalised likelihood for bias-reduced fits that have one
-    (and a model-based covariance, and no more than 20,000 rows), as logistf reports them; Wald otherwise.
+    The tests and intervals of the table are those of ``results.inference`` by default.
     """
     events, total = results.n_events, results.n_trials_total
     sampling = results.model.sampling
@@ -55,27 +53,19 @@ def summary_of(
     summary.add_table_2cols(
         results, gleft=left, gright=right, yname=yname, xname=xname, title=title or "Binary Regression Results"
     )
-    method = method or default_method(results)
+    method = method or results.inference
     summary.tables.append(_coefficients(results, yname, xname, alpha, method))
     summary.add_extra_txt(["Notes:"] + [f"[{i}] {note}" for i, note in enumerate(notes_of(results, method), 1)])
     return summary
 
 
-def default_method(results: ResultsCore) -> str:
-    """Return how the table of coefficients is made by default: see :func:`summary_of`."""
-    profiled = results.bias is not None and results.cov_type == "nonrobust" and results.nobs <= PROFILE_ROWS
-    return "profile" if profiled and results.converged and results.has_data and results.has_likelihood else "wald"
-
-
 def _coefficients(results: ResultsCore, yname, xname, alpha: float, method: str):
     """Return the table of coefficients; by profile likelihood z is the signed root of the likelihood ratio."""
-    if method == "wald":
-        return summary_params(results, yname=yname, xname=xname, alpha=alpha, use_t=results.use_t)
-    tests, params = results.lr_tests(), np.asarray(results.params)
-    z = np.sign(params) * np.sqrt(tests["statistic"].to_numpy())
+    z, pvalues = results.tests(method)
     limits = np.asarray(results.conf_int(alpha=alpha, method=method))
-    numbers = (results, params, np.asarray(results.bse), z, tests["pvalue"].to_numpy(), limits)
-    return summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=False)
+    numbers = (results, np.asarray(results.params), np.asarray(results.bse), z, pvalues, limits)
+    by_t = bool(results.use_t) and method == "wald"
+    return summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=by_t)
 
 
 def events_per_parameter(results: ResultsCore) -> float:

@@ -183,10 +183,10 @@ def _maximum_likelihood(model: BinaryGLM, options: FitOptions, monitor: Monitor)
     results = _estimated(model.at_shape(found.xi), replace(options, start_params=start), monitor)
     covariance = covariance_for(model, options)
     joint = joint_covariance(problem.engine, found.loss, results._params, covariance, model.wnobs)
-    results._shape, results._joint = found, joint
+    results._shape, results._joint = found, results.without_infinite(joint)
     if found.path is not None:
         results.n_iter, results.n_passes = found.path.steps + results.n_iter, found.path.passes + results.n_passes
-    results.cov_params_default = joint[:-1, :-1]
+    results.cov_params_default = results._joint[:-1, :-1]
     return results
 
 

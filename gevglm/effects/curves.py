@@ -138,7 +138,7 @@ def _risks(results: ResultsCore, rows: Rows, variable: str, grid: list, alpha: f
     found = [averages([_set(rows, variable, value).X], rows.offset, rows.weights[None, :], evaluate) for value in grid]
     gradient = np.vstack([average.gradient for average in found])
     risks = np.concatenate([average.risks for average in found])
-    cov = gradient @ results.joint_covariance @ gradient.T
+    cov = results.delta_covariance(gradient, f"the risk along {variable}")
     table = risk_table(risks, cov, pd.RangeIndex(len(grid)), alpha)
     return table.rename(columns={"estimate": "risk"})
 

@@ -54,21 +54,23 @@ class Margins(DiscreteMargins):
             return _effects(link, params, exog, offset, columns, discrete, method)
 
         params = np.asarray(results.params)
+        undefined = [i for i, j in enumerate(columns) if results.infinite[j] != 0.0 and j not in discrete]
         self.margeff_options = {"method": method, "at": at}
         if at == "all":
             self.margeff = effects(params)
+            self.margeff[:, undefined] = np.nan
             return
         average = lambda params, *link: weight @ effects(params, *link)  # noqa: E731
         self.margeff = average(params)
-        jacobian, covariance = np.atleast_2d(approx_fprime_cs(params, average)), results.cov_params_matrix
+        jacobian = np.atleast_2d(approx_fprime_cs(params, average))
         if results._joint is not None:
             moved = [
                 average(params, model.family.link.with_shape(results.xi + step)) for step in (SHAPE_STEP, -SHAPE_STEP)
             ]
             change = moved[0] - moved[1]
             jacobian = np.column_stack([jacobian, change / (2.0 * SHAPE_STEP)])
-            covariance = results.joint_covariance
-        self.margeff_cov = jacobian @ covariance @ jacobian.T
+        self.margeff_cov = results.delta_covariance(jacobian, "an average marginal effect")
+        self.margeff[undefined] = np.nan  # slopes of infinite coefficients
         self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
 
 

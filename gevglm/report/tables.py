@@ -21,7 +21,7 @@ EXPONENTIATED = {"odds_ratio": "odds ratio", "hazard_ratio": "hazard ratio"}
 def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
     """Return the table of coefficients, and what they mean."""
     method = results.inference
-    params, bse = np.asarray(results.params), np.asarray(results.bse)
+    params, bse = results.estimates, np.asarray(results.bse)
     limits = np.asarray(results.conf_int(alpha=alpha))
     z, p = results.tests()
     meaning = results.model.population_link.exponentiated

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gevglm.covariance import covariance_of
 from gevglm.data.formula import using_engine
 from gevglm.data.tables import numeric_matrix
-from gevglm.exceptions import InvalidOptionError
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
 from gevglm.inference.influence import BinaryInfluence
 from gevglm.inference.score_test import score_test
 from gevglm.results.calibration import CalibrationChecks
@@ -118,6 +118,17 @@ class BinaryGLMResults(
         engine = model.engine(np.column_stack([model.exog, extra]))
         restriction = np.hstack([np.zeros((m, self.k_params)), np.eye(m)])
         return score_test(engine, self.loss, np.append(self._params, np.zeros(m)), restriction, covariance, model.wnobs)
+
+    def wald_test(self, *args, **kwargs):
+        """Wald test of linear restrictions; see statsmodels."""
+        try:
+            return super().wald_test(*args, **kwargs)
+        except ValueError as error:
+            if not self.separated:
+                raise
+            raise InvalidDataError(
+                f"there is no Wald test of infinite estimates ({listed(self.infinite_names)}); use lr_tests(), compare_lr_test, or bias='firth'."
+            ) from error
 
     def wald_test_terms(self, *args, **kwargs):
         """Wald tests of all terms of the formula; see statsmodels."""

@@ -101,7 +101,7 @@ class RiskEffects(ResultsCore):
             cov = self._sampled_covariance(rows, designs, weights, found, data)
             note += ", a sample"
         else:
-            cov = found.gradient @ self.joint_covariance @ found.gradient.T
+            cov = self.delta_covariance(found.gradient, f"the risk by {variable}")
         table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
         if method == "bootstrap":
             drawn = self._bootstrapped(rows, designs, weights, data, draws, rng, progress)
@@ -140,7 +140,7 @@ class RiskEffects(ResultsCore):
         without, *_ = rows.scenarios(variable, [reference, reference])
         designs = [rows.X, *rows.designs(variable, [without])]
         found = averages(designs, rows.offset, rows.weights[None, :], self.risk_and_slope())
-        cov = found.gradient @ self.joint_covariance @ found.gradient.T
+        cov = self.delta_covariance(found.gradient, f"the risk by {variable}")
         index = pd.Index([f"{variable} = {without.label} for all"])
         table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha)
         limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
@@ -168,7 +168,7 @@ class RiskEffects(ResultsCore):
                 "only. Use risk(variable, contrast='ratio') for risk ratios, or contrast='odds'."
             )
         limits = np.asarray(self.conf_int(alpha=alpha, method=method))
-        table = np.exp(np.column_stack([self._params, limits]))
+        table = np.exp(np.column_stack([self.estimates, limits]))
         frame = pd.DataFrame(table, index=self.model.exog_names, columns=[link.exponentiated, "ci_lower", "ci_upper"])
         constant = self.model.design.constant
         return frame if constant is None else frame.drop(index=frame.index[constant])
@@ -210,7 +210,10 @@ class RiskEffects(ResultsCore):
         factor = -self.loss.slope(model.endog, linear) * model.var_weights
         of_params = factor[:, None] * np.dot(model.exog, self.normalized_cov_params)
         risks = [model.population_link.inverse(np.dot(X, self._params) + rows.offset) for X in designs]
-        return sampled_covariance(found, of_params, risks, weights, self.row_weights)
+        cov = sampled_covariance(found, of_params, risks, weights, self.row_weights)
+        leaning = self.leaning(found.gradient, "the risk")
+        cov[leaning] = cov[:, leaning] = np.nan
+        return cov
 
     def _bootstrapped(
         self, rows: Rows, designs: list[NDArray], weights: NDArray, data: Any, draws: int, rng: Any, progress: bool

@@ -200,7 +200,8 @@ class LikelihoodInference(ResultsCore):
     def _likelihood(self, what: str) -> PenalisedLikelihood:
         problem, method = self._likelihood_problem(what)
         if method is None:
-            return PenalisedLikelihood.at(problem.objective(), self._params, problem.engine.n_rows)
+            infinite = self.infinite if self.separated else None
+            return PenalisedLikelihood.at(problem.objective(), self._params, problem.engine.n_rows, infinite)
         return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params), problem.engine.n_rows)
 
     def _likelihood_problem(self, what: str) -> tuple[Problem, BiasReduction | None]:

@@ -159,7 +159,7 @@ def coefficient_table(
     if per not in PER:
         raise unknown_option("per", per, PER)
     limits = np.asarray(results.conf_int(alpha=alpha, method=method))
-    numbers = np.column_stack([np.asarray(results.params), limits])
+    numbers = np.column_stack([results.estimates, limits])
     design = results.model.design
     if per == "sd":
         if not results.has_data:

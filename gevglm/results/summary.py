@@ -63,7 +63,7 @@ def _coefficients(results: ResultsCore, yname, xname, alpha: float, method: str)
     """Return the table of coefficients; by profile likelihood z is the signed root of the likelihood ratio."""
     z, pvalues = results.tests(method)
     limits = np.asarray(results.conf_int(alpha=alpha, method=method))
-    numbers = (results, np.asarray(results.params), np.asarray(results.bse), z, pvalues, limits)
+    numbers = (results, results.estimates, np.asarray(results.bse), z, pvalues, limits)
     by_t = bool(results.use_t) and method == "wald"
     return summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=by_t)
 
@@ -120,7 +120,8 @@ def _notes_on_the_fit(results: ResultsCore) -> list[str]:
     """Return what may be wrong with the estimates, in sentences."""
     notes = []
     if results.known_separation is not None and results.known_separation.separated:
-        notes.append(f"SEPARATED, {results.known_separation}. Use bias='firth'.")
+        profiled = "; conf_int(method='profile') has their finite limits" if results.has_likelihood else ""
+        notes.append(f"SEPARATED, {results.known_separation}. Use bias='firth'{profiled}.")
     elif not results.converged:
         notes.append(f"NOT CONVERGED: {results.reason}. Do not use these estimates.")
     elif not results.positive_definite:

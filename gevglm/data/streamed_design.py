@@ -96,7 +96,9 @@ class StreamedDesign(Design):
     def same_outcomes(self, other: Design) -> bool:
         if not isinstance(other, StreamedDesign):
             return False
-        return (self.kept, self.n_events, self.outcome) == (other.kept, other.n_events, other.outcome)
+        roles = [[getattr(design.reader.selection, role) for role in ROLES] for design in (self, other)]
+        same = (self.kept, self.n_events, self.outcome) == (other.kept, other.n_events, other.outcome)
+        return same and roles[0] == roles[1]
 
     def column_variances(self) -> NDArray:
         engine = self.engine()

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm, t
+from scipy.stats import norm, t
 
 from gevglm.bias import BiasReduction
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, listed, nearest, unknown_option
 from gevglm.inference.profile import PenalisedLikelihood, Profile, profile, ratio_tests
 from gevglm.results.core import ResultsCore
+from gevglm.results.nested import lr_test
 
 METHODS = ("wald", "profile")
 PROFILE_ROWS = 20_000  # beyond, profiles are made where they are asked for
@@ -164,7 +165,8 @@ class LikelihoodInference(ResultsCore):
         Parameters
         ----------
         restricted : BinaryGLMResults
-            A fit of the same outcome, by the same method, with fewer columns.
+            A fit of the same outcomes, weights and offsets in the same rows, by the same method, whose columns are linear combinations of those of
+            this one.
 
         Returns
         -------
@@ -173,29 +175,10 @@ class LikelihoodInference(ResultsCore):
         Notes
         -----
         With bias reduction the restriction is tested within this model, so that both sides have the same penalty (as
-        ``anova.logistf`` does); the columns of the restricted model must then be columns of this one.
+        ``anova.logistf`` does). Fits with a robust covariance have no likelihood to compare: test them by ``wald_test``.
         """
-        self._likelihood_problem("compare_lr_test")
-        restricted._likelihood_problem("compare_lr_test with such a restricted model")
-        if self.bias != restricted.bias or self.link != restricted.link:
-            raise InvalidOptionError("the models differ in link or bias reduction; fit both by the same method.")
-        if not self.model.design.same_outcomes(restricted.model.design):
-            raise InvalidDataError(
-                f"the models are fitted to different data ({self.model.nobs} and {restricted.model.nobs} rows); "
-                "fit both to the same complete rows."
-            )
-        df = self.df_model - restricted.df_model
-        if df <= 0:
-            raise InvalidOptionError("the restricted model has no fewer coefficients than this one.")
-        if self.bias is None:
-            statistic = 2.0 * (self.llf - restricted.llf)
-        else:
-            kept = set(restricted.model.exog_names)
-            dropped = [j for j, name in enumerate(self.model.exog_names) if name not in kept]
-            if len(dropped) != df:
-                raise InvalidOptionError("the columns of the restricted model are not all columns of this one.")
-            statistic = self._likelihood("compare_lr_test").ratio(dropped)
-        return float(statistic), float(chi2.sf(statistic, df)), float(df)
+        other: Any = getattr(restricted, "_results", restricted)
+        return lr_test(self, other)
 
     def _likelihood(self, what: str) -> PenalisedLikelihood:
         problem, method = self._likelihood_problem(what)

@@ -104,9 +104,11 @@ def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
                 f"The likelihood is largest at an end of the grid of shapes: {results.link.shape_name} is not determined by these data."
             )
     if results.search is not None:
+        choices = {results.link.shape_name: results.model.options.shape_choice, "alpha": results.options.alpha}
+        chosen = [name for name, choice in choices.items() if choice == "cv"]
         notes.append(
-            f"xi and alpha were chosen by {results.search.criterion} on held-out rows ({results.search.folds} folds); "
-            "standard errors are conditional on them."
+            f"{' and '.join(map(str, chosen))} {'was' if len(chosen) == 1 else 'were'} chosen by {results.search.criterion} on held-out rows "
+            f"({results.search.folds} folds); standard errors are conditional on {'it' if len(chosen) == 1 else 'them'}."
         )
     if method == "profile":
         penalised = "penalised " if results.bias is not None else ""
@@ -132,7 +134,7 @@ def _notes_on_the_fit(results: ResultsCore) -> list[str]:
             f"{n} observation{' lies' if n == 1 else 's lie'} outside the support of the link, where the fitted probability is 0 or 1; "
             f"the outcome contradicts it in {results.n_contradicted} of them."
         )
-    if results.bias is None and events_per_parameter(results) < FEW_EVENTS_PER_PARAMETER:
+    if results.bias is None and not results.alpha and events_per_parameter(results) < FEW_EVENTS_PER_PARAMETER:
         notes.append(
             f"Only {events_per_parameter(results):.3g} observations of the rarer outcome per parameter: estimates are biased away from zero."
         )

@@ -8,7 +8,7 @@ from scipy.stats import chi2
 
 import gevglm
 from gevglm.cli.numbers import numbers_of
-from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.exceptions import ConvergenceWarning, InvalidDataError, InvalidOptionError
 from gevglm.inference.profile import PenalisedLikelihood
 from gevglm.report.tables import coefficients
 from gevglm.results.plotting import coefficient_table
@@ -104,3 +104,23 @@ def test_saved_models_show_what_was_shown(data, tmp_path):
     with pytest.raises(InvalidDataError, match=r"alpha=0.1 need the rows.*alpha=0.05 were kept.*method='wald'"):
         loaded.conf_int(alpha=0.1)
     assert_allclose(loaded.conf_int(alpha=0.1, method="wald"), res.conf_int(alpha=0.1, method="wald"))
+
+
+# -- what the summary says -------------------------------------------------------------------------
+
+
+def test_the_summary_speaks_of_what_was_chosen_and_of_no_bias_on_purpose(data):
+    ridge = gevglm.fit("y ~ x1 + x2", data, link="logit", alpha="cv", search_kwds={"alphas": [1.0, 2.0], "folds": 2})
+    text = " ".join(str(ridge.summary()).split())
+    assert "alpha was chosen by" in text and "conditional on it" in text and "xi and" not in text
+    assert "biased away from zero" not in text
+    shape = gevglm.fit("y ~ x1", data, xi="cv", search_kwds={"grid": [-0.1, 0.2], "folds": 2})
+    assert "xi was chosen by" in str(shape.summary())
+
+
+@pytest.mark.parametrize(
+    ("options", "cause"), [({"link": "logit"}, "maxiter is the"), ({"xi": 0.5}, "and a xi that does not")]
+)
+def test_the_cause_of_no_convergence_is_one_the_model_has(data, options, cause):
+    with pytest.warns(ConvergenceWarning, match=f"1 iteration was not enough .* after 1 step.*{cause}"):
+        gevglm.fit("y ~ x1", data, maxiter=1, **options)

@@ -122,8 +122,9 @@ def _notes_on_the_fit(results: ResultsCore) -> list[str]:
     """Return what may be wrong with the estimates, in sentences."""
     notes = []
     if results.known_separation is not None and results.known_separation.separated:
-        profiled = "; conf_int(method='profile') has their finite limits" if results.has_likelihood else ""
-        notes.append(f"SEPARATED, {results.known_separation}. Use bias='firth'{profiled}.")
+        profiled = results.model.design.readable and results.has_likelihood
+        limits = "; conf_int(method='profile') has their finite limits" if profiled else ""
+        notes.append(f"SEPARATED, {results.known_separation}. Use bias='firth'{limits}.")
     elif not results.converged:
         notes.append(f"NOT CONVERGED: {results.reason}. Do not use these estimates.")
     elif not results.positive_definite:

@@ -131,6 +131,12 @@ def test_tables_show_what_is_infinite():
     assert -20 < low < high < 20
 
 
+def test_saved_models_show_what_is_infinite(tmp_path):
+    res = separated("one")
+    res.save(tmp_path / "m.pkl")
+    assert str(gevglm.load(tmp_path / "m.pkl").summary().tables[1]) == str(res.summary().tables[1])
+
+
 def test_risks_that_lean_on_an_infinite_estimate_have_no_errors():
     res = separated("one")
     with pytest.warns(

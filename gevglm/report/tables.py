@@ -29,6 +29,9 @@ def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
     header = ("", "coefficient", "std. error", f"{100 * (1 - alpha):g} % interval", "z", "p", *ratio)
     rows = []
     for j, name in enumerate(results.model.exog_names):
+        if results.infinite[j] != 0.0:
+            rows.append([name, plain(params[j]), "separated", *[""] * (len(header) - 3)])
+            continue
         number, low, high = rounded([params[j], *limits[j]])
         row = [name, number, plain(bse[j], 2), f"{low} to {high}", f"{z[j]:.2f}".replace("-", MINUS), pvalue(p[j])]
         if meaning:

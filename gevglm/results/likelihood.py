@@ -183,6 +183,11 @@ class LikelihoodInference(ResultsCore):
     def _likelihood(self, what: str) -> PenalisedLikelihood:
         problem, method = self._likelihood_problem(what)
         if method is None:
+            if not (self.converged or self.has_data):
+                raise InvalidDataError(
+                    f"{what} starts from the maximum of the likelihood, which this fit of data in pieces has not reached ({self.reason}); "
+                    "use bias='firth', or rows in memory, where separation is looked for."
+                )
             infinite = self.infinite if self.separated else None
             return PenalisedLikelihood.at(problem.objective(), self._params, problem.engine.n_rows, infinite)
         return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params), problem.engine.n_rows)

@@ -137,6 +137,22 @@ def test_saved_models_show_what_is_infinite(tmp_path):
     assert str(gevglm.load(tmp_path / "m.pkl").summary().tables[1]) == str(res.summary().tables[1])
 
 
+def test_profiles_of_data_in_pieces_are_refused_in_words():
+    data = simulated("one")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FewEventsWarning)
+        with pytest.warns(SeparationWarning, match="symptoms of separation"):
+            res = gevglm.fit(KINDS["one"], lambda: (data.iloc[i : i + 50] for i in range(0, 120, 50)), link="logit")
+    with pytest.raises(InvalidDataError, match=r"has not reached.*bias='firth', or rows in memory"):
+        res.conf_int(method="profile")
+
+
+def test_reports_say_separated(tmp_path):
+    text = separated("one").report(tmp_path / "r.html").read_text()
+    row = text[text.index("<th>C(g)[T.1]</th>") :].split("</tr>")[0]
+    assert "infinite" in row and "separated" in row and "nan" not in row
+
+
 def test_risks_that_lean_on_an_infinite_estimate_have_no_errors():
     res = separated("one")
     with pytest.warns(

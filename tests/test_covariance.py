@@ -79,6 +79,16 @@ def test_a_negative_two_way_variance_is_repaired_and_said():
     assert "were set to zero" in str(res.summary())
 
 
+def test_the_covariance_of_an_estimated_shape_is_repaired_too():
+    data = gevglm.datasets.simulate_study(n=6000, rng=4)
+    groups = np.column_stack([np.arange(6000) % 3, np.arange(6000) // 3 % 2])
+    words = {"cov_type": "cluster", "cov_kwds": {"groups": groups, "kind": "CR0"}}
+    with pytest.warns(GevglmWarning, match="eigenvalues were set to zero"):
+        res = gevglm.fit(FORMULA, data, link="gev", loss="log", xi="ml", **words)
+    assert np.linalg.eigvalsh(res.joint_covariance).min() > -1e-12
+    assert np.isfinite(res.bse).all() and np.isfinite(res.xi_bse)
+
+
 # -- words -----------------------------------------------------------------------------------------
 
 

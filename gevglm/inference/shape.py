@@ -308,7 +308,7 @@ def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Co
 
         stacked = MappedEngine(engine, stack, k + 1)
         fit = Fitted(stacked, Canonical(loss.link), np.zeros(k + 1), bread, nobs)
-        return bread @ covariance.meat(fit) @ bread.T
+        return covariance.finished(bread @ covariance.meat(fit) @ bread.T)
 
 
 def observed_information(engine: Engine, loss: Loss, params: NDArray) -> NDArray:

@@ -61,11 +61,14 @@ class Comparison:
 
     def __str__(self) -> str:
         notes = [f"{name}: {remark}" for name, remarks in self.remarks.items() for remark in remarks]
-        note = (
-            f"cv: {self.folds}-fold cross-validation of the whole procedure, with the choice of xi and alpha; "
-            f"lr (of nested models) and vuong (of others): against {self.table.index[0]}."
+        tests = {test: [name for name in self.table if name.startswith(test)] for test in ("lr", "vuong")}
+        absent = [test for test, names in tests.items() if self.table[names].isna().all(axis=None)]
+        shown = self.table.drop(columns=[name for test in absent for name in tests[test]])
+        against = " and ".join(test for test in tests if test not in absent)
+        note = f"cv: {self.folds}-fold cross-validation of the whole procedure, with the choice of xi and alpha" + (
+            f"; {against}: against {self.table.index[0]}." if against else "."
         )
-        return "\n".join([self.table.to_string(float_format=lambda x: f"{x:.5g}", na_rep=""), note, *notes])
+        return "\n".join([shown.to_string(float_format=lambda x: f"{x:.5g}", na_rep=""), note, *notes])
 
     def summary(self, *, stars: bool = False, interval: bool = False, decimals: int = 3) -> PublicationTable:
         """Return a table for publication: coefficients above their errors, and what describes each fit.

@@ -150,7 +150,8 @@ class Cluster(Covariance):
         """What the covariance is, in a sentence."""
         clusters = " and ".join(f"{count} clusters" for count in self.counts)
         repaired = " Negative eigenvalues of the two-way covariance were set to zero." if self.repaired else ""
-        return f"Standard errors are robust to clustering ({clusters}; {self.kind}).{repaired}"
+        kind = "" if self.kind == "CR1S" else f"; {self.kind}"
+        return f"Standard errors are robust to clustering ({clusters}{kind}).{repaired}"
 
     def finished(self, covariance: NDArray) -> NDArray:
         covariance = super().finished(covariance)

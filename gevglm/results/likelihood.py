@@ -75,7 +75,8 @@ class LikelihoodInference(ResultsCore):
             z (or t, with ``use_t``) and its p-value; by profile likelihood the signed root of the likelihood ratio.
         """
         if self._method(method) == "wald":
-            z = self._params / np.asarray(self.bse)
+            with np.errstate(divide="ignore", invalid="ignore"):  # coefficients that are held have no error
+                z = self._params / np.asarray(self.bse)
             return z, 2.0 * (t(self.df_resid) if self.use_t else norm).sf(np.abs(z))
         tests = self.lr_tests()
         return np.sign(self._params) * np.sqrt(tests["statistic"].to_numpy()), tests["pvalue"].to_numpy()

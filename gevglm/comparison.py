@@ -23,6 +23,7 @@ from gevglm.links import Logit
 from gevglm.losses import Log
 from gevglm.report.publication import PublicationTable, publication_table
 from gevglm.results import BinaryGLMResults
+from gevglm.results.nested import is_nested, lr_test
 from gevglm.results.refit import folds_of, refit
 
 LINKS: dict[str, dict[str, Any]] = {
@@ -46,7 +47,9 @@ class Comparison:
     table : DataFrame
         One row per model: ``link``, ``loss``, ``xi``, ``k``, ``llf`` (Bernoulli log-likelihood of the fitted probabilities), ``aic`` and
         ``bic`` (where the fit maximises a likelihood), ``cv_log_loss``, ``cv_brier`` and ``cv_slope`` (calibration slope), all three of
-        predictions by refits of the whole procedure that have not seen the rows, and ``vuong``, ``vuong_p``: Vuong's test against the first model, positive where the first predicts worse.
+        predictions by refits of the whole procedure that have not seen the rows. Against the first model: ``lr``, ``lr_df`` and ``lr_p``, the
+        likelihood-ratio test, where one of the two is nested in the other; ``vuong`` and ``vuong_p``, Vuong's test, positive where the first predicts
+        worse, elsewhere.
     folds : int
     remarks : dict of str to list of str
         What was warned of when a model was fitted, or why it could not be.
@@ -59,11 +62,14 @@ class Comparison:
 
     def __str__(self) -> str:
         notes = [f"{name}: {remark}" for name, remarks in self.remarks.items() for remark in remarks]
-        note = (
-            f"cv: {self.folds}-fold cross-validation of the whole procedure, with the choice of xi and alpha; "
-            f"vuong: against {self.table.index[0]}."
+        tests = {test: [name for name in self.table if name.startswith(test)] for test in ("lr", "vuong")}
+        absent = [test for test, names in tests.items() if self.table[names].isna().all(axis=None)]
+        shown = self.table.drop(columns=[name for test in absent for name in tests[test]])
+        against = " and ".join(test for test in tests if test not in absent)
+        note = f"cv: {self.folds}-fold cross-validation of the whole procedure, with the choice of xi and alpha" + (
+            f"; {against}: against {self.table.index[0]}." if against else "."
         )
-        return "\n".join([self.table.to_string(float_format=lambda x: f"{x:.5g}", na_rep=""), note, *notes])
+        return "\n".join([shown.to_string(float_format=lambda x: f"{x:.5g}", na_rep=""), note, *notes])
 
     def summary(self, *, stars: bool = False, interval: bool = False, decimals: int = 3) -> PublicationTable:
         """Return a table for publication: coefficients above their errors, and what describes each fit.
@@ -180,7 +186,7 @@ def compare(
     notes = {name: list(texts) for name, texts in (remarks or {}).items()}
     rows = {}
     for name, res in fits.items():
-        rows[name] = _facts(res) | _held_out_scores(name, res, split, notes) | _vuong(res, first)
+        rows[name] = _facts(res) | _held_out_scores(name, res, split, notes) | _against(first, name, res, notes)
     table = pd.DataFrame.from_dict(rows, orient="index")
     return Comparison(dict(results), table, len(split), notes)
 
@@ -258,10 +264,28 @@ def _slope(y: NDArray, p: NDArray, weights: NDArray) -> float:
     return float(found.params[1]) if found.converged else np.nan
 
 
+def _against(
+    first: BinaryGLMResults, name: str, res: BinaryGLMResults, remarks: dict[str, list[str]]
+) -> dict[str, float]:
+    """Return the test of a model against the first: a likelihood ratio where they are nested, Vuong's elsewhere, whose distribution is wrong there."""
+    tests = dict.fromkeys(("lr", "lr_df", "lr_p", "vuong", "vuong_p"), np.nan)
+    if res is first:
+        return tests
+    for full, restricted in ((res, first), (first, res)):
+        if is_nested(full, restricted):
+            try:
+                statistic, pvalue, df = lr_test(full, restricted)
+            except GevglmError as error:
+                remarks.setdefault(name, []).append(f"not tested against the first model: {error}")
+                return tests
+            return tests | {"lr": statistic, "lr_df": df, "lr_p": pvalue}
+    return tests | _vuong(res, first)
+
+
 def _vuong(res: BinaryGLMResults, first: BinaryGLMResults) -> dict[str, float]:
-    """Return Vuong's z for two models that need not be nested, and its two-sided p-value."""
+    """Return Vuong's z for two models that are not nested, and its two-sided p-value."""
     gain = _row_log_likelihood(res) - _row_log_likelihood(first)
-    if res is first or not np.isfinite(gain).all():
+    if not np.isfinite(gain).all():
         return {"vuong": np.nan, "vuong_p": np.nan}
     weights = res.row_weights.in_loss
     total = weights.sum()

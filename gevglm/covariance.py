@@ -63,7 +63,10 @@ class Covariance(ABC):
     def matrix(self, fit: Fitted) -> NDArray:
         """Return the covariance matrix of a fit."""
         with one_blas_thread():
-            covariance = fit.bread @ self.meat(fit) @ fit.bread
+            return self.finished(fit.bread @ self.meat(fit) @ fit.bread)
+
+    def finished(self, covariance: NDArray) -> NDArray:
+        """Return a product of bread and meat as the covariance it stands for: symmetric."""
         return 0.5 * (covariance + covariance.T)
 
     @abstractmethod
@@ -146,8 +149,8 @@ class Cluster(Covariance):
     Notes
     -----
     Two-way: the sum over both clusterings minus that over their intersection, each with the factor of its own number of clusters. The
-    difference need not be positive semi-definite; negative eigenvalues are set to zero then, with a warning (Cameron, Gelbach and Miller 2011,
-    section 2.3; ``vcovCL(fix = TRUE)``).
+    difference need not be positive semi-definite; negative eigenvalues are set to zero then, with a warning (Cameron, Gelbach and Miller 2011;
+    ``vcovCL(fix = TRUE)`` of sandwich).
     """
 
     name = "cluster"
@@ -167,12 +170,15 @@ class Cluster(Covariance):
         """What the covariance is, in a sentence."""
         clusters = " and ".join(f"{count} clusters" for count in self.counts)
         repaired = " Negative eigenvalues of the two-way covariance were set to zero." if self.repaired else ""
-        return f"Standard errors are robust to clustering ({clusters}; {self.kind}).{repaired}"
+        kind = "" if self.kind == "CR1S" else f"; {self.kind}"
+        return f"Standard errors are robust to clustering ({clusters}{kind}).{repaired}"
 
-    def matrix(self, fit: Fitted) -> NDArray:
-        covariance = super().matrix(fit)
+    def finished(self, covariance: NDArray) -> NDArray:
+        covariance = super().finished(covariance)
+        if len(self.counts) == 1:
+            return covariance
         values, vectors = np.linalg.eigh(covariance)
-        self.repaired = len(self.counts) > 1 and bool(values[0] < -ROUNDING * values[-1])
+        self.repaired = bool(values[0] < -ROUNDING * values[-1])
         if not self.repaired:
             return covariance
         negative = int((np.diagonal(covariance) < 0).sum())
@@ -183,8 +189,7 @@ class Cluster(Covariance):
             f"There are few clusters ({' and '.join(map(str, self.counts))}); compare with clusters in one way.",
             GevglmWarning,
         )
-        repaired = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return 0.5 * (repaired + repaired.T)
+        return super().finished((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
     def meat(self, fit: Fitted) -> NDArray:
         total = np.zeros_like(fit.bread)

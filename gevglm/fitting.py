@@ -196,6 +196,7 @@ def _maximum_likelihood(model: BinaryGLM, options: FitOptions, monitor: Monitor)
         problem.engine, found.loss, results._params, covariance, model.wnobs, within=found.range
     )
     joint = found.covariance(by_curvature, results.cov_params_default, weighted=model.sampling.reweights)
+    joint = results.without_infinite(joint)
     if results.converged:
         warn_of_irregularity(found, results.n_outside_support)
     results._shape, results._joint = found, joint

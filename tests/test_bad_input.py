@@ -423,7 +423,7 @@ def test_few_events():
 
 @pytest.mark.parametrize("link", [{}, {"xi": 0.3}, {"link": "cloglog"}])
 def test_too_few_iterations(link):
-    with pytest.warns(ConvergenceWarning, match="not converged.*1 iterations.*maxiter"):
+    with pytest.warns(ConvergenceWarning, match="not converged.*1 iteration was.*maxiter"):
         results = fit("y ~ x + z", DATA, maxiter=1, **link)
     assert not results.converged
     assert "NOT CONVERGED" in results.summary().as_text()

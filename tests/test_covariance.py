@@ -66,7 +66,8 @@ def two_way(name, **words):
 def test_two_way_factors_are_those_of_sandwich(kind, reference):
     res = two_way("rare", kind=kind)
     same_matrix(res.cov_params(), numbers("clusters")["cases"]["rare"]["two_way"][reference], RTOL)
-    assert f"100 clusters and 7 clusters; {kind}" in res.cov_kwds["description"]
+    named = "" if kind == "CR1S" else f"; {kind}"
+    assert f"(100 clusters and 7 clusters{named})" in res.cov_kwds["description"]
 
 
 def test_a_negative_two_way_variance_is_repaired_and_said():
@@ -77,6 +78,16 @@ def test_a_negative_two_way_variance_is_repaired_and_said():
     same_matrix(res.cov_params(), reference["two_way_fixed"], RTOL)
     assert np.isfinite(res.bse).all()
     assert "were set to zero" in str(res.summary())
+
+
+def test_the_covariance_of_an_estimated_shape_is_repaired_too():
+    data = gevglm.datasets.simulate_study(n=6000, rng=4)
+    groups = np.column_stack([np.arange(6000) % 3, np.arange(6000) // 3 % 2])
+    words = {"cov_type": "cluster", "cov_kwds": {"groups": groups, "kind": "CR0"}}
+    with pytest.warns(GevglmWarning, match="eigenvalues were set to zero"):
+        res = gevglm.fit(FORMULA, data, link="gev", loss="log", xi="ml", **words)
+    assert np.linalg.eigvalsh(res.joint_covariance).min() > -1e-12
+    assert np.isfinite(res.bse).all() and np.isfinite(res.xi_bse)
 
 
 # -- words -----------------------------------------------------------------------------------------

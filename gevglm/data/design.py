@@ -95,6 +95,11 @@ class Design(Layout):
         """Whether the rows are in memory (no more, after they were removed)."""
         return not isinstance(self.X, UnloadedArray)
 
+    @property
+    def readable(self) -> bool:
+        """Whether passes can be made over the rows, in memory or from where they are read."""
+        return self.has_rows
+
     def need_rows(self, what: str, instead: str = "") -> None:
         """Refuse, where the rows are not in memory, what needs them, and say what to do instead."""
         if not self.has_rows:

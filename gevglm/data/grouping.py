@@ -27,7 +27,7 @@ class Grouping:
         table = pd.DataFrame(values)
         check_ways(list(table.columns))
         refuse_missing(int(table.isna().any(axis=1).sum()), len(table))
-        table.columns = range(table.shape[1])
+        table = table.set_axis(range(table.shape[1]), axis=1)
         codes = [pd.factorize(table[j])[0] for j in table]
         both = codes[0] if len(codes) == 1 else codes[0].astype(np.int64) * (codes[1].max() + 1) + codes[1]
         positions, found = pd.factorize(both)

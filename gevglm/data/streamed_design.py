@@ -43,6 +43,10 @@ class StreamedDesign(Design):
     sum_freq: float = 0.0
     n_non_integer: int = 0
 
+    @property
+    def readable(self) -> bool:
+        return self.source is not None
+
     def engine(self, exog: NDArray | None = None) -> StreamedEngine:
         if exog is not None:
             self.need_rows("another design matrix", FIT_AGAIN)
@@ -94,7 +98,9 @@ class StreamedDesign(Design):
     def same_outcomes(self, other: Design) -> bool:
         if not isinstance(other, StreamedDesign):
             return False
-        return (self.kept, self.n_events, self.outcome) == (other.kept, other.n_events, other.outcome)
+        roles = [[getattr(design.reader.selection, role) for role in ROLES] for design in (self, other)]
+        same = (self.kept, self.n_events, self.outcome) == (other.kept, other.n_events, other.outcome)
+        return same and roles[0] == roles[1]
 
     def without_rows(self) -> StreamedDesign:
         return replace(self, source=None)

@@ -184,7 +184,7 @@ def aligned(value: Any, index: pd.Index, role: str) -> Any:
         return value
     unique = value.index.is_unique and index.is_unique and len(value) == len(index)
     if unique and index.isin(value.index).all():
-        return value.loc[index]
+        return value.iloc[value.index.get_indexer(index)]
     raise InvalidDataError(f"the index of {role} is not that of the data; align it, or give .to_numpy().")
 
 

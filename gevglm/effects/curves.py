@@ -139,18 +139,21 @@ def _risks(
 ) -> pd.DataFrame:
     """Return the average risk over rows with the variable set to each value, with its limits; `influence` if the rows are a sample."""
     evaluate = results.risk_and_slope()
-    risks, variances = [], []
+    risks, gradients, variances = [], [], []
     for value in grid:
         X = _set(rows, variable, value).X
         found = averages([X], rows.offset, rows.weights[None, :], evaluate)
-        if influence is None:
-            cov = found.gradient @ results.joint_covariance @ found.gradient.T
-        else:
+        risks.append(found.risks[0])
+        gradients.append(found.gradient[0])
+        if influence is not None:
             p = results.model.population_link.inverse(np.dot(X, results._params) + rows.offset)
             cov = influence.covariance(found.risks, found.gradient, p[:, None], rows.weights[:, None])
-        risks.append(found.risks[0])
-        variances.append(cov[0, 0])
-    table = risk_table(np.array(risks), np.diag(variances), pd.RangeIndex(len(grid)), alpha)
+            variances.append(cov[0, 0])
+    if influence is None:
+        cov = results.delta_covariance(np.array(gradients), f"the risk along {variable}")
+    else:
+        cov = np.diag(variances)
+    table = risk_table(np.array(risks), cov, pd.RangeIndex(len(grid)), alpha)
     return table.rename(columns={"estimate": "risk"})
 
 

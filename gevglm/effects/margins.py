@@ -65,9 +65,11 @@ class Margins(DiscreteMargins):
             return _effects(link, params, exog, offset, columns, discrete, method)
 
         params = np.asarray(results.params)
+        undefined = [i for i, j in enumerate(columns) if results.infinite[j] != 0.0 and j not in discrete]
         self.margeff_options = {"method": method, "at": at}
         if at == "all":
             self.margeff = effects(params)
+            self.margeff[:, undefined] = np.nan
             return
         average = lambda params, *link: weight @ effects(params, *link)  # noqa: E731
         self.margeff = average(params)
@@ -79,7 +81,8 @@ class Margins(DiscreteMargins):
             averaged = np.broadcast_to(weight[:, None], values.shape)
             self.margeff_cov = influence.covariance(self.margeff, jacobian, values, averaged)
         else:
-            self.margeff_cov = jacobian @ results.cov_params_matrix @ jacobian.T
+            self.margeff_cov = results.delta_covariance(jacobian, "an average marginal effect")
+        self.margeff[undefined] = np.nan  # slopes of infinite coefficients
         self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
 
     def summary(self, alpha: float = 0.05) -> Summary:

@@ -187,12 +187,11 @@ def contrast_table(
 ) -> tuple[pd.DataFrame, pd.Series]:
     """Return contrasts of pairs of risks (positions of the reference, and of the other) with their limits, and p-values."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        matrix = np.zeros((len(pairs), len(risks)))
-        for row, (reference, other) in enumerate(pairs):
-            matrix[row, reference], matrix[row, other] = -1.0, 1.0
-        estimate = matrix @ contrast.scale(risks)
-        jacobian = matrix * contrast.slope(risks)
-        error = np.sqrt(np.einsum("ij,jk,ik->i", jacobian, cov, jacobian))
+        reference, other = np.array(pairs).T
+        scaled, slope = contrast.scale(risks), contrast.slope(risks)
+        estimate = scaled[other] - scaled[reference]
+        variance = slope[other] ** 2 * cov[other, other] + slope[reference] ** 2 * cov[reference, reference]
+        error = np.sqrt(variance - 2.0 * slope[other] * slope[reference] * cov[other, reference])
         reach = norm.isf(alpha / 2.0) * error
         pvalues = 2.0 * norm.sf(np.abs(estimate / error))
         columns = {"estimate": estimate, "se": error, "ci_lower": estimate - reach, "ci_upper": estimate + reach}

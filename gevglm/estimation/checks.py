@@ -200,9 +200,13 @@ def warn_of_problems(
             SeparationWarning,
         )
     elif not fitted.converged and maxiter > 0:
+        steps = f"{fitted.n_iter} step{'' if fitted.n_iter == 1 else 's'}"
+        shape = model.link.shape_name
+        causes = "Too small a maxiter" + (
+            f" and a {shape} that does not suit the data are the usual causes." if shape else " is the usual cause."
+        )
         warn(
-            f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {fitted.n_iter} steps). "
-            "An xi that does not suit the data, or too small a maxiter, are the usual causes.",
+            f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {steps}). {causes}",
             ConvergenceWarning,
         )
     elif not fitted.positive_definite:

@@ -112,7 +112,15 @@ def newton(
             return SolverResult(params, sums, n_iter, decrement, False, reason, step)
         length, sums = found
         params = params + length * step
-    return SolverResult(params, sums, maxiter, decrement, False, f"{maxiter} iterations were not enough", step)
+    return SolverResult(
+        params,
+        sums,
+        maxiter,
+        decrement,
+        False,
+        f"{maxiter} iteration{' was' if maxiter == 1 else 's were'} not enough",
+        step,
+    )
 
 
 class Extrapolation:

@@ -60,7 +60,7 @@ def refuse_collinear_columns(engine: Engine, penalty: Penalty | None, names: Seq
 def _moments(engine: Engine) -> tuple[NDArray, NDArray]:
     """Return the mean and the standard deviation of each column."""
     mean = engine.reduce(ArraySum(lambda block: np.ravel(block.X.sum(axis=0)))) / engine.n_rows
-    squares = engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean)))
+    squares = engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean, np.ones(len(block.y)))))
     return mean, np.sqrt(squares / engine.n_rows)
 
 

@@ -13,6 +13,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.engine.base import run, run_in_lockstep
@@ -47,6 +48,11 @@ class Likelihood(Protocol):
     def params(self) -> NDArray: ...
     @property
     def covariance(self) -> NDArray: ...
+    @property
+    def infinite(self) -> NDArray | None: ...
+    def is_infinite(self, column: int) -> bool:
+        """Whether a coefficient is infinite, or not determined, under separation."""
+
     def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
         """Return the profile intervals of coefficients."""
 
@@ -70,20 +76,27 @@ class PenalisedLikelihood:
     problem: Problem | None = (
         None  # of which it is the loss; minimised from scratch where steps from the estimates fail
     )
+    # under separation, where the estimates lie: -inf, inf, 0 for finite ones, NaN for those that are not determined; of shape (k,)
+    infinite: NDArray | None = None
 
     @classmethod
     def at(
-        cls, evaluate: Objective, params: NDArray, n_rows: int, problem: Problem | None = None
+        cls,
+        evaluate: Objective,
+        params: NDArray,
+        n_rows: int,
+        problem: Problem | None = None,
+        infinite: NDArray | None = None,
     ) -> PenalisedLikelihood:
-        """Look at a likelihood at its maximum."""
+        """Look at a likelihood at its maximum, or where it hardly rises any more on the way to infinity."""
         with one_blas_thread():
             sums = evaluate(params)
-            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse(), n_rows, problem)
+            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse(), n_rows, problem, infinite)
 
     @classmethod
-    def of(cls, problem: Problem, params: NDArray) -> PenalisedLikelihood:
+    def of(cls, problem: Problem, params: NDArray, infinite: NDArray | None = None) -> PenalisedLikelihood:
         """Look at the loss of a problem at its minimum, where it is a likelihood."""
-        return cls.at(problem.objective(), params, problem.engine.n_rows, problem)
+        return cls.at(problem.objective(), params, problem.engine.n_rows, problem, infinite)
 
     def interval(self, column: int, alpha: float) -> tuple[float, float]:
         """Return the profile interval of a coefficient, infinite where the ratio never reaches the quantile."""
@@ -92,13 +105,30 @@ class PenalisedLikelihood:
     def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
         """Return the profile intervals of coefficients."""
         quantile = float(norm.ppf(1.0 - alpha / 2.0))
-        steps = self.steps
+        steps, finite = self.steps, [j for j in columns if not self.is_infinite(j)]
         with one_blas_thread():
-            found = run_in_lockstep((steps.limits(j, quantile) for j in columns), self.evaluate.at_all)
+            found = run_in_lockstep((steps.limits(j, quantile) for j in finite), self.evaluate.at_all)
+            limits = {
+                j: (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
+                for j, (lower, upper) in zip(finite, found, strict=True)
+            }
             return [
-                (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
-                for j, (lower, upper) in zip(columns, found, strict=True)
+                limits[j] if j in limits else (self._far_limit(j, -quantile), self._far_limit(j, quantile))
+                for j in columns
             ]
+
+    def is_infinite(self, column: int) -> bool:
+        """Whether a coefficient is infinite, or not determined, under separation."""
+        return self.infinite is not None and self.infinite[column] != 0.0
+
+    def _far_limit(self, column: int, target: float) -> float:
+        """Return a limit of an infinite estimate: infinite on its own side, and where the ratio reaches the quantile on the other."""
+        assert self.infinite is not None
+        if self.infinite[column] == np.copysign(np.inf, target):
+            return float(self.infinite[column])
+        information = self.evaluate(np.zeros_like(self.params)).hessian[column, column]
+        unit = 1.0 / np.sqrt(information) if np.isfinite(information) and information > 0.0 else 1.0
+        return _far_crossing(ProfileCurve(self, [column]), target, unit)
 
     def _limit(self, column: int, target: float, found: float | None) -> float:
         """Return a limit; where joint steps have not found it, by following the constrained minimum."""
@@ -167,10 +197,14 @@ class ProfileCurve:
             return max(2.0 * (sums.value - self.likelihood.sums.value), 0.0)
         steps = newton(point[self.free], search=value_search, tol=ROUGH, extrapolate=True)
         found = run(steps, partial(self._constrained, values))
-        if not (found.converged or found.decrement < ROUGH**2):
+        rise = 2.0 * (found.sums.value - self.likelihood.sums.value)
+        if found.converged or found.decrement < ROUGH**2:
+            return max(
+                rise - found.decrement, 0.0
+            )  # the last step, not evaluated, lowers the value by half its decrement
+        if self.likelihood.infinite is None:
             return self._ratio_from_scratch(values)
-        # the last step, not evaluated, lowers the value by half its decrement
-        return max(2.0 * (found.sums.value - self.likelihood.sums.value) - found.decrement, 0.0)
+        return max(rise, 0.0)  # others may be on their way to infinity, where the value hardly changes
 
     def _ratio_from_scratch(self, values: NDArray) -> float:
         """Return the likelihood-ratio statistic by a fit of the other coefficients that knows nothing of the estimates."""
@@ -195,7 +229,9 @@ class ProfileCurve:
         moved[self.columns] = values
         if len(self.free):
             change = sums.hessian[self.free[:, None], self.columns] @ (values - point[self.columns])
-            moved[self.free] -= Cholesky(sums.hessian[np.ix_(self.free, self.free)]).solve(change)
+            factor = Cholesky(sums.hessian[np.ix_(self.free, self.free)])
+            if factor.positive:  # not where other coefficients are infinite as well
+                moved[self.free] -= factor.solve(change)
         return moved
 
     def _constrained(self, values: NDArray, free_params: NDArray) -> NewtonSums:
@@ -241,6 +277,8 @@ def profile(likelihood: Likelihood, column: int, name: str, alpha: float, points
     center, error = likelihood.params[column], np.sqrt(likelihood.covariance[column, column])
     ((lower, upper),) = likelihood.intervals([column], alpha)
     reach = float(norm.ppf(1.0 - alpha / 2.0)) * error
+    if likelihood.is_infinite(column):  # the curve ends where the iteration did, on the way to the estimate
+        error, reach = np.nan, 0.0
     first = lower if np.isfinite(lower) else center - 3.0 * reach
     last = upper if np.isfinite(upper) else center + 3.0 * reach
     values = np.linspace(center - 1.25 * (center - first), center + 1.25 * (last - center), points)
@@ -252,7 +290,8 @@ def profile(likelihood: Likelihood, column: int, name: str, alpha: float, points
             for i in side:
                 ratio[i] = curve.ratio(values[i : i + 1])
     frame = pd.DataFrame({"value": values, "ratio": ratio, "wald": ((values - center) / error) ** 2})
-    return Profile(name, float(center), (lower, upper), alpha, frame)
+    estimate = likelihood.infinite[column] if likelihood.infinite is not None and np.isnan(error) else center
+    return Profile(name, float(estimate), (lower, upper), alpha, frame)
 
 
 def ratio_tests(likelihood: Likelihood, names: list[str]) -> pd.DataFrame:
@@ -291,3 +330,20 @@ def crossing(curve: ProfileCurve, target: float, tol: float = 1e-9) -> float:
             return float(following)
         value = following
     return float(value)
+
+
+def _far_crossing(curve: ProfileCurve, target: float, unit: float) -> float:
+    """Return where z crosses a quantile, from an estimate at infinity: by steps of growing length, then by root finding."""
+    center, sign = float(curve.center[0]), float(np.sign(target))
+    inner, step = center, unit
+
+    def beyond(value: float) -> float:
+        curve.restart()
+        return min(float(np.sqrt(curve.ratio(np.array([value])))), FARTHEST) - abs(target)
+
+    for _ in range(STEPS):
+        outer = inner + sign * step
+        if beyond(outer) >= 0.0:
+            return float(brentq(beyond, *sorted((inner, outer)), xtol=1e-10 * unit, rtol=1e-12))
+        inner, step = outer, 2.0 * step
+    return float(sign * np.inf)

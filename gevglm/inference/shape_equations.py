@@ -150,7 +150,7 @@ def joint_covariance(
         if loss.is_likelihood and covariance.assumes_model:
             return _inverse(observed_information(engine, loss, params, within))
         equations = StackedEquations.at(engine, loss, params)
-        return equations.bread @ equations.meat(covariance, nobs) @ equations.bread.T
+        return covariance.finished(equations.bread @ equations.meat(covariance, nobs) @ equations.bread.T)
 
 
 def refuse_leverages(covariance: Covariance) -> None:

@@ -39,6 +39,12 @@ class ShapeLikelihood:
         self.covariance = covariance
         self._at_shapes: dict[float, PenalisedLikelihood | None] = {}
 
+    infinite = None  # separated outcomes are found before a shape is looked for
+
+    def is_infinite(self, column: int) -> bool:
+        """Whether a coefficient is infinite under separation."""
+        return False
+
     def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
         """Return the profile intervals of coefficients."""
         quantile = float(norm.ppf(1.0 - alpha / 2.0))

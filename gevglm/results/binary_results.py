@@ -13,7 +13,7 @@ from gevglm.covariance import covariance_of
 from gevglm.data.design import FIT_AGAIN
 from gevglm.data.formula import using_engine
 from gevglm.data.tables import numeric_matrix
-from gevglm.exceptions import InvalidOptionError
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
 from gevglm.inference.influence import BinaryInfluence
 from gevglm.inference.score_test import score_test
 from gevglm.results.calibration import CalibrationChecks
@@ -124,6 +124,17 @@ class BinaryGLMResults(
         restriction = np.hstack([np.zeros((m, self.k_params)), np.eye(m)])
         params, with_shape = np.append(self._params, np.zeros(m)), self._shape is not None
         return score_test(engine, self.loss, params, restriction, covariance, model.wnobs, with_shape=with_shape)
+
+    def wald_test(self, *args, **kwargs):
+        """Wald test of linear restrictions; see statsmodels."""
+        try:
+            return super().wald_test(*args, **kwargs)
+        except ValueError as error:
+            if not self.separated:
+                raise
+            raise InvalidDataError(
+                f"there is no Wald test of infinite estimates ({listed(self.infinite_names)}); use lr_tests(), compare_lr_test, or bias='firth'."
+            ) from error
 
     def wald_test_terms(self, *args, **kwargs):
         """Wald tests of all terms of the formula; see statsmodels."""

@@ -103,7 +103,7 @@ class RiskEffects(ResultsCore):
         labels, weights = rows.groups(by)
         found = averages(designs, rows.offset, weights, self.risk_and_slope())
         names, pairs, index = _labels(variable, chosen, labels, rule)
-        cov = self._covariance(rows, designs, weights, found, influence)
+        cov = self._covariance(rows, designs, weights, found, influence, f"the risk by {variable}")
         note = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
         table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
         if method == "bootstrap":
@@ -144,20 +144,22 @@ class RiskEffects(ResultsCore):
         without, *_ = rows.scenarios(variable, [reference, reference])
         designs, weights = [rows.X, *rows.designs(variable, [without])], rows.weights[None, :]
         found = averages(designs, rows.offset, weights, self.risk_and_slope())
-        cov = self._covariance(rows, designs, weights, found, influence_for(self, None, data))
+        cov = self._covariance(
+            rows, designs, weights, found, influence_for(self, None, data), f"the risk by {variable}"
+        )
         index = pd.Index([f"{variable} = {without.label} for all"])
         table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha)
         limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
         return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
 
-    def exp_params(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+    def exp_params(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
         """Exponentiated coefficients, named by what they are: odds ratios (logit) or hazard ratios (complementary log-log).
 
         Parameters
         ----------
         alpha : float
             One minus the coverage.
-        method : {"wald", "profile"}
+        method : {"wald", "profile"}, optional
             Of the limits, see :meth:`conf_int`.
 
         Returns
@@ -172,12 +174,12 @@ class RiskEffects(ResultsCore):
                 "only. Use risk(variable, contrast='ratio') for risk ratios, or contrast='odds'."
             )
         limits = np.asarray(self.conf_int(alpha=alpha, method=method))
-        table = np.exp(np.column_stack([self._params, limits]))
+        table = np.exp(np.column_stack([self.estimates, limits]))
         frame = pd.DataFrame(table, index=self.model.exog_names, columns=[link.exponentiated, "ci_lower", "ci_upper"])
         constant = self.model.design.constant
         return frame if constant is None else frame.drop(index=frame.index[constant])
 
-    def odds_ratios(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+    def odds_ratios(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
         """Odds ratios of a logit model; see :meth:`exp_params`."""
         link = self.model.population_link
         if link.exponentiated != "odds_ratio":
@@ -203,15 +205,24 @@ class RiskEffects(ResultsCore):
         return Margins(self._with_link(self.model.population_link), options)
 
     def _covariance(
-        self, rows: Rows, designs: list[NDArray], weights: NDArray, found: Averages, influence: RowInfluence | None
+        self,
+        rows: Rows,
+        designs: list[NDArray],
+        weights: NDArray,
+        found: Averages,
+        influence: RowInfluence | None,
+        what: str,
     ) -> NDArray:
         """Return the covariance of average risks; `weights`, of shape (g, n), are those of the rows in each group."""
         if influence is None:
-            return found.gradient @ self.joint_covariance @ found.gradient.T
+            return self.delta_covariance(found.gradient, what)
         risks = [self.model.population_link.inverse(np.dot(X, self._params) + rows.offset) for X in designs]
         values = np.tile(np.column_stack(risks), len(weights))
         averaged = np.repeat(weights, len(designs), axis=0).T
-        return influence.covariance(found.risks, found.gradient, values, averaged)
+        cov = influence.covariance(found.risks, found.gradient, values, averaged)
+        leaning = self.leaning(found.gradient, what)
+        cov[leaning] = cov[:, leaning] = np.nan
+        return cov
 
     def _bootstrapped(
         self,

@@ -36,7 +36,7 @@ class Plotting(ResultsCore):
         per: str = "unit",
         intercept: bool = False,
         alpha: float = 0.05,
-        method: str = "wald",
+        method: str | None = None,
         ax: Axes | None = None,
     ) -> Axes:
         """Draw the coefficients with their intervals, also of several models side by side.
@@ -154,13 +154,13 @@ class Plotting(ResultsCore):
 
 
 def coefficient_table(
-    results: ResultsCore, *, per: str = "unit", intercept: bool = False, alpha: float = 0.05, method: str = "wald"
+    results: ResultsCore, *, per: str = "unit", intercept: bool = False, alpha: float = 0.05, method: str | None = None
 ) -> pd.DataFrame:
     """Return coefficients with their limits, as columns ``estimate``, ``ci_lower`` and ``ci_upper``; see :meth:`Plotting.plot_coefficients`."""
     if per not in PER:
         raise unknown_option("per", per, PER)
     limits = np.asarray(results.conf_int(alpha=alpha, method=method))
-    numbers = np.column_stack([np.asarray(results.params), limits])
+    numbers = np.column_stack([results.estimates, limits])
     design = results.model.design
     if per == "sd":
         design.need_rows("per='sd'", "use per='unit'")

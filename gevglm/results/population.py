@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gevglm.effects.king_zeng import RiskChange, RiskModel, corrected_risks, risk_change, risk_range
 from gevglm.effects.rows import changed_rows
-from gevglm.exceptions import InvalidOptionError
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
 from gevglm.results.core import ResultsCore
 from gevglm.results.prediction import rows_to_predict
 
@@ -26,6 +26,11 @@ class PopulationRisks(ResultsCore):
     @property
     def risk_model(self) -> RiskModel:
         """The estimates, and what turns them into risks."""
+        if self.separated:
+            raise InvalidDataError(
+                f"risks that average over the uncertainty of the coefficients need finite estimates, but those of {listed(self.infinite_names)} are infinite "
+                "because the outcomes are separated; use bias='firth'."
+            )
         link, track = self.model.population_link, None if self._shape is None else self._shape.track
         return RiskModel(self._params, self.joint_covariance, link, self.prevalence, track)
 

@@ -109,8 +109,14 @@ class Predictions(ResultsCore):
             linear = self.model.predict(results._params, exog, exposure=exposure, offset=offset, which="linear")
             X = self.model.exog if exog is None else exog
             df = self.df_resid if self.use_t else None
+            if self.separated:
+                self.leaning(np.asarray(X), "the average")
             return average_prediction(link, X, linear, results.cov_params_matrix, agg_weights, df, influence)
-        return GLMResults.get_prediction(
+        leaning = None
+        if self.separated:
+            leaning = self.leaning(np.asarray(self.model.exog if exog is None else exog), "a prediction")
+            results.cov_params_default = np.nan_to_num(results.cov_params_default)
+        found = GLMResults.get_prediction(
             results,
             exog=exog,
             exposure=exposure,
@@ -121,6 +127,7 @@ class Predictions(ResultsCore):
             agg_weights=agg_weights,
             row_labels=index if row_labels is None else row_labels,
         )
+        return found if leaning is None else _without_errors(found, leaning)
 
     def get_distribution(self, exog=None, exposure=None, offset=None, var_weights=1.0, n_trials=1.0):
         """Return the binomial distribution of new outcomes, as a frozen distribution of scipy; see statsmodels."""
@@ -191,6 +198,16 @@ def _with_shape(results: ResultsCore, exog: Any, offset: Any, exposure: Any) -> 
     return np.column_stack([exog, column])
 
 
+def _without_errors(found: Any, rows: NDArray) -> Any:
+    """Take the standard errors of some rows from predictions of statsmodels."""
+    for part in (found, getattr(found, "linpred", None)):
+        for name in ("var_pred", "linpred_se"):
+            values: Any = getattr(part, name, None)
+            if np.shape(values) == rows.shape:
+                setattr(part, name, np.where(rows, np.nan, values))
+    return found
+
+
 def average_prediction(
     link: BinaryLink,
     X: NDArray,
@@ -233,7 +250,9 @@ def average_prediction(
     risks = link.inverse(linear)
     average = (weights * risks).mean(axis=-1)
     gradient = np.dot(weights * link.inverse_deriv(linear), X) / n
-    variance = np.einsum("...j,jk,...k->...", gradient, cov_params, gradient)
+    unknown = np.isnan(np.diagonal(cov_params))  # infinite estimates
+    variance = np.einsum("...j,jk,...k->...", gradient, np.nan_to_num(cov_params), gradient)
+    variance = np.where((gradient[..., unknown] != 0.0).any(axis=-1), np.nan, variance)
     if influence is not None:
         variance = influence.covariance(average, gradient[None], risks[:, None], weights[:, None])[0, 0]
     facts = {"df": df, "dist": "norm" if df is None else "t"}
@@ -242,7 +261,7 @@ def average_prediction(
         return PredictionResultsMonotonic(average, variance, average, np.sqrt(variance), func=_same, **facts)
     share = average / top
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.where(variance > 0, np.sqrt(variance) / top / (share * (1.0 - share)), 0.0)
+        error = np.where(variance == 0, 0.0, np.sqrt(variance) / top / (share * (1.0 - share)))
     func = partial(_share_of, np.reshape(top, (-1, 1)))
     return PredictionResultsMonotonic(average, variance, logit(share), error, func=func, **facts)
 

@@ -80,6 +80,7 @@ def strip(results: ResultsCore) -> None:
 def _keep_scalars(results: ResultsCore) -> None:
     """Compute what summaries show, which needs the rows."""
     _ = results._scalars
+    results.keep_inference()
     if results.loss.is_likelihood:
         _ = results._log_coefficients
 

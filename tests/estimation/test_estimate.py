@@ -227,7 +227,7 @@ def test_the_solution_is_a_start_that_needs_no_steps(rows):
 def test_too_few_iterations_are_reported(rows, loss):
     found = fit(*rows, loss, maxiter=1, start=[-1.0, 0.0, 0.0, 1.0])
     assert not found.converged
-    assert found.reason == "1 iterations were not enough"
+    assert found.reason == "1 iteration was not enough"
     assert np.isfinite(found.params).all()
 
 

@@ -84,7 +84,7 @@ class CalibrationChecks(ResultsCore):
             Of the cross-validation, see :func:`gevglm.inference.folds.make_folds`.
         groups : str or array_like, optional
             Clusters that resampling keeps together and that intervals take as independent in place of the rows: a column, or an array. By default
-            those of a cluster-robust fit; of its two kinds, if there are two, resampling wants to be told which.
+            those of a cluster-robust fit, of new data too if they have its column; of two kinds, resampling wants to be told which.
         rng : int or Generator
         workers : int
             Threads.
@@ -115,10 +115,12 @@ class CalibrationChecks(ResultsCore):
         elif data is not None:
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
-            _refuse_groups(groups, "new data; use gevglm.calibration.assess(y, p, groups=)")
-            return calibration.assess(
-                *complete_rows(self.model.design, data, endog, self.predict(data)), rng=rng, **options
-            )
+            p = np.asarray(self.predict(data))
+            numbered = np.where(np.isnan(p), np.nan, np.arange(len(p)))
+            y, numbers, weights = complete_rows(self.model.design, data, endog, numbered)
+            rows, clusters = numbers.astype(np.intp), _new_clusters(self, data, groups, len(p))
+            options["groups"] = None if clusters is None else clusters[rows]
+            return calibration.assess(y, p[rows], weights, rng=rng, **options)
         elif resampling is not None:
             shared = {"rng": rng, "workers": workers, "progress": progress}
             if resampling == "bootstrap":
@@ -352,8 +354,9 @@ def _predictions_by(again: Any, sampling: Sampling, rows: Design) -> NDArray:
 def _independent(results: ResultsCore, groups: Any, n: int) -> tuple[NDArray | None, list[str]]:
     """Return the clusters that intervals take as independent, for n rows made of those of the fit, and what is to be said of them."""
     if not results.has_data:
-        if groups is not None or results.cov_type != "cluster":
-            _refuse_groups(groups, "rows that are not in memory")
+        if groups is not None:
+            raise InvalidOptionError("groups= is for rows in memory; of data in pieces, clusters are not known.")
+        if results.cov_type != "cluster":
             return None, []
         return None, [
             "Intervals and tests take observations as independent: rows that are not in memory do not know their cluster."
@@ -366,9 +369,15 @@ def _independent(results: ResultsCore, groups: Any, n: int) -> tuple[NDArray | N
     return repeated(way[clusters.codes], n), [first] if others else []
 
 
-def _refuse_groups(groups: Any, what: str) -> None:
-    if groups is not None:
-        raise InvalidOptionError(f"groups= is for the rows of the fit, not for {what}.")
+def _new_clusters(results: ResultsCore, data: Any, groups: Any, n: int) -> NDArray | None:
+    """Return the clusters of new rows: an array or a column that is given, or the (first) column of the fit if they have it."""
+    if groups is None and not isinstance(data, np.ndarray):
+        names = np.atleast_1d(np.asarray(results.cluster_groups, dtype=object))
+        groups = names[0] if isinstance(names[0], str) and names[0] in as_frame(data).columns else None
+    values = column(as_frame(data), groups, "groups").to_numpy() if isinstance(groups, str) else groups
+    if values is not None and len(values) != n:
+        raise InvalidDataError(f"groups has {len(values)} rows, but the new data have {n}.")
+    return None if values is None else np.asarray(values)
 
 
 def repeated(groups: NDArray | None, n: int) -> NDArray | None:

@@ -319,3 +319,26 @@ def test_functions_of_other_models_keep_clusters_together():
     bootstrap_optimism(fit, X, y, groups=data["group"], resamples=5, rng=0, indices=lambda y, p: {"mean": y.mean()})
     assert all((counts % 25 == 0).all() and counts.sum() == 1000 for counts in seen)
     assert len({tuple(counts) for counts in seen}) == 6
+
+
+def test_intervals_know_the_clusters_of_the_fit_and_of_new_data():
+    data, formula = clustered(noise=3)
+    by_group = {"cov_type": "cluster", "cov_kwds": {"groups": "group"}}
+    new, _ = clustered(noise=3, seed=1)
+    data["x"], new["x"] = np.random.default_rng(2).normal(size=(2, len(data)))  # no ties, which rounding may break
+    res, plain = (gevglm.fit(formula + " + x", data, link="logit", **options) for options in (by_group, {}))
+    new.loc[new.index[5], "z0"] = np.nan
+    complete = new.dropna()
+    expected = gevglm.calibration.assess(complete["y"], res.predict(complete), groups=complete["group"], rng=0)
+    with pytest.warns(gevglm.exceptions.GevglmWarning, match="1 of 1000 new rows"):
+        found = res.calibration(new, rng=0)
+    pd.testing.assert_frame_equal(found.summary_frame(), expected.summary_frame())
+    for groups in ("group", complete["group"].to_numpy()):
+        table = plain.calibration(complete, groups=groups, rng=0).summary_frame()
+        pd.testing.assert_frame_equal(table, expected.summary_frame())
+    with pytest.raises(InvalidDataError, match="groups has 3 rows, but the new data have 999"):
+        plain.calibration(complete, groups=[1, 2, 3])
+    inside = gevglm.calibration.assess(data["y"], res.predict(), groups=data["group"], in_sample=True, rng=0)
+    for frame in (res.calibration(rng=0), plain.calibration(rng=0, groups="group")):
+        pd.testing.assert_frame_equal(frame.summary_frame(), inside.summary_frame())
+    assert res.calibration(rng=0).indices["AUC"].se > 1.2 * plain.calibration(rng=0).indices["AUC"].se

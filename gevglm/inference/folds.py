@@ -168,7 +168,9 @@ def _by_cluster(endog: NDArray, counts: NDArray, groups: NDArray, folds: int, rn
     """Return the fold of each row: clusters with many events first, each to the fold with the fewest events, then the fewest rows."""
     codes, labels = pd.factorize(groups)
     if len(labels) < folds:
-        raise InvalidDataError(f"there are {len(labels)} clusters, too few for {folds} folds; give fewer folds.")
+        raise InvalidDataError(
+            f"there are {len(labels)} clusters, too few for {folds} folds; give folds={len(labels)} or fewer."
+        )
     events, size = (np.bincount(codes, weights=values) for values in (counts * endog, counts))
     shuffled = rng.permutation(len(labels))
     fold = np.empty(len(labels), dtype=int)

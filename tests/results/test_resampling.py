@@ -316,8 +316,11 @@ def test_functions_of_other_models_keep_clusters_together():
     p = cross_validated(fit, X, y, folds=8, groups=data["group"], rng=0)
     assert all(set(counts) == {0, 25} for counts in seen) and np.isfinite(p).all()
     seen.clear()
-    bootstrap_optimism(fit, X, y, groups=data["group"], resamples=5, rng=0, indices=lambda y, p: {"mean": y.mean()})
+    found = bootstrap_optimism(
+        fit, X, y, groups=data["group"], resamples=5, rng=0, indices=lambda y, p: {"mean": y.mean()}
+    )
     assert all((counts % 25 == 0).all() and counts.sum() == 1000 for counts in seen)
+    assert "40 clusters" in str(found.summary())
     assert len({tuple(counts) for counts in seen}) == 6
 
 

@@ -284,6 +284,8 @@ def test_clusters_of_two_kinds_are_to_be_chosen_from():
     found, expected = (fitted.calibration(rng=0, resamples=20) for fitted in (res, one_way))
     pd.testing.assert_frame_equal(found.summary_frame(), expected.summary_frame())
     assert "first; groups= takes the other" in " ".join(found.notes)
+    given = res.calibration(resampling="cv", folds=data["group"].to_numpy() < 9, resamples=5)  # told row by row
+    assert given.n == 225 and "first; groups= takes the other" in " ".join(given.notes)
 
 
 def test_searches_inside_refits_keep_clusters_together(monkeypatch):

@@ -190,6 +190,13 @@ def test_limits_of_a_distance_are_zero_for_calibrated_predictions():
     assert covered["clusters"] >= 13 and covered["rows"] <= 9, covered
 
 
+def test_two_clusters_are_too_few_for_a_slope(data):
+    y, p, group = data
+    found = assess(y, p, groups=group % 2, rng=0, resamples=20)
+    assert found.cox is None and "needs at least 3 clusters, but there are 2" in " ".join(found.notes)
+    assert found.indices["Brier score"].se > 0
+
+
 def test_wrong_clusters_are_refused(data):
     y, p, group = data
     with pytest.raises(InvalidDataError, match=r"groups has shape \(10,\), but there are 480 rows"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.grouping import Grouping
@@ -78,10 +79,13 @@ def whole_counts(counts: NDArray) -> NDArray:
 
 
 def one_way(clusters: Grouping) -> NDArray:
-    """Return the cluster of each row, for rows that are in clusters of one kind; what resamples keeps them together."""
+    """Return the cluster of each row, for rows that are in clusters of one kind; what resamples keeps them together.
+
+    Clusters are numbered in the order of their labels, so that a seed draws the same ones whatever the order of the rows.
+    """
     if len(clusters.ways) > 1:
         raise IncompatibleOptionsError(
             "resampling keeps clusters of one kind together, but there are two; say which by groups=, the name of its column."
         )
     assert clusters.codes is not None, "the rows are in memory"
-    return clusters.codes
+    return pd.factorize(clusters.keys.iloc[:, 0], sort=True)[0][clusters.codes]

@@ -166,7 +166,7 @@ def _divided(endog: NDArray, counts: NDArray, folds: int, rng: np.random.Generat
 
 def _by_cluster(endog: NDArray, counts: NDArray, groups: NDArray, folds: int, rng: np.random.Generator) -> NDArray:
     """Return the fold of each row: clusters with many events first, each to the fold with the fewest events, then the fewest rows."""
-    codes, labels = pd.factorize(groups)
+    codes, labels = pd.factorize(groups, sort=True)
     if len(labels) < folds:
         raise InvalidDataError(
             f"there are {len(labels)} clusters, too few for {folds} folds; give folds={len(labels)} or fewer."

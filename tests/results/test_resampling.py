@@ -230,6 +230,31 @@ def test_clusters_stay_together_by_word_and_by_default():
     assert all((contrast.summary_frame()["se"] > 0).all() for contrast in drawn)
 
 
+def test_the_same_clusters_are_drawn_whatever_stands_for_their_rows():
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame({"x": rng.integers(0, 4, 900), "g": rng.integers(0, 30, 900)})
+    odds = np.exp(0.5 * rows["x"] - 2 + rng.normal(size=30)[rows["g"]])
+    rows["y"] = (rng.random(900) < odds / (1 + odds)).astype(int)
+    weighted = rows.groupby(["y", "x", "g"]).size().rename("w").reset_index()
+    counted = rows.groupby(["x", "g"])["y"].agg(e="sum", n="size").reset_index().eval("f = n - e")
+    options = {"link": "logit", "cov_type": "cluster", "cov_kwds": {"groups": "g"}}
+    found = []
+    for res in (
+        gevglm.fit("y ~ x", rows, **options),
+        gevglm.fit("y ~ x", rows.sample(frac=1, random_state=0), **options),
+        gevglm.fit("y ~ x", weighted, freq_weights="w", **options),
+        gevglm.fit("e + f ~ x", counted, **options),
+    ):
+        corrected = res.calibration(resampling="bootstrap", resamples=3, rng=1).frame["corrected"]
+        risk = res.risk("x", (0, 1), method="bootstrap", draws=5, rng=1).summary_frame().iloc[0]
+        search = gevglm.compare({"it": res}, rng=1).table[["cv_log_loss", "cv_brier", "cv_slope"]].iloc[0]
+        held = res.calibration(resampling="cv", rng=1, resamples=5).summary_frame()["se"]
+        names = ["Brier score", "AUC", "calibration slope"]
+        found.append(np.concatenate([corrected[names], risk, search.astype(float), held[names]]))
+    for other in found[1:]:
+        assert_allclose(other, found[0], rtol=1e-6)
+
+
 def test_folds_of_every_kind():
     model_selection = pytest.importorskip("sklearn.model_selection")
     data, formula = clustered(noise=3)

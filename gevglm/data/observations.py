@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -79,13 +80,18 @@ def whole_counts(counts: NDArray) -> NDArray:
 
 
 def one_way(clusters: Grouping) -> NDArray:
-    """Return the cluster of each row, for rows that are in clusters of one kind; what resamples keeps them together.
-
-    Clusters are numbered in the order of their labels, so that a seed draws the same ones whatever the order of the rows.
-    """
+    """Return the cluster of each row, for rows that are in clusters of one kind; what resamples keeps them together."""
     if len(clusters.ways) > 1:
         raise IncompatibleOptionsError(
             "resampling keeps clusters of one kind together, but there are two; say which by groups=, the name of its column."
         )
     assert clusters.codes is not None, "the rows are in memory"
-    return pd.factorize(clusters.keys.iloc[:, 0], sort=True)[0][clusters.codes]
+    return numbered(clusters.keys.iloc[:, 0])[0][clusters.codes]
+
+
+def numbered(labels: Any) -> tuple[NDArray, Any]:
+    """Return the number of each label and the distinct ones, in their order: a seed then draws the same ones whatever the order of the rows."""
+    try:
+        return pd.factorize(labels, sort=True)
+    except TypeError:  # labels without an order
+        return pd.factorize(labels)

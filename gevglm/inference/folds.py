@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.data.observations import Part, whole_counts
+from gevglm.data.observations import Part, numbered, whole_counts
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 Masks = tuple[NDArray, NDArray]
@@ -166,7 +166,7 @@ def _divided(endog: NDArray, counts: NDArray, folds: int, rng: np.random.Generat
 
 def _by_cluster(endog: NDArray, counts: NDArray, groups: NDArray, folds: int, rng: np.random.Generator) -> NDArray:
     """Return the fold of each row: clusters with many events first, each to the fold with the fewest events, then the fewest rows."""
-    codes, labels = pd.factorize(groups, sort=True)
+    codes, labels = numbered(groups)
     if len(labels) < folds:
         raise InvalidDataError(
             f"there are {len(labels)} clusters, too few for {folds} folds; give folds={len(labels)} or fewer."

@@ -90,7 +90,7 @@ def test_links_are_compared_on_grouped_counts():
 
 def test_calibration_is_checked_on_held_out_observations():
     for resampling, column, options in (
-        ("cv", "estimate", {"belt": False, "resamples": 20}),
+        ("cv", "estimate", {"belt": False}),
         ("bootstrap", "corrected", {"resamples": 25}),
     ):
         found = [res.calibration(resampling=resampling, rng=2, **options).summary_frame() for res in fits(link="logit")]
@@ -359,23 +359,16 @@ def test_intervals_know_the_clusters_of_the_fit_and_of_new_data():
     res, plain = (gevglm.fit(formula + " + x", data, link="logit", **options) for options in (by_group, {}))
     new.loc[new.index[5], "z0"] = np.nan
     complete = new.dropna()
-    expected = gevglm.calibration.assess(
-        complete["y"], res.predict(complete), groups=complete["group"], rng=0, resamples=40
-    )
+    expected = gevglm.calibration.assess(complete["y"], res.predict(complete), groups=complete["group"], rng=0)
     with pytest.warns(gevglm.exceptions.GevglmWarning, match="1 of 1000 new rows"):
-        found = res.calibration(new, rng=0, resamples=40)
+        found = res.calibration(new, rng=0)
     pd.testing.assert_frame_equal(found.summary_frame(), expected.summary_frame())
     for groups in ("group", complete["group"].to_numpy()):
-        table = plain.calibration(complete, groups=groups, rng=0, resamples=40).summary_frame()
+        table = plain.calibration(complete, groups=groups, rng=0).summary_frame()
         pd.testing.assert_frame_equal(table, expected.summary_frame())
     with pytest.raises(InvalidDataError, match="groups has 3 rows, but the new data have 999"):
         plain.calibration(complete, groups=[1, 2, 3])
-    inside = gevglm.calibration.assess(
-        data["y"], res.predict(), groups=data["group"], in_sample=True, rng=0, resamples=40
-    )
-    for frame in (res.calibration(rng=0, resamples=40), plain.calibration(rng=0, groups="group", resamples=40)):
+    inside = gevglm.calibration.assess(data["y"], res.predict(), groups=data["group"], in_sample=True, rng=0)
+    for frame in (res.calibration(rng=0), plain.calibration(rng=0, groups="group")):
         pd.testing.assert_frame_equal(frame.summary_frame(), inside.summary_frame())
-    assert (
-        res.calibration(rng=0, resamples=40).indices["AUC"].se
-        > 1.2 * plain.calibration(rng=0, resamples=40).indices["AUC"].se
-    )
+    assert res.calibration(rng=0).indices["AUC"].se > 1.2 * plain.calibration(rng=0).indices["AUC"].se

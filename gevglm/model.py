@@ -162,7 +162,7 @@ class BinaryGLM(GLM):
         return self._changed(self.design, self.loss.with_shape(xi), self.sampling)
 
     def on_rows(self, rows: NDArray | Part, shape: str | None = None) -> BinaryGLM:
-        """Return the model of some of the rows, see :meth:`Design.on_rows`; with `shape`, its xi is chosen anew."""
+        """Return the model of some of the rows, or observations, as the design has it; with `shape`, its xi is chosen anew."""
         model = type(self).__new__(type(self))
         model._set_up(self.design.on_rows(rows), self.loss, shape, self.sampling, self.options)
         return model

@@ -12,6 +12,7 @@ from scipy.stats import chi2
 from gevglm.calibration._logistic import IDENTITY, LogisticFit, bernoulli_llf, fit_logistic
 from gevglm.calibration.estimates import CalibrationTest, Measured
 from gevglm.calibration.sample import Sample, predictions
+from gevglm.exceptions import InvalidDataError
 
 
 @dataclass(frozen=True)
@@ -121,6 +122,8 @@ def cox_calibration(
     sample = predictions(y, p, weights, groups=groups)
     eta = sample.log_odds
     sample.need_counts("the calibration slope").need_distinct("the calibration slope")
+    if sample.groups is not None and sample.groups.max() < 2:
+        raise InvalidDataError("the covariance of intercept and slope needs at least 3 clusters, but there are 2.")
     y, weight, ones = sample.y, sample.weight, np.ones((len(eta), 1))
     columns, advice = np.column_stack([ones, eta]), "The predictions separate the outcomes perfectly."
     both = fit_logistic(columns, y, weight, what="the calibration slope", start=IDENTITY, advice=advice)
@@ -149,17 +152,13 @@ def _assembled(
 
 def _tests(both: LogisticFit, large: LogisticFit, llf_predicted: float, robust: bool) -> dict[str, CalibrationTest]:
     """Return likelihood-ratio tests; Wald's, where the covariance is robust to clusters."""
-    away = both.params - IDENTITY
-    statistics = (
-        (
-            float(away @ np.linalg.solve(both.cov, away)),
-            large.params[0] ** 2 / large.cov[0, 0],
-            away[1] ** 2 / both.cov[1, 1],
-        )
-        if robust
-        else (both.llf - llf_predicted, large.llf - llf_predicted, both.llf - large.llf)
-    )
-    joint, in_the_large, slope = (max((1.0 if robust else 2.0) * float(value), 0.0) for value in statistics)
+    if robust:
+        away = both.params - IDENTITY
+        joint, in_the_large = away @ np.linalg.solve(both.cov, away), large.params[0] ** 2 / large.cov[0, 0]
+        slope = away[1] ** 2 / both.cov[1, 1]
+    else:
+        joint, in_the_large = 2.0 * (both.llf - llf_predicted), 2.0 * (large.llf - llf_predicted)
+        slope = 2.0 * (both.llf - large.llf)
     return {
         "test": _chi_squared("calibration, jointly", joint, 2, "intercept 0 and slope 1"),
         "test_in_the_large": _chi_squared("calibration in the large", in_the_large, 1, "intercept 0, given slope 1"),
@@ -167,5 +166,6 @@ def _tests(both: LogisticFit, large: LogisticFit, llf_predicted: float, robust: 
     }
 
 
-def _chi_squared(name: str, statistic: float, df: int, null: str) -> CalibrationTest:
+def _chi_squared(name: str, value: float, df: int, null: str) -> CalibrationTest:
+    statistic = max(float(value), 0.0)
     return CalibrationTest(name, statistic, float(chi2.sf(statistic, df)), df, null)

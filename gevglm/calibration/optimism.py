@@ -57,6 +57,8 @@ class Optimism:
         Refits behind it.
     failed : int
         Refits left out because they failed.
+    clusters : int or None
+        Clusters that were drawn as a whole; None if observations were drawn.
     """
 
     frame: pd.DataFrame
@@ -64,6 +66,7 @@ class Optimism:
     groups: Groups
     resamples: int
     failed: int
+    clusters: int | None = None
 
     def summary_frame(self) -> pd.DataFrame:
         """Return the table."""
@@ -71,7 +74,8 @@ class Optimism:
 
     def summary(self) -> Summary:
         """Summarise."""
-        facts = {"Resamples": str(self.resamples), "Failed": str(self.failed)}
+        drawn = "observations" if self.clusters is None else f"{self.clusters} clusters"
+        facts = {"Resamples": str(self.resamples), "Drawn": drawn, "Failed": str(self.failed)}
         return summary_table("Optimism by bootstrap", facts, self.frame, [NOTE] if MAXIMUM in self.frame.index else [])
 
     def plot(self, ax: Axes | None = None, scale: str | None = None) -> Axes:
@@ -222,7 +226,8 @@ def optimism_of(
     corrected = expit(curve - gained.mean().where(gained.notna().mean() >= 0.5))
     curves = pd.DataFrame({"apparent": expit(curve), "corrected": corrected.to_numpy()}, index=grid)
     groups = grouped(p[whole.rows], y[whole.rows], rows.observations[whole.rows], PICTURE_GROUPS)
-    return Optimism(_corrected_indices(apparent, good), curves, groups, len(good), len(errors))
+    clusters = None if rows.clusters is None else len(rows.clusters.keys)
+    return Optimism(_corrected_indices(apparent, good), curves, groups, len(good), len(errors), clusters)
 
 
 def _corrected_indices(apparent: dict[str, float], refits: list[tuple[Assessed, Assessed]]) -> pd.DataFrame:

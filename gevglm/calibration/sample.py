@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
+from gevglm.data.observations import numbered
 from gevglm.exceptions import InvalidDataError
 
 
@@ -201,7 +202,7 @@ def checked_groups(groups: ArrayLike | None, n: int, used: NDArray | None = None
         raise InvalidDataError(
             f"groups are missing in {missing} of {n} rows; leave these rows out, or give them a cluster."
         )
-    codes, distinct = pd.factorize(labels if used is None else labels[used])
+    codes, distinct = numbered(labels if used is None else labels[used])
     if len(distinct) < 2:
         raise InvalidDataError("all rows are in one cluster; intervals and resamples need at least two.")
     return codes

@@ -30,6 +30,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--score", default="risk", metavar="COLUMN", help=score)
     parser.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
     parser.add_argument("--weights", metavar="COLUMN", help="how many observations each row stands for")
+    parser.add_argument("--cluster", metavar="COLUMN", help="intervals and tests robust to clusters")
     known = Words("gevglm.calibration.calibrators", "CALIBRATORS")
     parser.add_argument("--method", choices=known, metavar="METHOD", help="learn a calibrator: %(choices)s")
     parser.add_argument("--apply", metavar="FILE", help="rows to calibrate (default: the same, which flatters)")
@@ -47,10 +48,13 @@ def run(options: argparse.Namespace) -> None:
     from gevglm.calibration import assess
     from gevglm.cli.pictures import save_picture
     from gevglm.cli.tables import check_output, read_table
+    from gevglm.data.tables import column
     from gevglm.exceptions import IncompatibleOptionsError
 
     if (options.apply or options.output) and not options.method:
         raise IncompatibleOptionsError("--apply and -o go with --method, the calibrator to learn.")
+    if options.cluster and options.method:
+        raise IncompatibleOptionsError("--cluster is for the check of probabilities; leave --method out.")
     if options.plot and options.method:
         raise IncompatibleOptionsError("--plot draws predictions unchanged; leave --method out.")
     check_output(options.output or "-")
@@ -63,7 +67,8 @@ def run(options: argparse.Namespace) -> None:
     if options.method:
         _calibrate(options, frame, y, score, weights)
         return
-    assessed = assess(y, score, weights, rng=0)
+    clusters = None if options.cluster is None else column(frame, options.cluster, "--cluster").to_numpy()
+    assessed = assess(y, score, weights, groups=clusters, rng=0)
     print(assessed, flush=True)
     if options.plot:
         save_picture(assessed.plot(), options.plot)

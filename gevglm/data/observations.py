@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.grouping import Grouping
@@ -84,4 +86,12 @@ def one_way(clusters: Grouping) -> NDArray:
             "resampling keeps clusters of one kind together, but there are two; say which by groups=, the name of its column."
         )
     assert clusters.codes is not None, "the rows are in memory"
-    return clusters.codes
+    return numbered(clusters.keys.iloc[:, 0])[0][clusters.codes]
+
+
+def numbered(labels: Any) -> tuple[NDArray, Any]:
+    """Return the number of each label and the distinct ones, in their order: a seed then draws the same ones whatever the order of the rows."""
+    try:
+        return pd.factorize(labels, sort=True)
+    except TypeError:  # labels without an order
+        return pd.factorize(labels)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.data.observations import Part, whole_counts
+from gevglm.data.observations import Part, numbered, whole_counts
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 Masks = tuple[NDArray, NDArray]
@@ -88,23 +88,33 @@ def make_folds(
     Folds
         A sequence of pairs of boolean masks, of the training and of the held-out rows.
     """
-    n, used = len(endog), None if counts is None else np.asarray(counts) > 0
+    n, used = len(endog), np.full(len(endog), True) if counts is None else np.asarray(counts) > 0
+    # numbers of observations that are divided; None where rows are on one side as they are
+    divided = None if counts is None or groups is not None else whole_counts(np.asarray(counts, dtype=float))
+    if divided is not None and (divided <= 1).all():
+        divided = None
     pairs: list[Any]
     if isinstance(folds, (int, np.integer)) and not isinstance(folds, bool):
         rng = np.random.default_rng(rng)
         if folds < 2:
             raise InvalidOptionError(f"folds={folds} leaves nothing to hold out; give at least 2.")
-        if counts is not None and groups is None:
-            return _divided(endog, whole_counts(np.asarray(counts, dtype=float)), int(folds), rng, each_outcome)
+        if divided is not None:
+            return _divided(endog, divided, int(folds), rng, each_outcome)
+        fold = np.full(n, -1)
         if groups is None:
-            fold = _stratified(endog > 0.5, int(folds), rng, each_outcome)
+            fold[used] = _stratified(endog[used] > 0.5, int(folds), rng, each_outcome)
         else:
-            fold = _by_cluster(endog, np.ones(n) if counts is None else counts, groups, int(folds), rng)
+            size = np.ones(n) if counts is None else np.asarray(counts)
+            fold[used] = _by_cluster(endog[used], size[used], groups[used], int(folds), rng)
         pairs = [(fold != k, fold == k) for k in range(folds)]
     elif hasattr(folds, "split") and not isinstance(folds, str):
-        if counts is not None and groups is None:
-            return _split_observations(endog, whole_counts(np.asarray(counts, dtype=float)), folds)
-        pairs = list(folds.split(np.zeros((n, 1)), (endog > 0.5).astype(int), groups))
+        if divided is not None:
+            return _split_observations(endog, divided, folds)
+        rows, clusters = np.flatnonzero(used), None if groups is None else groups[used]
+        pairs = [
+            (rows[train], rows[test])
+            for train, test in folds.split(np.zeros((len(rows), 1)), (endog[used] > 0.5).astype(int), clusters)
+        ]
     elif isinstance(folds, (np.ndarray, pd.Series)) and folds.dtype == bool:
         held = np.asarray(folds)
         if held.shape != (n,):
@@ -156,11 +166,12 @@ def _divided(endog: NDArray, counts: NDArray, folds: int, rng: np.random.Generat
 
 def _by_cluster(endog: NDArray, counts: NDArray, groups: NDArray, folds: int, rng: np.random.Generator) -> NDArray:
     """Return the fold of each row: clusters with many events first, each to the fold with the fewest events, then the fewest rows."""
-    used = np.asarray(counts) > 0
-    codes, labels = pd.factorize(np.asarray(groups)[used])
+    codes, labels = numbered(groups)
     if len(labels) < folds:
-        raise InvalidDataError(f"there are {len(labels)} clusters, too few for {folds} folds; give fewer folds.")
-    events, size = (np.bincount(codes, weights=values[used]) for values in (counts * endog, counts))
+        raise InvalidDataError(
+            f"there are {len(labels)} clusters, too few for {folds} folds; give folds={len(labels)} or fewer."
+        )
+    events, size = (np.bincount(codes, weights=values) for values in (counts * endog, counts))
     shuffled = rng.permutation(len(labels))
     fold = np.empty(len(labels), dtype=int)
     total = np.zeros((folds, 2))
@@ -168,9 +179,7 @@ def _by_cluster(endog: NDArray, counts: NDArray, groups: NDArray, folds: int, rn
         own = events[cluster], size[cluster]
         fold[cluster] = min(range(folds), key=lambda k: tuple(total[k] if own[0] else total[k, ::-1]))
         total[fold[cluster]] += own
-    of_rows = np.full(len(endog), -1)
-    of_rows[used] = fold[codes]
-    return of_rows
+    return fold[codes]
 
 
 def _check_number(events: int, total: int, folds: int, each_outcome: bool) -> None:
@@ -201,7 +210,7 @@ def _split_observations(endog: NDArray, counts: NDArray, splitter: Any) -> Folds
 
 
 def _sides(
-    pair: tuple[Any, Any], endog: NDArray, used: NDArray | None, groups: NDArray | None, number: int
+    pair: tuple[Any, Any], endog: NDArray, used: NDArray, groups: NDArray | None, number: int
 ) -> tuple[Part, Part]:
     """Return the sides of a fold, for row numbers or masks."""
     try:
@@ -213,12 +222,12 @@ def _sides(
         raise InvalidOptionError(
             f"fold {number} of folds= is not a pair (train, test) of numbers or booleans of the {len(endog)} rows: {error}."
         ) from None
-    train, test = (Part(mask if used is None else mask & used) for mask in masks)
+    train, test = (Part(mask & used) for mask in masks)
     if groups is not None:
         split = np.intersect1d(groups[train.rows], groups[test.rows])
         if len(split):
             raise InvalidDataError(
-                f"fold {number} splits {len(split)} clusters into training and held-out rows; keep them together, by a number of folds or a "
+                f"fold {number} splits {len(split)} of {len(np.unique(groups))} clusters into training and held-out rows; keep them together, by a number of folds or a "
                 "splitter such as scikit-learn's GroupKFold."
             )
     return _fold(train, test, endog, number)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,9 +37,10 @@ from gevglm.exceptions import (
     whole_number,
 )
 from gevglm.links.base import BinaryLink
+from gevglm.results.clusters import independent, kept_together, of_new_rows, refuse_in_pieces, repeated
 from gevglm.results.core import ResultsCore
 from gevglm.results.prediction import Scorer, columns_to_predict
-from gevglm.results.refit import folds_of, kept_together, refit
+from gevglm.results.refit import folds_of, refit
 from gevglm.results.saving import save_recalibrated
 from gevglm.sampling.schemes import Sampling
 
@@ -89,7 +91,7 @@ class CalibrationChecks(ResultsCore):
             Of the cross-validation, see :func:`gevglm.inference.folds.make_folds`.
         groups : str or array_like, optional
             Clusters that resampling keeps together and that intervals take as independent in place of the rows: a column, or an array. By default
-            those of a cluster-robust fit; of its two kinds, if there are two, resampling wants to be told which.
+            those of a cluster-robust fit, of new data too if they have its column; of two kinds, resampling wants to be told which.
         rng : int or Generator
         workers : int
             Threads.
@@ -119,27 +121,33 @@ class CalibrationChecks(ResultsCore):
         if source is not None or (data is None and not self.has_data):
             if resampling is not None or endog is not None:
                 raise InvalidOptionError("data in pieces hold their outcomes, and are not resampled.")
+            refuse_in_pieces(groups)
             predicted: tuple = predictions_in_pieces(self, source)
         elif data is not None:
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
-            _refuse_groups(groups, "new data; use gevglm.calibration.assess(y, p, groups=)")
-            rows = complete_rows(self.model.design, data, endog, self.predict(data))
-            return _with_size(self.model.design, calibration.assess(*rows, rng=rng, **options))
+            p = np.asarray(self.predict(data))
+            numbered = np.where(np.isnan(p), np.nan, np.arange(len(p)))
+            y, numbers, weights = complete_rows(self.model.design, data, endog, numbered)
+            rows, clusters = numbers.astype(np.intp), of_new_rows(self, data, groups, len(p))
+            options["groups"] = None if clusters is None else clusters[rows]
+            return _with_size(self.model.design, calibration.assess(y, p[rows], weights, rng=rng, **options))
         elif resampling is not None:
             shared = {"rng": rng, "workers": workers, "progress": progress}
             if resampling == "bootstrap":
                 return _optimism(self, groups, resamples=resamples, **shared)
             y, p, weights, clusters = _held_out(self, folds, groups, **shared)
-            return with_note(sampling, calibration.assess(y, p, weights, groups=clusters, rng=rng, **options))
+            assessed = calibration.assess(y, p, weights, groups=clusters, rng=rng, **options)
+            return with_note(sampling, assessed, independent(self, groups)[1])
         else:
             predicted = self.model.endog, np.asarray(self.predict()), self.row_weights.effective_counts
         y, p, weights = single_outcomes(*predicted)
         if data is not None:
             return _with_size(self.model.design, calibration.assess(y, p, weights, rng=rng, **options))
-        options["groups"], notes = _independent(self, groups, len(y))
-        assessed = calibration.assess(y, as_sampled(sampling, p), weights, in_sample=True, rng=rng, **options)
-        return with_note(sampling, _with_size(self.model.design, replace(assessed, notes=(*assessed.notes, *notes))))
+        clusters, notes = independent(self, groups)
+        options |= {"groups": repeated(clusters, len(y)), "in_sample": True, "rng": rng}
+        assessed = calibration.assess(y, as_sampled(sampling, p), weights, **options)
+        return with_note(sampling, _with_size(self.model.design, assessed), notes)
 
     def plot_calibration(self, data: Any = None, ax=None, scale: str | None = None, **options: Any):
         """Draw the reliability diagram; see :meth:`calibration` and :meth:`gevglm.calibration.assessment.Assessment.plot`."""
@@ -332,8 +340,9 @@ def _population_counts(weights: RowWeights) -> NDArray | None:
     return product(weights.effective_counts, weights.population)
 
 
-def with_note(sampling: Sampling, assessment: Assessment) -> Assessment:
-    """Return the assessment with a note if its probabilities are those of a sample drawn by the outcome."""
+def with_note(sampling: Sampling, assessment: Assessment, notes: Sequence[str] = ()) -> Assessment:
+    """Return the assessment with notes, and another if its probabilities are those of a sample drawn by the outcome."""
+    assessment = replace(assessment, notes=(*assessment.notes, *notes))
     weights = sampling.population_weights(np.array([0.0, 1.0]))
     if weights is None:
         return assessment
@@ -378,11 +387,8 @@ def _held_out(
 ) -> tuple[NDArray, NDArray, NDArray | None, NDArray | None]:
     """Return outcomes, predictions, weights and clusters of the observations that folds hold out, by refits that have not seen them."""
     _refuse_weights_by_hand(results.model)
-    workers, design, clusters = (
-        whole_number("workers", workers, 1),
-        results.model.design,
-        kept_together(results, groups),
-    )
+    workers, design = whole_number("workers", workers, 1), results.model.design
+    clusters, _ = independent(results, groups)
     split = folds_of(results, folds, rng, groups, each_outcome=False).refuse_repeats(design.counts)
 
     def predicted(fold: tuple[Part, Part]) -> tuple[NDArray, ...]:
@@ -403,33 +409,6 @@ def _predictions_by(again: Any, sampling: Sampling, rows: Design) -> NDArray:
     linear = np.dot(rows.X, np.asarray(again.params)) + (0.0 if rows.offset is None else rows.offset)
     p = as_sampled(sampling, again.model.population_link.inverse(linear))
     return np.clip(p, CLOSEST, 1.0 - CLOSEST)
-
-
-def _independent(results: ResultsCore, groups: Any, n: int) -> tuple[NDArray | None, list[str]]:
-    """Return the clusters that intervals take as independent, for n rows made of those of the fit, and what is to be said of them."""
-    if not results.has_data:
-        if groups is not None or results.cov_type != "cluster":
-            _refuse_groups(groups, "rows that are not in memory")
-            return None, []
-        return None, [
-            "Intervals and tests take observations as independent: rows that are not in memory do not know their cluster."
-        ]
-    clusters = results.row_weights.clusters if groups is None else results.model.design.grouping(groups)
-    if clusters is None:
-        return None, []
-    (_, way), *others = clusters.ways
-    first = "Of the two kinds of clusters, intervals and tests know the first; groups= takes the other."
-    return repeated(way[clusters.codes], n), [first] if others else []
-
-
-def _refuse_groups(groups: Any, what: str) -> None:
-    if groups is not None:
-        raise InvalidOptionError(f"groups= is for the rows of the fit, not for {what}.")
-
-
-def repeated(groups: NDArray | None, n: int) -> NDArray | None:
-    """Return the clusters of rows of which events and others may have become rows of their own, see :func:`single_outcomes`."""
-    return None if groups is None else np.resize(groups, n)
 
 
 def _refuse_weights_by_hand(model: BinaryGLM) -> None:

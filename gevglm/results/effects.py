@@ -26,8 +26,9 @@ from gevglm.effects.standardised import (
     risk_table,
 )
 from gevglm.exceptions import InvalidOptionError, unknown_option
+from gevglm.results.clusters import kept_together
 from gevglm.results.core import ResultsCore, check_alpha
-from gevglm.results.refit import kept_together, refit
+from gevglm.results.refit import refit
 
 METHODS = ("delta", "bootstrap")
 

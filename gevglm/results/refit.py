@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from gevglm.data.observations import Part, one_way
+from gevglm.data.observations import Part
 from gevglm.exceptions import InvalidOptionError, silenced
 from gevglm.inference.folds import Folds, are_given_by_row, make_folds
+from gevglm.results.clusters import kept_together
 
 if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
@@ -35,12 +36,6 @@ def refit(results: ResultsCore, rows: NDArray | Part, *, choose_shape: bool = Tr
         options = replace(options, search_kwds=(options.search_kwds or {}) | {"groups": of_rows})
     with silenced():
         return model.on_rows(rows, choice).fit_by(options)
-
-
-def kept_together(results: ResultsCore, groups: Any = None) -> NDArray | None:
-    """Return the cluster of each row that resampling keeps together: as given, else that of a cluster-robust fit; None for rows alone."""
-    clusters = results.row_weights.clusters if groups is None else results.model.design.grouping(groups)
-    return None if clusters is None else one_way(clusters)
 
 
 def folds_of(results: ResultsCore, folds: Any, rng: Any, groups: Any = None, each_outcome: bool = True) -> Folds:

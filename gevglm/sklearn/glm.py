@@ -96,13 +96,15 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         y : array_like of shape (n,)
             Two labels of any kind; the second in sorted order is the event.
         sample_weight : array_like of shape (n,), optional
-            How many observations each row stands for.
+            How many observations each row stands for. With weights that are not whole numbers, a search by cross-validation holds out rows.
         """
         rows, labels = validate_data(self, X, y, dtype=(np.float64, np.float32))
         self.classes_ = two_classes(labels)
         weights = row_weights(sample_weight, rows, labels)
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])]))
-        words = vars(self) | {"event": self.classes_.tolist()[1], "freq_weights": weights, "missing": "none"}
+        counts = weights is None or bool((weights == np.rint(weights)).all())
+        words = vars(self) | {"event": self.classes_.tolist()[1], "missing": "none"}
+        words["freq_weights" if counts else "var_weights"] = weights
         words["class_weight"] = self._weights_by_event()
         model = BinaryGLM.of_arrays(labels, self._design(rows), ModelOptions.of(words))
         model.data.xnames = [*(["const"] if self.fit_intercept else []), *names]

@@ -74,6 +74,13 @@ def test_predictions_of_any_model_are_assessed(call, folder, scored):
     assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_probabilities_are_assessed_by_cluster(call, scored):
+    words = ("calibrate", "scored.csv", "--outcome", "event", "--cluster", "town")
+    known = calibration.assess(scored["event"], scored["risk"], groups=scored["town"], rng=0)
+    assert call(*words)[:2] == (0, f"{known}\n")
+    assert call(*words, "--method", "platt")[0] == 2
+
+
 def test_scores_become_probabilities(call, folder, scored):
     words = ("calibrate", "scored.csv", "--outcome", "event", "--score", "score", "--method")
     code, out, err = call(*words, "platt", "--apply", "scored.csv")

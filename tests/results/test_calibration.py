@@ -129,22 +129,6 @@ def test_bad_words_are_refused(res):
         gevglm.fit(DATA["event"].to_numpy(), np.ones((1500, 1)), link="logit").calibration(np.ones((10, 1)))
 
 
-def test_rows_with_frequencies_or_trials_are_resampled_one_observation_at_a_time():
-    small = DATA.iloc[:400]
-    counts = np.random.default_rng(0).integers(0, 3, 400)
-    counted = gevglm.fit(FORMULA, small, freq_weights=counts, link="logit")
-    events = np.flatnonzero(np.repeat(small["event"], counts) == 1)
-    order = np.concatenate(
-        [events, np.setdiff1d(np.arange(counts.sum()), events)]
-    )  # events first, as counted rows are split
-    single = gevglm.fit(FORMULA, small.iloc[np.repeat(np.arange(400), counts)[order]], link="logit")
-    for resampling, options in (("bootstrap", {"resamples": 3}), ("cv", {"folds": 4, "belt": False})):
-        found, expected = (
-            res.calibration(resampling=resampling, rng=1, **options).summary_frame() for res in (counted, single)
-        )
-        assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
-
-
 def test_trials_count_as_events_and_others():
     table = DATA.groupby("smoker")["event"].agg(["sum", "size"]).reset_index()
     y = np.column_stack([table["sum"], table["size"] - table["sum"]])

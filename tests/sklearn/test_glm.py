@@ -201,3 +201,14 @@ def test_one_class_in_a_fold_is_refused():
     X, y = rows(200)
     with pytest.raises(ValueError, match="one class only"):
         cross_val_predict(BinaryGLMClassifier(), X, np.sort(y), cv=KFold(2))
+
+
+def test_a_penalty_is_searched_with_weights_that_are_not_counts():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(400, 2)), rng.uniform(0.2, 3.0, 400)
+    y = (rng.random(400) < 1 / (1 + np.exp(1 - X[:, 0]))).astype(int)
+    found = BinaryGLMClassifier(link="logit", alpha="cv").fit(X, y, sample_weight=weight)
+    given = BinaryGLMClassifier(link="logit", alpha=found.results_.alpha).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(found.coef_, given.coef_)
+    twice = BinaryGLMClassifier(link="logit", alpha="cv").fit(X, y, sample_weight=np.full(400, 2.0))
+    assert twice.results_.model._has_freq_weights and found.results_.model._has_var_weights

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
 
 CLOSEST = 1e-10  # to 0 and 1 that a prediction by a refit comes, so that its log-odds are finite
+ROUNDING = 1e-12  # of a count that was a share of a number of observations
 RESAMPLING = (None, "bootstrap", "cv")
 
 
@@ -103,8 +104,8 @@ class CalibrationChecks(ResultsCore):
         elif data is not None:
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
-            rows = complete_rows(self.model.design, data, endog, self.predict(data))
-            return _with_size(self.model.design, calibration.assess(*rows, rng=rng, **options))
+            complete = complete_rows(self.model.design, data, endog, self.predict(data))
+            return _with_size(self.model.design, calibration.assess(*complete, rng=rng, **options))
         elif resampling is not None:
             shared = {"rng": rng, "workers": workers, "progress": progress}
             fit, rows, y = _procedure(self)
@@ -283,7 +284,10 @@ def single_outcomes(y: NDArray, p: NDArray, weights: NDArray | None) -> tuple[ND
     if np.isin(y, (0.0, 1.0)).all():
         return y, p, weights
     size = np.ones_like(y) if weights is None else weights
-    return np.repeat([1.0, 0.0], len(y)), np.tile(p, 2), np.concatenate([size * y, size * (1.0 - y)])
+    events = size * y
+    counts = np.rint(events)
+    events = np.where(np.abs(events - counts) <= ROUNDING * size, counts, events)  # 49 (1/49) is not 1
+    return np.repeat([1.0, 0.0], len(y)), np.tile(p, 2), np.concatenate([events, size - events])
 
 
 def as_sampled(sampling: Sampling, p: NDArray) -> NDArray:

@@ -297,7 +297,7 @@ class BinaryGLM(GLM):
             For ``xi="ml"``: ``grid``. For "cv": ``grid``, ``alphas``, ``folds``, ``criterion`` ("log_loss" or "brier"), ``rng``, ``refine``,
             ``rule`` ("best" or "one_se"); see :mod:`gevglm.inference.cross_validation`.
         cov_type : str or Covariance, optional
-            "nonrobust" (the default), "HC0" to "HC3", "cluster" or "HAC"; "HC0" by default if rows are weighted by their outcome.
+            "nonrobust" (the default), "HC0" (if rows are weighted by their outcome) to "HC3", "linearized" (with sampling weights), "cluster" or "HAC".
         cov_kwds : dict, optional
             ``{"groups": column or array}`` for clusters (two columns for two-way), ``{"maxlags": n}`` for HAC.
         use_t : bool, optional

@@ -236,7 +236,7 @@ def from_formula(
     weights = {"freq_weights": freq_weights, "var_weights": var_weights, "sampling_weights": sampling_weights}
     selection = Selection(formula, scope, offset, exposure, **weights, subset=subset, missing=missing)
     chosen = selection.of(frame)
-    check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing)
+    check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing, weights)
     recipe = formulas.Recipe(
         selection.right,
         without_unused_levels(chosen.frame, selection.used(frame.columns)),
@@ -299,7 +299,7 @@ def from_arrays(
     selected = rows_with_weight(n, y, columns)
     used = selected & complete_rows(n, missing, [y, X, *columns.values()])
     n_selected, n_missing = int(selected.sum()), int(selected.sum() - used.sum())
-    check_rows(n, n, n_selected, n_missing, missing)
+    check_rows(n, n, n_selected, n_missing, missing, weights | {"n_trials": n_trials})
     rows = None if used.all() else np.flatnonzero(used)
     if rows is not None:
         X, y = X[rows], y[rows]

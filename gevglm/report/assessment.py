@@ -41,8 +41,9 @@ class Assessed:
 def assess_predictions(results: BinaryGLMResults) -> Assessed:
     """Assess the predictions: cross-validated where that is quick and possible, else on the rows of the fit."""
     model = results.model
-    weighted = model.sampling.population_weights(np.array([0.0, 1.0])) is not None or model.sampling.reweights
-    plain_rows = results.has_data and model.design.counts is None and not model._has_var_weights
+    by_outcome = model.sampling.population_weights(np.array([0.0, 1.0]))
+    weighted = by_outcome is not None or model.sampling.reweights or model.design.represents is not None
+    plain_rows = results.has_data and model.design.counts is None
     if plain_rows and not weighted and results.search is None and len(model.endog) <= REFITTED_ROWS:
         try:
             return Assessed(results.calibration(resampling="cv", folds=FOLDS), f"{FOLDS}-fold cross-validation", False)
@@ -69,7 +70,7 @@ def calibration(results: BinaryGLMResults, assessed: Assessed) -> Html:
         remarks.append("Every model looks better on the rows it was fitted to than on new ones.")
     if assessed.weighted:
         remarks.append(
-            "Rows are weighted to the population, for which intervals and tests of calibration do not hold; they are left out."
+            "Rows are weighted, for which intervals and tests of calibration do not hold; they are left out."
         )
     elif results.cov_type == "cluster":
         remarks.append(

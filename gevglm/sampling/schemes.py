@@ -53,6 +53,7 @@ class Sampling:
     reweights = False
     weighted_by = ""  # what rows are weighted by in the fit, where what is maximised is no likelihood
     with_likelihood = ""  # what to use instead, where there is none
+    population: float | None = None  # its size, where it is known
     covariates_sampled = False  # whether rows averaged over are a sample whose randomness is in standard errors
 
     @property

@@ -37,7 +37,7 @@ def overview(results: BinaryGLMResults) -> Html:
     if population is not None and results.has_data:
         weights = results.row_weights.in_population
         rate = float(weights @ results.model.endog / weights.sum())
-        stands_for = f"a population of {count(population)}, of whom {percent(rate)} have it"
+        stands_for = f"a population of {count(round(population))}, of whom {percent(rate)} have it"
         parts.append(f" By their sampling weights they stand for {stands_for}; all risks below are averages over it.")
     return joined(parts)
 

@@ -22,12 +22,22 @@ from numpy.typing import NDArray
 from gevglm.engine.base import ArraySum, Block, Engine, Reducer, times
 from gevglm.engine.linalg import add, group_sums, one_blas_thread, quadratic_forms
 from gevglm.estimation.sums import WeightedGram
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.exceptions import (
+    GevglmWarning,
+    IncompatibleOptionsError,
+    InvalidDataError,
+    InvalidOptionError,
+    unknown_option,
+    warn,
+)
 from gevglm.links.base import Point
 from gevglm.losses import Loss
 
 if TYPE_CHECKING:
     from gevglm.data.grouping import Grouping
+
+CLUSTER_KINDS = ("CR0", "CR1", "CR1S")
+ROUNDING = 1e-12  # of eigenvalues, as a share of the largest
 
 
 @dataclass(frozen=True)
@@ -128,25 +138,53 @@ class Cluster(Covariance):
     ----------
     grouping : Grouping
         Cluster of each row, in one way or in two.
-    use_correction : bool
-        Multiply by :math:`\frac{G}{G-1}\frac{n-1}{n-k}` (statsmodels' and Stata's default).
+    kind : {"CR1S", "CR1", "CR0"}
+        The small-sample factor, for G clusters, n observations and k coefficients: :math:`\frac{G}{G-1}\frac{n-1}{n-k}` (statsmodels;
+        ``vcovCL(type = "HC1")`` of R's sandwich), :math:`\frac{G}{G-1}` (Stata's after maximum likelihood; ``vcovCL`` of a glm), or none
+        (``robcov`` of rms; ``vcovCL(cadjust = FALSE)``).
 
     Notes
     -----
-    Two-way: the sum over both clusterings minus that over their intersection (Cameron, Gelbach and Miller 2011).
+    Two-way: the sum over both clusterings minus that over their intersection, each with the factor of its own number of clusters. The
+    difference need not be positive semi-definite; negative eigenvalues are set to zero then, with a warning (Cameron, Gelbach and Miller 2011,
+    section 2.3; ``vcovCL(fix = TRUE)``).
     """
 
     name = "cluster"
 
-    def __init__(self, grouping: Grouping, use_correction: bool = True):
+    def __init__(self, grouping: Grouping, kind: str = "CR1S"):
+        if kind not in CLUSTER_KINDS:
+            raise unknown_option("kind", kind, CLUSTER_KINDS)
         self.grouping = grouping
-        self.use_correction = use_correction
-        counts = [int(code.max()) + 1 for sign, code in grouping.ways if sign > 0]
-        self.description = (
-            f"Standard errors are robust to clustering ({' and '.join(f'{count} clusters' for count in counts)})."
-        )
-        if min(counts) < 2:
+        self.kind = kind
+        self.repaired = False  # whether negative eigenvalues were set to zero in the last matrix
+        self.counts = [int(code.max()) + 1 for sign, code in grouping.ways if sign > 0]
+        if min(self.counts) < 2:
             raise InvalidDataError("all rows are in one cluster; cluster-robust errors need at least two.")
+
+    @property
+    def description(self) -> str:  # type: ignore[override]
+        """What the covariance is, in a sentence."""
+        clusters = " and ".join(f"{count} clusters" for count in self.counts)
+        repaired = " Negative eigenvalues of the two-way covariance were set to zero." if self.repaired else ""
+        return f"Standard errors are robust to clustering ({clusters}; {self.kind}).{repaired}"
+
+    def matrix(self, fit: Fitted) -> NDArray:
+        covariance = super().matrix(fit)
+        values, vectors = np.linalg.eigh(covariance)
+        self.repaired = len(self.counts) > 1 and bool(values[0] < -ROUNDING * values[-1])
+        if not self.repaired:
+            return covariance
+        negative = int((np.diagonal(covariance) < 0).sum())
+        warn(
+            "the two-way cluster-robust covariance is not positive semi-definite"
+            + (f" ({negative} of {len(covariance)} variances are negative)" if negative else "")
+            + ": its negative eigenvalues were set to zero (Cameron, Gelbach and Miller 2011), which makes standard errors larger. "
+            f"There are few clusters ({' and '.join(map(str, self.counts))}); compare with clusters in one way.",
+            GevglmWarning,
+        )
+        repaired = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return 0.5 * (repaired + repaired.T)
 
     def meat(self, fit: Fitted) -> NDArray:
         total = np.zeros_like(fit.bread)
@@ -156,9 +194,11 @@ class Cluster(Covariance):
             groups = partial(_codes, self.grouping, code)
             scores = engine.reduce(_GroupScores(fit.loss, fit.params, groups, n_groups))
             factor = 1.0
-            if self.use_correction:
+            if self.kind != "CR0":
                 used = int(engine.reduce(_GroupsSeen(groups, n_groups)).sum())
-                factor = used / (used - 1) * (fit.nobs - 1) / (fit.nobs - len(fit.params))
+                factor = used / (used - 1)
+            if self.kind == "CR1S":
+                factor *= (fit.nobs - 1) / (fit.nobs - len(fit.params))
             total += sign * factor * (scores.T @ scores)
         return total
 
@@ -228,6 +268,25 @@ def _positions(block: Block) -> NDArray:
     return np.arange(block.start, block.start + len(block.y))
 
 
+def _cluster_kind(options: dict[str, Any]) -> str:
+    """Return the small-sample factor by its name; statsmodels' `use_correction` is all of it or none."""
+    corrected = _switch(options, "use_correction", True)
+    if "kind" not in options:
+        return "CR1S" if corrected else "CR0"
+    if "use_correction" in options:
+        raise IncompatibleOptionsError("cov_kwds has both kind and use_correction; leave use_correction out.")
+    return options["kind"]
+
+
+def _switch(options: dict[str, Any], name: str, default: bool) -> bool:
+    value = options.get(name, default)
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidOptionError(
+            f"cov_kwds has {name}={value!r}, which must be True or False; the factors of clusters by name are kind='CR0', 'CR1' and 'CR1S'."
+        )
+    return bool(value)
+
+
 COV_TYPES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "linearized", "cluster", "HAC")
 
 
@@ -240,7 +299,9 @@ def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Call
     if word is None:
         raise unknown_option("cov_type", cov_type, COV_TYPES)
     options = dict(cov_kwds or {})
-    allowed = {"cluster": {"groups", "use_correction"}, "HAC": {"maxlags", "kernel", "use_correction"}}.get(word, set())
+    allowed = {"cluster": {"groups", "kind", "use_correction"}, "HAC": {"maxlags", "kernel", "use_correction"}}.get(
+        word, set()
+    )
     unknown = set(options) - allowed - {"scaling_factor", "df_correction"}
     if unknown:
         raise InvalidOptionError(
@@ -250,10 +311,12 @@ def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Call
     if word == "cluster":
         if options.get("groups") is None:
             raise InvalidOptionError("cov_type='cluster' needs cov_kwds={'groups': column name or array}.")
-        return Cluster(grouping(options["groups"]), options.get("use_correction", True) is not False)
+        kind = _cluster_kind(options)
+        return Cluster(grouping(options["groups"]), kind)
     if word == "HAC":
         if "maxlags" not in options:
             raise InvalidOptionError("cov_type='HAC' needs cov_kwds={'maxlags': number}.")
+        _switch(options, "use_correction", False)
         return HAC(**{name: options[name] for name in allowed if name in options})
     if word == "linearized":
         return Linearized()

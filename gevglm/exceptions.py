@@ -118,12 +118,16 @@ def whole_number(option: str, value: Any, low: int, high: int | None = None) -> 
 
 
 def warn(message: str, category: type[GevglmWarning]) -> None:
-    """Issue a warning that points at the user's line: the first frame outside the package."""
-    if _silent.get():
-        return
+    """Issue a warning that points at the user's line."""
+    if not _silent.get():
+        warnings.warn(message, category, stacklevel=callers_frame()[1])
+
+
+def callers_frame() -> tuple[FrameType | None, int]:
+    """Return the first frame outside the package, and its number above the function that asks."""
     package = str(Path(__file__).parent)
     frame: FrameType | None = sys._getframe(1)
-    level = 2
+    level = 1
     while frame is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
+    return frame, level

@@ -18,6 +18,7 @@ settings.load_profile("gevglm")
 EXPECTED_SKIPS = (
     "no Chromium on this machine",
     "no /dev/full",
+    "no fork on this system",
     "statsmodels before 0.15",
     "SCIPY_ARRAY_API is not set",  # a check of scikit-learn
     "Not supported for <class",  # statsmodels, of its own mixins

@@ -152,6 +152,12 @@ class Groups:
     score: NDArray  # mean of each group
     weight: NDArray  # observations
     events: NDArray
+    starts: NDArray | None = None  # lowest score of each group
+
+    def places(self, score: NDArray) -> NDArray:
+        """Return the group of each of the scores that were put together."""
+        assert self.starts is not None
+        return np.searchsorted(self.starts, score, side="right") - 1
 
     @property
     def rate(self) -> NDArray:
@@ -192,7 +198,7 @@ def grouped(score: NDArray, y: NDArray, weight: NDArray, most: int) -> Groups:
     center = np.add.reduceat(weight * score, starts) / total
     exact = np.diff(np.append(starts, len(score))) == 1
     center[exact] = score[starts[exact]]
-    return Groups(center, total, np.add.reduceat(events, starts))
+    return Groups(center, total, np.add.reduceat(events, starts), score[starts])
 
 
 # -- predictions of more rows than memory holds ------------------------------------------------

@@ -43,7 +43,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Assess, and calibrate if asked to."""
-    from gevglm._files import check_target
+    from gevglm._files import check_target, refuse_overwriting
     from gevglm.calibration import assess
     from gevglm.cli.tables import check_output, read_table
     from gevglm.exceptions import IncompatibleOptionsError
@@ -55,6 +55,8 @@ def run(options: argparse.Namespace) -> None:
     check_output(options.output or "-")
     if options.plot:
         check_target(options.plot)
+    read = [name for name in (options.data, options.apply) if name]
+    refuse_overwriting({"-o": options.output, "--plot": options.plot}, read)
     frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
     y, score, weights = _columns(frame, options)
     if options.method:
@@ -105,5 +107,5 @@ def _draw(assessed: Any, name: str) -> None:
 
     try:
         save(assessed.plot(), name, dpi=150)
-    except (OSError, ValueError) as error:
+    except ValueError as error:  # an ending that is not known
         raise GevglmError(f"{name!r} could not be written: {error}.") from None

@@ -14,14 +14,25 @@ from numpy.typing import NDArray
 from gevglm.data import formula as formulas
 from gevglm.data import outcome as outcomes
 from gevglm.data.grouping import Grouping
+from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
-from gevglm.data.selection import WEIGHTS, Selection, check_rows, check_weights, complete_rows, rows_with_weight
+from gevglm.data.selection import (
+    WEIGHTS,
+    Selection,
+    check_rows,
+    check_weights,
+    cluster_columns,
+    complete_rows,
+    rows_with_weight,
+)
 from gevglm.data.tables import (
+    aligned,
     as_frame,
-    check_labels,
-    column,
+    columns_given,
     combined_offset,
     numeric_matrix,
+    owned,
+    unmasked,
     vector,
     without_unused_levels,
 )
@@ -31,6 +42,7 @@ from gevglm.engine.base import ArraySum, Block, product, times
 from gevglm.engine.linalg import squared_deviations
 from gevglm.exceptions import InvalidDataError
 
+FIT_AGAIN = "fit the model again, to a table that is held in memory"
 VECTORS = ("freq", "var", "trials", "offset", "represents")
 
 
@@ -122,7 +134,7 @@ class Design(Layout):
 
     def engine(self, exog: NDArray | None = None) -> Engine:
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
-        self.need_rows("a pass over the data", "give data")
+        self.need_rows("a pass over the data", f"give data where there is a place for them, or {FIT_AGAIN}")
         X = self.X if exog is None else exog
         return MemoryEngine(X, self.y, **{name: getattr(self, name) for name in VECTORS})
 
@@ -161,20 +173,19 @@ class Design(Layout):
         mean = engine.reduce(ArraySum(lambda block: weights(block) @ block.X)) / total
         return engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean, weights(block)))) / total
 
-    def rows_of(self, values: Any, role: str) -> NDArray:
-        """Return per-row values (cluster codes, say), given as arrays or as one or two column names, for the rows used."""
+    def rows_of(self, values: Any, role: str) -> pd.DataFrame:
+        """Return what is known of rows (their clusters, say), given by names of columns or as values, for the rows used.
+
+        Values are for the rows of the data given, or for the rows used; those with labels are put into the order of the data.
+        """
         self.need_rows(f"{role} as an array", "name a column")
-        names = [values] if isinstance(values, str) else values
-        if isinstance(names, (list, tuple)) and len(names) <= 2 and all(isinstance(name, str) for name in names):
-            if self.frame is None:
-                raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
-            return np.column_stack([column(self.frame, name, role).to_numpy() for name in names])
-        array = np.asarray(values)
-        if len(array) == self.n_given:
-            return array if self.rows is None else array[self.rows]
-        if len(array) != len(self.y):
-            raise InvalidDataError(f"{role} has {len(array)} rows, but the data have {self.n_given}.")
-        return array
+        table = columns_given(values, self.frame, role, (self.n_given, self.n_rows))
+        if len(table) not in (self.n_given, self.n_rows):
+            raise InvalidDataError(f"{role} has {len(table)} rows, but the data have {self.n_given}.")
+        used = table if self.rows is None or len(table) == self.n_rows else table.iloc[self.rows]
+        if self.index is None or not isinstance(values, (pd.Series, pd.DataFrame)) or used.index.equals(self.index):
+            return used
+        return aligned(table[table.index.isin(self.index)], self.index, role)
 
     def labels_of(self, positions: list[int]) -> list[str]:
         """Return how the user knows the rows at these positions: by label, or by position in the data given."""
@@ -182,19 +193,24 @@ class Design(Layout):
             return [str(label) for label in self.index[positions]]
         return [str(position) for position in (positions if self.rows is None else self.rows[positions])]
 
-    def on_rows(self, rows: NDArray) -> Self:
-        """Return the design of some of the rows, or of some of them more than once, without formula and table."""
-        self.need_rows("a fit to some of the rows")
-        X = self.X[rows]
-        facts: dict[str, Any] = {
-            name: None if (vector := getattr(self, name)) is None else vector[rows] for name in ("y", *VECTORS)
-        }
-        facts |= {"constant": _constant(X), "n_given": len(rows)}
-        return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
+    def on_rows(self, rows: NDArray | Part) -> Self:
+        """Return the design of some of the rows, without formula and table.
 
-    def of_single_observations(self, y: NDArray) -> Self:
-        """Return the design with other outcomes, and rows that are one observation each."""
-        return replace(self, y=y, freq=None, trials=None)
+        `rows` are positions, of which some may repeat, or a part of the observations; rows that it divides have their numbers and shares of
+        events there.
+        """
+        self.need_rows("a fit to some of the rows", FIT_AGAIN)
+        part = rows if isinstance(rows, Part) else None
+        positions: Any = rows if part is None else np.flatnonzero(part.rows)
+        X = self.X[positions]
+        facts: dict[str, Any] = {
+            name: None if (vector := getattr(self, name)) is None else vector[positions] for name in ("y", *VECTORS)
+        }
+        if part is not None and part.counts is not None:
+            facts["freq"] = None
+            facts["y"], facts["freq" if self.trials is None else "trials"] = part.outcomes(self.y)
+        facts |= {"constant": _constant(X), "n_given": len(positions)}
+        return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
 
     def without_rows(self) -> Self:
         """Return the design without anything of the length of the data."""
@@ -202,7 +218,9 @@ class Design(Layout):
         vectors: dict[str, Any] = {
             name: None if getattr(self, name) is None else UnloadedArray.of(n) for name in ("y", *VECTORS)
         }
-        return replace(self, X=UnloadedArray.of(n, len(self.names)), **vectors, rows=None, index=None, frame=None)
+        recipe = None if self.recipe is None else self.recipe.without_rows(self.n_given)
+        X = UnloadedArray.of(n, len(self.names))
+        return replace(self, X=X, **vectors, rows=None, index=None, frame=None, recipe=recipe)
 
 
 def _constant(X: NDArray) -> int | None:
@@ -226,15 +244,18 @@ def from_formula(
     sampling_weights: Any = None,
     subset: Any = None,
     missing: str = "drop",
+    clusters: Any = None,
     engine: str | None = None,
 ) -> Design:
     """Build a design from a formula and a table."""
-    frame = as_frame(data)
+    frame = owned(as_frame(data))
     n = len(frame)
     if n == 0:
         raise InvalidDataError("the data have no rows.")
     weights = {"freq_weights": freq_weights, "var_weights": var_weights, "sampling_weights": sampling_weights}
-    selection = Selection(formula, scope, offset, exposure, **weights, subset=subset, missing=missing)
+    selection = Selection(
+        formula, scope, offset, exposure, **weights, subset=subset, missing=missing, clusters=clusters
+    )
     chosen = selection.of(frame)
     check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing, weights)
     recipe = formulas.Recipe(
@@ -273,8 +294,9 @@ def from_arrays(
     sampling_weights: Any = None,
     n_trials: Any = None,
     missing: str = "none",
+    clusters: Any = None,
 ) -> Design:
-    """Build a design from an outcome and a design matrix, the latter unchanged."""
+    """Build a design from an outcome and a design matrix, a copy of the latter."""
     if hasattr(exog, "to_pandas"):  # polars and pyarrow
         exog = exog.to_pandas()
     names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
@@ -283,13 +305,12 @@ def from_arrays(
     weights = {"freq_weights": freq_weights, "var_weights": var_weights, "sampling_weights": sampling_weights}
     options = {"offset": offset, "exposure": exposure, **weights}
     if isinstance(exog, pd.DataFrame):
-        for role, value in options.items():
-            check_labels(value, exog.index, role)
+        options = {role: aligned(value, exog.index, role) for role, value in options.items()}
     outcome = str(getattr(endog, "name", None) or "y")
     if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
         raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")
     X = numeric_matrix(exog)
-    y = np.asarray(endog.to_numpy() if hasattr(endog, "to_numpy") else endog)
+    y = np.array(endog.to_numpy() if hasattr(endog, "to_numpy") else unmasked(endog))
     n = len(X)
     if n == 0:
         raise InvalidDataError("the data have no rows.")
@@ -297,11 +318,13 @@ def from_arrays(
         raise InvalidDataError(f"the outcome has shape {y.shape}; for {n} rows it has one column, or two of counts.")
     columns = {role: vector(value, None, role, n) for role, value in (options | {"n_trials": n_trials}).items()}
     selected = rows_with_weight(n, y, columns)
-    used = selected & complete_rows(n, missing, [y, X, *columns.values()])
+    used = selected & complete_rows(n, missing, [y, X, *columns.values(), *cluster_columns(clusters, n, None, index)])
     n_selected, n_missing = int(selected.sum()), int(selected.sum() - used.sum())
     check_rows(n, n, n_selected, n_missing, missing, weights | {"n_trials": n_trials})
     rows = None if used.all() else np.flatnonzero(used)
-    if rows is not None:
+    if rows is None:
+        X = X if X.base is None and X is not exog else X.copy(order="K")  # the caller may change theirs
+    else:
         X, y = X[rows], y[rows]
         columns = {role: None if given is None else given[rows] for role, given in columns.items()}
     if names is None:

@@ -11,7 +11,7 @@ import builtins
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -21,13 +21,14 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
+from gevglm.data import row_dependence
 from gevglm.data.expressions import Expression, expression, names_in, unquoted
 from gevglm.data.formula_engines import Coding, patsy_codings, patsy_design, read, terms_of
 from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
-from gevglm.data.tables import suggestion
+from gevglm.data.tables import as_numbers, suggestion, widened, with_columns
 from gevglm.data.transforms import WORDS, in_patsy
 from gevglm.engine.linalg import Matrix
-from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, callers_frame, unknown_option
 
 ENGINES = ("formulaic", "patsy")
 _SCALAR = re.compile(r"(?<=[\[.])np\.(?:u?int|float)\d+\(([^()]*)\)(?=\])")  # as in [T.np.int64(1)]
@@ -67,11 +68,19 @@ def split(formula: str) -> tuple[str, str]:
     return left.strip(), right.strip()
 
 
-def caller_names(expression: str, depth: int) -> dict[str, Any]:
-    """Return the objects that an expression names in the scope `depth` frames above the caller, and numpy as ``np``."""
-    frame = sys._getframe(depth + 1)
-    scope = {**frame.f_globals, **frame.f_locals}
-    return {"np": np} | {name: scope[name] for name in names_in(expression) if name in scope}
+def caller_names(formula: str, subset: Any = None, depth: int = 0) -> dict[str, Any]:
+    """Return the objects that a formula, or a condition with an @, names in the caller's scope, and numpy as ``np``.
+
+    The caller is the first frame outside the package, or `depth` frames above it. A variable that cannot be called hides no function.
+    """
+    frame, _ = callers_frame()
+    for _ in range(depth):
+        frame = None if frame is None else frame.f_back
+    scope = {} if frame is None else {**frame.f_globals, **frame.f_locals}
+    plain = names_in(formula, called=False)
+    called = [name for name in names_in(formula) if name not in plain and callable(scope.get(name))]
+    marked = re.findall(r"@([^\W\d]\w*)", subset) if isinstance(subset, str) else []
+    return {"np": np} | {name: scope[name] for name in (*plain, *called, *marked) if name in scope}
 
 
 @dataclass(frozen=True)
@@ -120,7 +129,7 @@ class Recipe:
         self.formula = formula
         self.engine = engine
         self.scope = scope
-        self.used = names_in(formula)
+        self.used = names_in(formula, called=False)
         self.dtypes = {name: frame[name].dtype for name in self.used if name in frame.columns}
         self._patsy: Any = None
         self._matrix = ModelMatrix([])
@@ -132,6 +141,7 @@ class Recipe:
             else:
                 self._matrix = ModelMatrix(terms_of(terms), state, sparse)
             first = self.build(frame)
+            self._refuse_dependence_on_other_rows(terms_of(terms), frame)
         except GevglmError:
             raise
         except Exception as error:
@@ -182,7 +192,8 @@ class Recipe:
             if self.engine == "formulaic":
                 return self._matrix.build(frame, scope)
             scope = {name: in_patsy(value) for name, value in scope.items()}
-            matrix, design = patsy_design(self._patsy, frame, scope)
+            columns = frame[list(self.dtypes)]  # patsy takes columns before functions of their names
+            matrix, design = patsy_design(self._patsy, columns, scope)
             self._patsy = design
             return np.asarray(matrix, dtype=float)
         except Exception as error:
@@ -204,6 +215,10 @@ class Recipe:
             for name, dtype in self.dtypes.items()
         }
 
+    def _refuse_dependence_on_other_rows(self, terms: list[tuple[str, ...]], frame: pd.DataFrame) -> None:
+        columns = with_columns(frame[list(self.dtypes)], self.dtypes, lambda column: plain(column, "formulaic"))
+        row_dependence.refuse_terms(terms, columns, WORDS | self.scope, self._matrix.state)
+
     def _refuse_forgetful_calls(self) -> None:
         """Refuse ``patsy.bs(x)`` and the like: only functions called by a simple name remember their first data."""
         for path in re.findall(r"[^\W\d]\w*(?:\.\w+)+(?=\s*\()", self.formula):
@@ -223,10 +238,16 @@ class Recipe:
         unknown = unknown_names(self.formula, frame.columns, self.scope)
         if unknown is not None:
             return unknown
-        cause = " ".join(_DECORATION.sub("", str(error)).split())
-        if "invalid syntax" in cause:
-            cause += ". A formula joins columns and calls of functions by + - : * / and **; 0 leaves out the constant."
-        return InvalidDataError(f"the formula '{self.formula}' could not be evaluated: {cause}")
+        return not_evaluated(self.formula, error)
+
+    def without_rows(self, n_given: int) -> Recipe:
+        """Return the recipe without variables of the caller that have a value for each row of the data given."""
+        scope = {name: value for name, value in self.scope.items() if not _has_length(value, n_given)}
+        if len(scope) == len(self.scope):
+            return self
+        bare = object.__new__(Recipe)
+        bare.__dict__.update(self.__dict__, scope=scope)
+        return bare
 
     def __deepcopy__(self, memo: dict) -> Recipe:
         return self
@@ -237,6 +258,14 @@ class Recipe:
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
         self.scope = unpacked(state["scope"])
+
+
+def not_evaluated(formula: str, error: Exception) -> InvalidDataError:
+    """Return the error of a formula that could not be read or evaluated."""
+    cause = " ".join(_DECORATION.sub("", str(error)).split())
+    if "invalid syntax" in cause:
+        cause += ". A formula joins columns and calls of functions by + - : * / and **; 0 leaves out the constant."
+    return InvalidDataError(f"the formula '{formula}' could not be evaluated: {cause}")
 
 
 def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]:
@@ -253,6 +282,10 @@ def unknown_names(formula: str, columns: Iterable[str], scope: dict[str, Any]) -
         return None
     hint = suggestion(missing[0], columns)
     return InvalidDataError(f"the formula names {', '.join(map(repr, missing))}, not in the data.{hint}")
+
+
+def _has_length(value: Any, n: int) -> bool:
+    return isinstance(value, (list, tuple, np.ndarray, pd.Series, pd.DataFrame, pd.Index)) and len(value) == n
 
 
 def packed(scope: dict[str, Any]) -> dict[str, tuple]:
@@ -273,14 +306,9 @@ def unpacked(scope: dict[str, tuple]) -> dict[str, Any]:
 # -- columns ---------------------------------------------------------------------------------
 
 
-def with_columns(frame: pd.DataFrame, names: Iterable[str], change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
-    """Return a table with some columns changed; the table itself if none is."""
-    changed = {name: new for name in names if name in frame and (new := change(old := frame[name])) is not old}
-    return frame.assign(**changed) if changed else frame
-
-
 def plain(column: pd.Series, engine: str) -> pd.Series:
-    """Return a column in a NumPy type; patsy does not know pandas' own types, but for categories."""
+    """Return a column in a NumPy type that is wide enough for arithmetic; patsy does not know pandas' own types, but for categories."""
+    column = widened(column)
     dtype = column.dtype
     if isinstance(dtype, (np.dtype, pd.CategoricalDtype)) or (
         engine == "formulaic" and isinstance(dtype, pd.StringDtype)
@@ -300,6 +328,7 @@ def is_number(dtype: Any) -> bool:
 
 def _as_before(column: pd.Series, dtype: Any) -> pd.Series:
     """Return a column of new data as the kind of column it was in the data of the model, where it can be one."""
+    column = as_numbers(column)
     if isinstance(dtype, pd.CategoricalDtype):
         if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.categories.equals(dtype.categories):
             return column
@@ -352,7 +381,7 @@ def evaluate_outcome(left: Expression, frame: pd.DataFrame, scope: dict[str, Any
         )
     words = {"np": np, "I": lambda value: value}
     try:
-        values = left.evaluate(context_of([left], frame, words | scope))
+        values = left.evaluate(context_of([left], with_columns(frame, left.names, widened), words | scope))
     except Exception as error:
         raise InvalidDataError(f"the outcome {text!r} could not be evaluated: {error}") from error
     if np.shape(values) not in ((len(frame),), (len(frame), 2)):

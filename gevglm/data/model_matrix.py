@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -28,6 +28,7 @@ from gevglm.data.formula_engines import (
     treatment_columns,
     unwrapped,
 )
+from gevglm.data.tables import real
 from gevglm.data.transforms import apply_stateful, is_stateful
 from gevglm.engine.linalg import Matrix
 from gevglm.engine.sparse import SPARSE, SparseColumn, indicators, matrix_of, row_numbers
@@ -159,7 +160,7 @@ class _Table:
         values = self._numbers[name]
         if isinstance(values, dict):
             values = np.column_stack([column for key, column in values.items() if not str(key).startswith("__")])
-        array = np.asarray(values, dtype=float)
+        array = np.asarray(real(values, name), dtype=float)
         self._check_rows(name, array)
         if array.ndim == 1:
             yield "", array
@@ -190,10 +191,12 @@ class _Table:
             raise ValueError(f"{name} has {np.size(values)} values, but the data have {self._n_rows} rows")
 
 
-def context_of(expressions: Iterable[Expression], frame: pd.DataFrame, scope: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what expressions may name: the columns of a table, and what these do not hide of a scope."""
-    used = {name for factor in expressions for name in (*factor.names, *(call.name for call in factor.calls))}
-    return {"Q": frame.__getitem__, **scope, **{name: frame[name] for name in used if name in frame.columns}}
+def context_of(expressions: Collection[Expression], frame: pd.DataFrame, scope: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what expressions may name: the columns of a table, and a scope, of which these hide variables but no functions."""
+    words = {"Q": frame.__getitem__, **scope}
+    functions = {f"{call.name}()": call.name for factor in expressions for call in factor.calls if call.name in words}
+    columns = {name: frame[name] for factor in expressions for name in factor.names if name in frame.columns}
+    return {**words, **columns, **{key: words[name] for key, name in functions.items()}}
 
 
 def coded(values: pd.Series, levels: list[Any] | None) -> tuple[list[Any], NDArray]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
@@ -16,7 +15,7 @@ from gevglm.data.selection import check_weights
 from gevglm.data.tables import as_frame, combined_offset, numeric_matrix, vector
 from gevglm.engine.base import product
 from gevglm.engine.linalg import Matrix, dense, with_missing_rows
-from gevglm.exceptions import GevglmWarning, InvalidDataError, warn
+from gevglm.exceptions import GevglmWarning, InvalidDataError, listed, warn
 
 
 @dataclass(frozen=True)
@@ -52,18 +51,30 @@ def read_table(layout: Layout, data: Any, offset: Any = None, exposure: Any = No
 
 
 def read_matrix(layout: Layout, exog: Any, offset: Any = None, exposure: Any = None) -> NewRows:
-    """Read a design matrix unchanged; the columns of a DataFrame may be in any order."""
+    """Read a design matrix unchanged; the columns of a DataFrame are found by their names, if it has those of the model."""
     k = len(layout.names)
     index = exog.index if isinstance(exog, (pd.DataFrame, pd.Series)) else None
-    if isinstance(exog, pd.DataFrame) and set(exog.columns) == set(layout.names):
-        exog = exog[layout.names]
-    X = numeric_matrix(np.asarray(exog))
+    X = numeric_matrix(_by_name(exog, layout.names) if isinstance(exog, pd.DataFrame) else exog)
     X = X.reshape(-1, k) if X.size == k else X
     if X.shape[1] != k:
         raise InvalidDataError(f"exog has {X.shape[1]} columns, but the model has {k} coefficients.")
     n = len(X)
     shift = _offset(layout, vector(offset, None, "offset", n), vector(exposure, None, "exposure", n))
     return NewRows(X, shift, index if index is not None and len(index) == n else None)
+
+
+def _by_name(exog: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Return the columns of a design matrix by their names, in the order of the model; unchanged if it has other names."""
+    given = [str(name) for name in exog.columns]
+    if given == names or not set(given).intersection(names):
+        return exog
+    for name in names:
+        if given.count(name) != 1:
+            held = "no" if name not in given else "more than one"
+            raise InvalidDataError(
+                f"exog has {held} column {name!r}, and the columns of the model are {listed(names)}."
+            )
+    return exog.iloc[:, [given.index(name) for name in names]]
 
 
 def read_weights(layout: Layout, data: Any) -> RowWeights:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.data.tables import as_numbers
 from gevglm.exceptions import InvalidDataError, nearest
 
 WHOLE = 1e-6  # how far from a whole number a count may be, for those computed as shares of trials
@@ -115,7 +116,7 @@ def _from_levels(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
     absent = int(pd.isna(values).sum())
     if absent:
         raise InvalidDataError(f"the outcome {name!r} is missing in {absent} rows; missing='drop' drops them.")
-    array = np.asarray(pd.Series(values).infer_objects())
+    array = np.asarray(as_numbers(pd.Series(values)).infer_objects())
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidDataError(f"the outcome {name!r} is infinite in {int(np.isinf(array).sum())} rows.")
     y = _as_numbers(array, event)

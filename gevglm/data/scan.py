@@ -15,13 +15,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from patsy import PatsyError
 
 from gevglm.data import formula as formulas
-from gevglm.data.expressions import Call, Expression, expression
+from gevglm.data.expressions import Call, Expression, expression, function_named
 from gevglm.data.formula_engines import AllRowsNeeded, Coding, categorical, read, terms_of
 from gevglm.data.model_matrix import TransformState, context_of, ordered_levels
+from gevglm.data.row_dependence import ends_of
 from gevglm.data.selection import WEIGHTS, Selected, Selection
 from gevglm.data.sources.base import Number, Source
+from gevglm.data.tables import with_columns
 from gevglm.data.transforms import WORDS, apply_stateful, is_stateful
 from gevglm.engine.monitor import Monitor
 from gevglm.exceptions import InvalidDataError
@@ -71,6 +74,7 @@ class Found:
     n_missing: int = 0
     kept: dict[Number, int] = field(default_factory=dict)  # rows used, by the number of their batch
     example: pd.DataFrame = field(default_factory=pd.DataFrame)  # a few of them
+    ends: pd.DataFrame = field(default_factory=pd.DataFrame)  # those where columns are smallest and largest
     # the levels of factors, None for numbers, by the text of the factor
     factors: dict[str, Levels | None] = field(default_factory=dict)
     # what functions have seen, by the text of their call
@@ -92,6 +96,7 @@ class Found:
         self.kept |= other.kept
         if len(self.example) < len(other.example):
             self.example = other.example
+        self.ends = _at_ends(self.ends, other.ends)
         for expr, levels in other.factors.items():
             known = self.factors.setdefault(expr, levels)
             if (known is None) != (levels is None):
@@ -116,9 +121,11 @@ def scan(
     source: Source, selection: Selection, columns: Sequence[str], monitor: Monitor
 ) -> tuple[Found, TransformState]:
     """Look at all rows, and return what was found and what the formula is to remember."""
-    factors = [
-        expression(name) for name in dict.fromkeys(name for term in terms_of(read(selection.right)) for name in term)
-    ]
+    try:
+        terms = terms_of(read(selection.right))
+    except PatsyError as error:
+        raise formulas.not_evaluated(selection.right, error) from error
+    factors = [expression(name) for name in dict.fromkeys(name for term in terms for name in term)]
     kinds = _kinds(factors, WORDS | selection.scope_beside(source.columns))
     states: dict[str, dict[str, Any]] = {}
     while True:
@@ -140,6 +147,7 @@ def scan(
             break
         if not new:
             raise InvalidDataError(f"the formula '{selection.right}' could not be learned from data in pieces.")
+    found.example = pd.concat([found.example, found.ends], ignore_index=True)
     codings = {name: None if levels is None else Coding(levels.ordered()) for name, levels in found.factors.items()}
     return found, TransformState(states, codings)
 
@@ -186,7 +194,7 @@ def _look(
     chosen = selection.of(frame)
     rows = chosen.frame
     sizes = len(frame), chosen.n_asked, chosen.n_selected, chosen.n_missing
-    found = Found(*sizes, {number: len(rows)}, rows.head(EXAMPLE_ROWS))
+    found = Found(*sizes, {number: len(rows)}, rows.head(EXAMPLE_ROWS), _at_ends(rows))
     if not len(rows):
         return found
     _look_at_outcome(chosen, found)
@@ -197,9 +205,18 @@ def _look(
     return found
 
 
+def _at_ends(*tables: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of tables where columns of numbers are smallest and largest."""
+    tables = tuple(table for table in tables if len(table))
+    if not tables:
+        return pd.DataFrame()
+    table = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
+    return table.iloc[ends_of(column for _, column in table.items())]
+
+
 def _context(factors: list[Expression], rows: pd.DataFrame, selection: Selection) -> dict[str, Any]:
     """Return what factors may name."""
-    plain = formulas.with_columns(rows, rows.columns, lambda column: formulas.plain(column, "formulaic"))
+    plain = with_columns(rows, rows.columns, lambda column: formulas.plain(column, "formulaic"))
     return context_of(factors, plain, WORDS | selection.scope_beside(rows.columns))
 
 
@@ -212,7 +229,7 @@ def _look_at_factor(factor: Expression, context: dict[str, Any], states: dict[st
             return function
         if call.text in states:
             return partial(apply_stateful, function, states[call.text])
-        if any(is_stateful(context.get(inner.name)) and inner.text not in states for inner in call.inner):
+        if any(is_stateful(function_named(inner.name, context)) and inner.text not in states for inner in call.inner):
             complete = False
             return lambda value, *args, **options: value
         kind = getattr(function, "__patsy_stateful_transform__", None)

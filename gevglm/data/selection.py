@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
 from gevglm.data.expressions import Expression, condition, expression, names_in, rows_where
-from gevglm.data.tables import check_labels, vector
+from gevglm.data.tables import aligned, as_numbers, columns_given, vector, widened, with_columns
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
@@ -39,7 +39,9 @@ class Selection:
     """A formula and the options that name columns; what they say is compiled once, and again only where a pickled one arrives."""
 
     formula: str
-    scope: dict[str, Any] = field(repr=False)  # objects of the user's scope that the formula names
+    scope: dict[str, Any] = field(
+        repr=False
+    )  # objects of the user's scope that the formula names, or the subset with an @
     offset: Any = None
     exposure: Any = None
     freq_weights: Any = None
@@ -47,6 +49,7 @@ class Selection:
     sampling_weights: Any = None
     subset: Any = None
     missing: str = "drop"
+    clusters: Any = None  # rows without one are incomplete
     left: Expression = field(init=False, repr=False)  # the left-hand side of the formula
     right: str = field(init=False, repr=False)  # the right-hand side
     _condition: Expression | None = field(init=False, repr=False)
@@ -59,8 +62,10 @@ class Selection:
 
     @cached_property
     def _names(self) -> tuple[list[str], list[str], set[str]]:
-        """Names in the formula, on its left and on its right."""
-        return names_in(self.formula), names_in(self.left.text), set(names_in(self.right))
+        """Names in the formula, on its left and on its right, that are not called."""
+        parts = (self.formula, self.left.text, self.right)
+        names, left, right = (names_in(part, called=False) for part in parts)
+        return names, left, set(right)
 
     def used(self, columns: Any) -> list[str]:
         """Return the names of the formula that are columns, or say what is wrong with them."""
@@ -76,18 +81,21 @@ class Selection:
         return used
 
     def scope_beside(self, columns: Any) -> dict[str, Any]:
-        """Return the scope without what columns hide."""
-        return {name: value for name, value in self.scope.items() if name not in columns}
+        """Return the scope without what columns hide, which are no functions."""
+        hidden = set(columns).intersection(self._names[0])
+        return {name: value for name, value in self.scope.items() if name not in hidden}
 
     def of(self, frame: pd.DataFrame) -> Selected:
         """Return what a table holds of it."""
         n = len(frame)
-        columns = {role: vector(getattr(self, role), frame, role, n) for role in ROLES}
-        values = formulas.evaluate_outcome(self.left, frame, self.scope_beside(frame.columns))
         used = self.used(frame.columns)
-        asked = self._asked_for(frame)
+        frame = with_columns(frame, used, as_numbers)
+        columns = {role: vector(getattr(self, role), frame, role, n) for role in ROLES}
+        values = self.outcome(frame)
+        asked = self.asked_for(frame)
         selected = rows_with_weight(n, values, columns) & (True if asked is None else asked)
-        complete = complete_rows(n, self.missing, [values, *columns.values(), *(frame[name] for name in used)])
+        given = [values, *columns.values(), *cluster_columns(self.clusters, n, frame, frame.index)]
+        complete = complete_rows(n, self.missing, [*given, *(frame[name] for name in used)])
         keep = selected & complete
         rows = None if keep.all() else np.flatnonzero(keep)
         n_asked, n_selected = n if asked is None else int(asked.sum()), int(selected.sum())
@@ -99,11 +107,21 @@ class Selection:
             _refuse_missing_levels(frame, used)
         return Selected(frame, values, columns, rows, n_asked, n_selected, n_selected - len(frame))
 
-    def _asked_for(self, frame: pd.DataFrame) -> NDArray | None:
+    def outcome(self, frame: pd.DataFrame) -> Any:
+        """Return the outcome of all rows of a table, not yet coded."""
+        return formulas.evaluate_outcome(self.left, frame, self.scope_beside(frame.columns))
+
+    def asked_for(self, frame: pd.DataFrame) -> NDArray | None:
+        """Return which rows of a table are asked for; None if all are."""
         subset = self.subset
         if self._condition is not None:
             try:
-                subset = rows_where(self._condition, frame)
+                subset = rows_where(self._condition, with_columns(frame, names_in(self.subset), widened), self.scope)
+            except NameError as error:
+                raise InvalidDataError(
+                    f"subset={self.subset!r} could not be evaluated: {error}. Names are those of columns; a variable of your own is "
+                    "written with an @, as in 'age < @limit'."
+                ) from error
             except Exception as error:
                 raise InvalidDataError(f"subset={self.subset!r} could not be evaluated: {error}") from error
             if np.asarray(subset).dtype != bool:
@@ -126,6 +144,16 @@ def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:
         if array is not None:
             complete &= ~_incomplete(array)
     return complete
+
+
+def cluster_columns(clusters: Any, n: int, frame: pd.DataFrame | None, index: pd.Index | None) -> list[Any]:
+    """Return the columns that say which cluster each of n rows is in; none where clusters are not given, or not for these rows."""
+    table = pd.DataFrame() if clusters is None else columns_given(clusters, frame, "groups", [n])
+    if len(table) != n:
+        return []
+    if isinstance(clusters, (pd.Series, pd.DataFrame)) and index is not None:
+        table = aligned(table, index, "groups")
+    return [table.iloc[:, j] for j in range(table.shape[1])]
 
 
 def rows_with_weight(n: int, values: Any, columns: dict[str, NDArray | None]) -> NDArray:
@@ -182,8 +210,8 @@ def _incomplete(array: Any) -> NDArray:
 def _subset_mask(frame: pd.DataFrame, subset: Any) -> NDArray:
     n = len(frame)
     if isinstance(subset, pd.Series) and len(subset) == n:
-        check_labels(subset, frame.index, "subset")
-    array = np.asarray(subset)
+        subset = aligned(subset, frame.index, "subset")
+    array = np.asarray(np.ma.filled(subset, False) if isinstance(subset, np.ma.MaskedArray) else subset)
     if array.dtype == object and all(isinstance(value, (bool, np.bool_)) for value in array.ravel()):
         array = array.astype(bool)
     if array.ndim != 1:

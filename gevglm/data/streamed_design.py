@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
-from gevglm.data.design import Design, weight_names
+from gevglm.data.design import FIT_AGAIN, Design, weight_names
 from gevglm.data.expressions import names_in
 from gevglm.data.formula import Recipe
 from gevglm.data.grouping import Grouping, check_ways, refuse_missing
@@ -45,7 +45,7 @@ class StreamedDesign(Design):
 
     def engine(self, exog: NDArray | None = None) -> StreamedEngine:
         if exog is not None:
-            self.need_rows("another design matrix")
+            self.need_rows("another design matrix", FIT_AGAIN)
         return self._engine
 
     @cached_property
@@ -55,7 +55,9 @@ class StreamedDesign(Design):
     @property
     def _source(self) -> Source:
         if self.source is None:
-            raise InvalidDataError(rows_needed("a pass over the data", "give data"))
+            raise InvalidDataError(
+                rows_needed("a pass over the data", "give data where there is a place for them, or fit the model again")
+            )
         return self.source
 
     def labelled(self) -> tuple[Any, Any]:
@@ -73,10 +75,10 @@ class StreamedDesign(Design):
         return replace(self, var=None, represents=None, reader=reader)
 
     def grouping(self, groups: Any) -> Grouping:
-        names = [groups] if isinstance(groups, str) else list(groups)
-        if not all(isinstance(name, str) for name in names):
+        names = _names(groups)
+        if names is None:
             raise InvalidOptionError("the data are read in pieces: give groups as the name of a column, or two names.")
-        check_ways(len(names))
+        check_ways(names)
         self._source.check(names)
         columns = list(dict.fromkeys([*self.reader.columns, *names]))
         keys, missing = [], 0
@@ -86,7 +88,7 @@ class StreamedDesign(Design):
                 missing += absent
                 if len(keys) > 64:
                     keys = [pd.concat(keys).drop_duplicates()]
-        refuse_missing(missing)
+        refuse_missing(missing, self.n_rows)
         return Grouping(pd.concat(keys, ignore_index=True).drop_duplicates(ignore_index=True))
 
     def same_outcomes(self, other: Design) -> bool:
@@ -109,6 +111,7 @@ def from_source(
     event: Any = None,
     subset: Any = None,
     missing: str = "drop",
+    clusters: Any = None,
     engine: str | None = None,
     monitor: Monitor = NULL_MONITOR,
     **roles: Any,
@@ -122,16 +125,15 @@ def from_source(
         raise InvalidOptionError("data in pieces need formula_engine='formulaic'.")
     from gevglm.data.scan import scan
 
-    selection = Selection(formula, scope, **roles, subset=subset, missing=missing)
+    scope = {name: value for name, value in scope.items() if name not in source.columns}  # not what columns hide
+    selection = Selection(formula, scope, **roles, subset=subset, missing=missing, clusters=_names(clusters))
     columns = _columns(selection, source)
     source.check(columns)
     found, state = scan(source, selection, columns, monitor)
     weights = {role: getattr(selection, role) for role in WEIGHTS}
     _check_found(found, missing, weights)
     outcome = formulas.outcome_name(selection.left.text, source.columns)
-    recipe = Recipe(
-        selection.right, found.example, selection.scope_beside(source.columns), "formulaic", state, sparse=True
-    )
+    recipe = Recipe(selection.right, found.example, selection.scope, "formulaic", state, sparse=True)
     recipe.take_first()
     if not recipe.names:
         raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
@@ -204,7 +206,7 @@ def _outcome(found: Any, event: Any, name: str, selection: Selection) -> tuple[C
 
 def _columns(selection: Selection, source: Source) -> list[str]:
     """Return the columns to read."""
-    named = [getattr(selection, role) for role in ROLES]
+    named = [*(getattr(selection, role) for role in ROLES), *(selection.clusters or ())]
     subset = names_in(selection.subset) if selection.subset is not None else []
     for name in named:
         if name is not None and name not in source.columns:
@@ -212,6 +214,12 @@ def _columns(selection: Selection, source: Source) -> list[str]:
     roles = [name for name in named if name is not None]
     in_subset = [name for name in subset if name in source.columns]
     return list(dict.fromkeys([*selection.used(source.columns), *roles, *in_subset]))
+
+
+def _names(groups: Any) -> list[str] | None:
+    """Return the names of the columns of clusters; None if they are not given by name, or not at all."""
+    names: Any = [groups] if isinstance(groups, str) else groups if isinstance(groups, (list, tuple)) else [None]
+    return list(names) if all(isinstance(name, str) for name in names) else None
 
 
 def _refuse_too_many_columns(number: int) -> None:

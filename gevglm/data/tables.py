@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.exceptions import InvalidDataError, nearest
+
+COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
+EXACT = 2.0**53  # below it, every whole number is a floating-point number
 
 
 def as_frame(data: Any) -> pd.DataFrame:
@@ -34,6 +37,50 @@ def as_frame(data: Any) -> pd.DataFrame:
         f"data of type {type(data).__name__} is not a table; give a pandas or polars DataFrame, a pyarrow Table, "
         "a dict of columns, or the path of a csv or parquet file."
     )
+
+
+def owned(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table that stays as it is when the caller changes the one given: a copy, made by pandas 3 when something is changed."""
+    return frame.copy(deep=not COPY_ON_WRITE)
+
+
+def with_columns(frame: pd.DataFrame, names: Iterable[str], change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
+    """Return a table with some columns changed; the table itself if none is."""
+    changed = {name: new for name in names if name in frame and (new := change(old := frame[name])) is not old}
+    return frame.assign(**changed) if changed else frame
+
+
+def as_numbers(column: pd.Series) -> pd.Series:
+    """Return a column of Python's numbers or decimals as numbers; others, and whole numbers that would lose digits, unchanged."""
+    if str(column.dtype).startswith("decimal"):  # of pyarrow
+        column = column.astype(object)
+    kind = pd.api.types.infer_dtype(column, skipna=True) if column.dtype == object else ""
+    if kind not in ("decimal", "integer", "floating", "mixed-integer-float"):
+        return column
+    numbers = column.astype(float)
+    if (numbers.abs() < EXACT).all() or (numbers % 1 != 0).any():
+        return numbers if column.hasnans or kind != "integer" else numbers.astype(np.int64)
+    try:
+        return column.map(int, na_action="ignore").astype("Int64" if column.hasnans else np.int64)
+    except OverflowError:
+        return column
+
+
+def widened(column: pd.Series) -> pd.Series:
+    """Return a column of short numbers, whose products would overflow, in 64 bits; others unchanged."""
+    kind, size = column.dtype.kind, getattr(column.dtype, "itemsize", 8)
+    if kind in "iu" and size < 8:
+        return column.astype(np.int64 if isinstance(column.dtype, np.dtype) else "Int64")
+    return column.astype(float) if kind == "f" and size < 4 else column
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array with missing values where it is masked; others unchanged."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if values.dtype.kind in "iuf":
+        return np.ma.filled(values.astype(float), np.nan)
+    return np.where(np.ma.getmaskarray(values), None, values.data.astype(object))
 
 
 def _with_sorted_levels(frame: pd.DataFrame, source: Any) -> pd.DataFrame:
@@ -89,9 +136,10 @@ def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> ND
             raise InvalidDataError(f"{role}={value!r} names a column, but the data are arrays; give an array.")
         value = column(frame, value, role)
     elif frame is not None:
-        check_labels(value, frame.index, role)
+        value = aligned(value, frame.index, role)
+    value = real(unmasked(value), role)
     try:
-        array = np.asarray(value, dtype=float)
+        array = np.array(value, dtype=float)
     except (TypeError, ValueError):
         raise InvalidDataError(f"{role} must be numbers, got values such as {np.ravel(value)[0]!r}.") from None
     if array.ndim == 0:
@@ -115,7 +163,7 @@ def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray
 
 def numeric_matrix(exog: Any) -> NDArray:
     """Return a design matrix as floats, in the precision it has."""
-    X = exog.to_numpy() if hasattr(exog, "to_numpy") else np.asarray(exog)
+    X = real(exog.to_numpy() if hasattr(exog, "to_numpy") else np.asarray(unmasked(exog)), "the design")
     if X.ndim == 1:
         X = X[:, None]
     if X.dtype.kind not in "fiub":
@@ -128,12 +176,49 @@ def numeric_matrix(exog: Any) -> NDArray:
     return X if X.dtype in (np.float64, np.float32) else X.astype(float)
 
 
-def check_labels(value: Any, index: pd.Index, role: str) -> None:
-    """Refuse a Series whose labels are not those of the data."""
-    if isinstance(value, pd.Series) and not value.index.equals(index):
-        raise InvalidDataError(
-            f"{role} is a Series whose index is not that of the data; align it, or give .to_numpy()."
-        )
+def aligned(value: Any, index: pd.Index, role: str) -> Any:
+    """Return a Series or DataFrame in the order of the data, whose labels it must have; what has no labels as it is."""
+    if not isinstance(value, (pd.Series, pd.DataFrame)) or value.index.equals(index):
+        return value
+    unique = value.index.is_unique and index.is_unique and len(value) == len(index)
+    if unique and index.isin(value.index).all():
+        return value.loc[index]
+    raise InvalidDataError(f"the index of {role} is not that of the data; align it, or give .to_numpy().")
+
+
+def columns_given(values: Any, frame: pd.DataFrame | None, role: str, lengths: Sequence[int]) -> pd.DataFrame:
+    """Return what is known of rows, given by names of columns or as values, as a table whose columns keep their types.
+
+    A list of words that is as long as the data (one of `lengths`) is values, any other list of words is names.
+    """
+    names = [values] if isinstance(values, str) else values
+    words = isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)
+    if not words or (len(names) in lengths and len(names) > 2):
+        return _as_columns(values)
+    if frame is None:
+        raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
+    return pd.concat([column(frame, name, role) for name in names], axis=1)
+
+
+def _as_columns(values: Any) -> pd.DataFrame:
+    """Return values of rows as a table, none of whose columns is converted to the type of another."""
+    if hasattr(values, "to_pandas"):  # polars and pyarrow
+        values = values.to_pandas()
+    if isinstance(values, (list, tuple)) and all(np.ndim(value) == 0 for value in values):
+        values = pd.Series(list(values))
+    if isinstance(values, pd.Series):
+        return values.to_frame()
+    if isinstance(values, pd.DataFrame):
+        return values
+    array = np.atleast_1d(np.asanyarray(values))
+    return pd.DataFrame(array if array.ndim < 3 else array.reshape(len(array), -1))
+
+
+def real(values: Any, what: str) -> Any:
+    """Return values, unless they are complex numbers."""
+    if np.iscomplexobj(values):
+        raise InvalidDataError(f"{what} has complex numbers; give their real or imaginary parts.")
+    return values
 
 
 def _read(path: Path) -> pd.DataFrame:

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidOptionError, warn
 
 
 def bootstrap_risks(
-    risks_of: Callable[[NDArray], NDArray], weights: RowWeights, draws: int, rng: Any, progress: bool
+    risks_of: Callable[[Part], NDArray], y: NDArray, weights: RowWeights, draws: int, rng: Any, progress: bool
 ) -> NDArray:
-    """Return the risks by refits to resamples of the rows (of the clusters, if there are), one row per resample."""
+    """Return the risks by refits to resamples of the observations (of the clusters, if there are), one row per resample."""
     risks, failures = [], []
     for generator in progress_bar(np.random.default_rng(rng).spawn(int(draws)), int(draws), progress):
-        rows = weights.draw(generator)
         try:
-            risks.append(risks_of(rows))
+            risks.append(risks_of(weights.draw(y, generator).need_both_outcomes()))
         except GevglmError as error:
             failures.append(error)
     if failures:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,8 @@ from gevglm.calibration.bins import weighted_quantile
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:
+    from gevglm.inference.shape import ShapeEstimate
+    from gevglm.links.base import BinaryLink
     from gevglm.results.core import ResultsCore
 
 METHODS = ("dydx", "eyex", "dyex", "eydx")
@@ -64,20 +67,42 @@ class Margins(DiscreteMargins):
             return
         average = lambda params, *link: weight @ effects(params, *link)  # noqa: E731
         self.margeff = average(params)
-        jacobian, covariance = np.atleast_2d(approx_fprime_cs(params, average)), results.cov_params_matrix
-        if results._joint is not None:
-            moved = [
-                average(params, model.family.link.with_shape(results.xi + step)) for step in (SHAPE_STEP, -SHAPE_STEP)
-            ]
-            change = moved[0] - moved[1]
-            jacobian = np.column_stack([jacobian, change / (2.0 * SHAPE_STEP)])
-            covariance = results.joint_covariance
-        self.margeff_cov = jacobian @ covariance @ jacobian.T
-        if influence is not None and at == "overall":
+        jacobian = np.atleast_2d(approx_fprime_cs(params, average))
+        if results._shape is not None:
+            self.margeff_cov = _shape_covariance(results, results._shape, average, model.family.link)
+        elif influence is not None and at == "overall":
             values = effects(params)
             averaged = np.broadcast_to(weight[:, None], values.shape)
             self.margeff_cov = influence.covariance(self.margeff, jacobian, values, averaged)
+        else:
+            self.margeff_cov = jacobian @ results.cov_params_matrix @ jacobian.T
         self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
+
+
+def _shape_covariance(
+    results: ResultsCore, shape: ShapeEstimate, average: Callable[..., NDArray], link: BinaryLink
+) -> NDArray:
+    """Return the covariance of average effects whose link has an estimated shape.
+
+    By the delta method; where the maximum is irregular and the effects have no useful derivative, since rows are at the end of the support,
+    with differences over one standard error along each principal axis of the covariance in its place.
+    """
+    covariance, theta = results.joint_covariance, np.append(np.asarray(results.params), shape.xi)
+
+    def at(theta: NDArray) -> NDArray:
+        return average(theta[:-1], link.with_shape(float(np.clip(theta[-1], *shape.range))))
+
+    if shape.irregular:
+        if not np.isfinite(covariance).all():
+            return np.full((len(at(theta)),) * 2, np.nan)
+        values, vectors = np.linalg.eigh(covariance)
+        steps = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        changes = np.array([(at(theta + step) - at(theta - step)) / 2.0 for step in steps])
+        return changes.T @ changes
+    moved = [average(theta[:-1], link.with_shape(theta[-1] + step)) for step in (SHAPE_STEP, -SHAPE_STEP)]
+    change = (moved[0] - moved[1]) / (2.0 * SHAPE_STEP)
+    jacobian = np.column_stack([np.atleast_2d(approx_fprime_cs(theta[:-1], average)), change])
+    return jacobian @ covariance @ jacobian.T
 
 
 def _discrete_columns(exog: NDArray, columns: NDArray, dummy: bool, count: bool) -> dict[int, str]:

@@ -14,7 +14,7 @@ from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.design import Design
 from gevglm.data.formula import Variable
 from gevglm.data.new_rows import read_matrix, read_table, read_weights
-from gevglm.data.tables import as_frame, suggestion
+from gevglm.data.tables import aligned, as_frame, suggestion
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
 
@@ -161,6 +161,7 @@ class Rows:
     offset: NDArray | float  # of shape (n,)
     weights: NDArray  # how much each counts in averages; of shape (n,)
     observations: float  # behind all of them
+    index: pd.Index | None = None  # labels of the rows, if they have any
     fitted: Rows | None = None  # the rows of the fit, where others are averaged over and these are in memory
 
     @classmethod
@@ -171,7 +172,8 @@ class Rows:
             return cls._given(design, data, cls.of(results) if design.has_rows else None)
         design.need_rows("an average over rows", "give data= to average over")
         offset = 0.0 if design.offset is None else design.offset
-        return cls(design, frame_of(design), design.X, offset, results.row_weights.in_population, design.n_total)
+        size = results.row_weights.in_population
+        return cls(design, frame_of(design), design.X, offset, size, design.n_total, design.index)
 
     @classmethod
     def _given(cls, design: Design, data: Any, fitted: Rows | None) -> Rows:
@@ -191,7 +193,9 @@ class Rows:
             raise InvalidDataError(
                 f"{int(incomplete.sum())} of {len(frame)} rows of data are incomplete; drop or fill them."
             )
-        return cls(design, frame, X, 0.0 if read.offset is None else read.offset, size, float(observations), fitted)
+        index = frame.index if isinstance(data, pd.DataFrame) else None
+        shift = 0.0 if read.offset is None else read.offset
+        return cls(design, frame, X, shift, size, float(observations), index, fitted)
 
     def column(self, name: str, role: str) -> pd.Series:
         """Return a variable by its name."""
@@ -235,9 +239,11 @@ class Rows:
         """Return the labels of groups of rows, and the weights of the rows in each."""
         if by is None:
             return None, self.weights[None, :]
-        values = self.column(by, "by") if isinstance(by, str) else pd.Series(np.asarray(by))
+        values = self.column(by, "by") if isinstance(by, str) else by
         if len(values) != len(self.weights):
             raise InvalidOptionError(f"by has {len(values)} values, but {len(self.weights)} rows are averaged.")
+        values = values if self.index is None else aligned(values, self.index, "by")
+        values = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
         codes, labels = pd.factorize(values, sort=True)
         if (codes < 0).any():
             raise InvalidDataError(f"by is missing in {int((codes < 0).sum())} rows.")

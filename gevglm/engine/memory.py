@@ -76,12 +76,13 @@ class MemoryEngine(Engine):
         lock = threading.Lock()
 
         def work() -> None:
-            while True:
-                with lock:
-                    i = next(queue, None)
-                if i is None:
-                    return
-                parts[i] = reducer.map(self._block(starts[i]))
+            with one_blas_thread():  # in every thread: some libraries have a limit for each
+                while True:
+                    with lock:
+                        i = next(queue, None)
+                    if i is None:
+                        return
+                    parts[i] = reducer.map(self._block(starts[i]))
 
         # this thread works too: one that waits frees its core, to which the system is apt to send the others
         helpers = [_pool(workers - 1).submit(work) for _ in range(workers - 1)]
@@ -121,3 +122,7 @@ def available_cores() -> int:
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="gevglm")
+
+
+if hasattr(os, "register_at_fork"):  # the threads of a pool stay with the parent
+    os.register_at_fork(after_in_child=_pool.cache_clear)

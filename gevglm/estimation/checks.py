@@ -82,7 +82,7 @@ def _still_moving(engine: Engine, result: SolverResult) -> Passes[bool]:
 
 def information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> Passes[NDArray]:
     """Sum up the information on each column, as a share of that in the null model of the given event rate."""
-    null = loss.expected_curvature_at(loss.link.at(np.atleast_1d(loss.link(rate))))
+    null = loss.expected_curvature_at(loss.link.at_probability(np.array([rate])))
     squares = yield Pass(engine, ArraySum(lambda block: column_squares(block.X, block.weight)))
     return np.diagonal(information) / (squares * null)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from math import isfinite
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -236,5 +237,5 @@ def _newton_step(sums: NewtonSums) -> tuple[NDArray, float, bool]:
 
 
 def _finite(sums: NewtonSums) -> bool:
-    numbers = (sums.gradient, sums.hessian, sums.value)
-    return sums.feasible and all(bool(np.isfinite(number).all()) for number in numbers)
+    numbers = sums.feasible and isfinite(sums.value)
+    return numbers and bool(np.isfinite(sums.gradient).all()) and bool(np.isfinite(sums.hessian).all())

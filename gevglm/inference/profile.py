@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -16,15 +17,44 @@ from scipy.stats import chi2, norm
 
 from gevglm.engine.base import run, run_in_lockstep
 from gevglm.engine.linalg import Cholesky, one_blas_thread
+from gevglm.estimation.estimate import Problem
 from gevglm.estimation.newton import newton, value_search
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
+from gevglm.exceptions import GevglmError
 from gevglm.inference.profile_limits import JointSteps
 
 MANY_ROWS = 5_000
 ROUGH = 1e-5  # distance from a constrained minimum, in standard errors, whose square the value does not see
 STEPS = 40
 FARTHEST = 200.0  # in standard errors: beyond, a limit is reported as infinite
+
+
+class Curve(Protocol):
+    """A likelihood ratio as a function of some coefficients."""
+
+    def restart(self) -> None:
+        """Return to the estimates, before turning to another side."""
+
+    def ratio(self, values: NDArray) -> float:
+        """Return the likelihood-ratio statistic at given values."""
+
+
+class Likelihood(Protocol):
+    """What a likelihood at its maximum answers; also that of :mod:`gevglm.inference.shape_profile`."""
+
+    @property
+    def params(self) -> NDArray: ...
+    @property
+    def covariance(self) -> NDArray: ...
+    def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
+        """Return the profile intervals of coefficients."""
+
+    def ratios(self, hypotheses: Sequence[list[int]]) -> list[float]:
+        """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
+
+    def curve(self, columns: list[int]) -> Curve:
+        """Return the likelihood ratio as a function of some coefficients."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +67,23 @@ class PenalisedLikelihood:
     sums: NewtonSums  # value, gradient and second derivative there
     covariance: NDArray  # the inverse of the second derivative; of shape (k, k)
     n_rows: int  # above MANY_ROWS, looks at the likelihood are expensive
+    problem: Problem | None = (
+        None  # of which it is the loss; minimised from scratch where steps from the estimates fail
+    )
 
     @classmethod
-    def at(cls, evaluate: Objective, params: NDArray, n_rows: int) -> PenalisedLikelihood:
+    def at(
+        cls, evaluate: Objective, params: NDArray, n_rows: int, problem: Problem | None = None
+    ) -> PenalisedLikelihood:
         """Look at a likelihood at its maximum."""
         with one_blas_thread():
             sums = evaluate(params)
-            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse(), n_rows)
+            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse(), n_rows, problem)
+
+    @classmethod
+    def of(cls, problem: Problem, params: NDArray) -> PenalisedLikelihood:
+        """Look at the loss of a problem at its minimum, where it is a likelihood."""
+        return cls.at(problem.objective(), params, problem.engine.n_rows, problem)
 
     def interval(self, column: int, alpha: float) -> tuple[float, float]:
         """Return the profile interval of a coefficient, infinite where the ratio never reaches the quantile."""
@@ -52,7 +92,7 @@ class PenalisedLikelihood:
     def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
         """Return the profile intervals of coefficients."""
         quantile = float(norm.ppf(1.0 - alpha / 2.0))
-        steps = self._steps
+        steps = self.steps
         with one_blas_thread():
             found = run_in_lockstep((steps.limits(j, quantile) for j in columns), self.evaluate.at_all)
             return [
@@ -70,7 +110,7 @@ class PenalisedLikelihood:
 
     def ratios(self, hypotheses: Sequence[list[int]]) -> list[float]:
         """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
-        steps, curves = self._steps, [ProfileCurve(self, columns) for columns in hypotheses]
+        steps, curves = self.steps, [ProfileCurve(self, columns) for columns in hypotheses]
         with one_blas_thread():
             searches = (steps.ratio(curve.columns, curve.predicted(curve.null)) for curve in curves)
             found = run_in_lockstep(searches, self.evaluate.at_all)
@@ -78,8 +118,19 @@ class PenalisedLikelihood:
                 curve.ratio(curve.null) if ratio is None else ratio for curve, ratio in zip(curves, found, strict=True)
             ]
 
+    def limit(self, column: int, target: float) -> float:
+        """Return where the signed root of a coefficient reaches a value, below the estimate if that is negative."""
+        with one_blas_thread():
+            lower, upper = run(self.steps.limits(column, abs(target)), self.evaluate)
+            return self._limit(column, target, lower if target < 0.0 else upper)
+
+    def curve(self, columns: list[int]) -> ProfileCurve:
+        """Return the likelihood ratio as a function of some coefficients."""
+        return ProfileCurve(self, columns)
+
     @property
-    def _steps(self) -> JointSteps:
+    def steps(self) -> JointSteps:
+        """The steps to limits and ratios."""
         careful = {} if self.n_rows <= MANY_ROWS else {"smallest_contraction": 0.0}
         return JointSteps(self.params, self.sums.value, self.covariance, **careful)
 
@@ -117,9 +168,21 @@ class ProfileCurve:
         steps = newton(point[self.free], search=value_search, tol=ROUGH, extrapolate=True)
         found = run(steps, partial(self._constrained, values))
         if not (found.converged or found.decrement < ROUGH**2):
-            return np.inf
+            return self._ratio_from_scratch(values)
         # the last step, not evaluated, lowers the value by half its decrement
         return max(2.0 * (found.sums.value - self.likelihood.sums.value) - found.decrement, 0.0)
+
+    def _ratio_from_scratch(self, values: NDArray) -> float:
+        """Return the likelihood-ratio statistic by a fit of the other coefficients that knows nothing of the estimates."""
+        if self.likelihood.problem is None:
+            return np.inf
+        problem = self.likelihood.problem.holding(self.columns, values)
+        try:
+            params = problem.estimate().params
+        except GevglmError:  # no coefficients keep every row inside the support
+            return np.inf
+        value = problem.objective()(params).value
+        return max(2.0 * (value - self.likelihood.sums.value), 0.0) if np.isfinite(value) else np.inf
 
     def root(self, value: float) -> float:
         """Return the signed root z at a value of a single coefficient."""
@@ -173,15 +236,15 @@ class Profile:
         return plot_profile(self, ax=ax)
 
 
-def profile(likelihood: PenalisedLikelihood, column: int, name: str, alpha: float, points: int = 41) -> Profile:
+def profile(likelihood: Likelihood, column: int, name: str, alpha: float, points: int = 41) -> Profile:
     """Return the profile likelihood of a coefficient, from beyond one limit to beyond the other."""
     center, error = likelihood.params[column], np.sqrt(likelihood.covariance[column, column])
-    lower, upper = likelihood.interval(column, alpha)
+    ((lower, upper),) = likelihood.intervals([column], alpha)
     reach = float(norm.ppf(1.0 - alpha / 2.0)) * error
     first = lower if np.isfinite(lower) else center - 3.0 * reach
     last = upper if np.isfinite(upper) else center + 3.0 * reach
     values = np.linspace(center - 1.25 * (center - first), center + 1.25 * (last - center), points)
-    curve = ProfileCurve(likelihood, [column])
+    curve = likelihood.curve([column])
     ratio = np.empty(points)
     with one_blas_thread():
         for side in (np.flatnonzero(values < center)[::-1], np.flatnonzero(values >= center)):
@@ -192,7 +255,7 @@ def profile(likelihood: PenalisedLikelihood, column: int, name: str, alpha: floa
     return Profile(name, float(center), (lower, upper), alpha, frame)
 
 
-def ratio_tests(likelihood: PenalisedLikelihood, names: list[str]) -> pd.DataFrame:
+def ratio_tests(likelihood: Likelihood, names: list[str]) -> pd.DataFrame:
     """Return the likelihood-ratio test of every coefficient being zero: columns ``statistic`` and ``pvalue``."""
     statistics = likelihood.ratios([[j] for j in range(len(names))])
     return pd.DataFrame({"statistic": statistics, "pvalue": chi2.sf(statistics, 1)}, index=names)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import partial
 from io import BytesIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gevglm._files import writing
 from gevglm.exceptions import GevglmError
 
 if TYPE_CHECKING:
@@ -40,8 +42,15 @@ def _as_png(figure: Figure) -> bytes:
     return picture.getvalue()
 
 
-def save(ax: Axes, file: Any, **options: Any) -> None:
-    """Save the figure that Axes are part of; see ``Figure.savefig``."""
+def save(ax: Axes, path: str | Path, **options: Any) -> None:
+    """Save the figure that Axes are part of to a file, in the format of its ending (png without one); see ``Figure.savefig``."""
+    path = Path(path)
+    with writing(path) as file:
+        draw_into(ax, file, format=path.suffix[1:] or "png", **options)
+
+
+def draw_into(ax: Axes, file: Any, **options: Any) -> None:
+    """Draw the figure that Axes are part of into an open file; see ``Figure.savefig``."""
     figure: Any = ax.figure  # of a subfigure, too, which is not declared to be saved
     figure.savefig(file, **options)
 

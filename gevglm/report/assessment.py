@@ -12,8 +12,8 @@ from gevglm.calibration.assessment import Assessment, assess
 from gevglm.exceptions import GevglmError
 from gevglm.report.html import Html, joined, table, tag
 from gevglm.report.numbers import count, plain, pvalue, with_limits
-from gevglm.results.calibration import assessed_rows
 from gevglm.results.plotting import influential_rows
+from gevglm.results.predicted_rows import assessed_rows
 from gevglm.results.summary import FEW_EVENTS_PER_PARAMETER, events_per_parameter
 
 if TYPE_CHECKING:
@@ -71,10 +71,6 @@ def calibration(results: BinaryGLMResults, assessed: Assessed) -> Html:
     if assessed.weighted:
         remarks.append(
             "Rows are weighted, for which intervals and tests of calibration do not hold; they are left out."
-        )
-    elif results.cov_type == "cluster":
-        remarks.append(
-            "Intervals here, and the folds of a cross-validation, take rows as independent; they do not know of the clusters."
         )
     remarks += list(assessed.assessment.notes)
     header = ("", f"estimate ({100 * assessed.assessment.level:g} % interval)", "p")

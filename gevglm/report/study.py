@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gevglm.effects.rows import frame_of, mean_and_deviation, shifts, variables
 from gevglm.report.html import Html, table, tag
 from gevglm.report.numbers import count, percent, plain
-from gevglm.results.calibration import assessed_rows
+from gevglm.results.predicted_rows import assessed_rows
 from gevglm.results.summary import events_per_parameter, method_of
 
 if TYPE_CHECKING:

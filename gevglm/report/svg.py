@@ -6,7 +6,7 @@ import io
 import re
 from typing import TYPE_CHECKING
 
-from gevglm.plots.axes import save
+from gevglm.plots.axes import draw_into
 from gevglm.report.html import Html, tag
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def svg(ax: Axes, name: str, description: str) -> Html:
 
     file = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": name}):
-        save(ax, file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
+        draw_into(ax, file, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = file.getvalue()
     text = text[text.index("<svg") :].strip()
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)

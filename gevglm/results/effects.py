@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.data.observations import Part
 from gevglm.effects.covariance import bootstrap_risks, check_draws
 from gevglm.effects.margins import Margins
 from gevglm.effects.rows import Rows, Scenario
@@ -25,7 +27,7 @@ from gevglm.effects.standardised import (
 )
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.results.core import ResultsCore, check_alpha
-from gevglm.results.refit import refit
+from gevglm.results.refit import kept_together, refit
 
 METHODS = ("delta", "bootstrap")
 
@@ -45,6 +47,7 @@ class RiskEffects(ResultsCore):
         method: str = "delta",
         alpha: float = 0.05,
         draws: int = 500,
+        groups: Any = None,
         rng: Any = None,
         progress: bool = False,
     ) -> RiskContrast:
@@ -71,11 +74,14 @@ class RiskEffects(ResultsCore):
             they are a sample if they have sampling weights.
         method : {"delta", "bootstrap"}
             Standard errors by the delta method from the covariance of the fit, or percentiles of the whole procedure refitted to resamples of
-            the rows (of the clusters, for cluster-robust fits).
+            the observations (of the clusters, for cluster-robust fits).
         alpha : float
             One minus the coverage.
         draws, rng, progress
             Resamples, their seed, and whether to show a bar.
+        groups : str or array_like, optional
+            Column or array of clusters that are drawn as a whole by ``method="bootstrap"``; by default those of a cluster-robust fit. With
+            clusters of two kinds, say which.
 
         Returns
         -------
@@ -101,12 +107,13 @@ class RiskEffects(ResultsCore):
         note = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
         table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
         if method == "bootstrap":
-            drawn = self._bootstrapped(rows, designs, weights, data, draws, rng, progress)
+            drawn = self._bootstrapped(rows, designs, weights, data, groups, draws, rng, progress)
             table[["se", "ci_lower", "ci_upper"]] = bootstrap_limits(rule, drawn, pairs, alpha).T
             cov, pvalues = np.cov(drawn, rowvar=False), pvalues * np.nan
             note += f"; bootstrap of the whole procedure, {len(drawn)} resamples"
         else:
             note += f"; delta method, {self.cov_type} covariance"
+        note = "; ".join(filter(None, (note, self.model.sampling.remark())))
         risks = risk_table(found.risks, cov, names, alpha)
         return RiskContrast(variable, contrast, risks, table, pvalues, cov, note, tuple(chosen))
 
@@ -191,6 +198,7 @@ class RiskEffects(ResultsCore):
         dummy, count : bool
             Treat 0/1 columns, and columns of counts, by discrete changes.
         """
+        self.model.design.need_rows("get_margeff()", "average over other rows with risk(..., data=...)")
         options = (at, method, atexog, dummy, count, self.row_weights.in_population, influence_for(self, None))
         return Margins(self._with_link(self.model.population_link), options)
 
@@ -206,7 +214,15 @@ class RiskEffects(ResultsCore):
         return influence.covariance(found.risks, found.gradient, values, averaged)
 
     def _bootstrapped(
-        self, rows: Rows, designs: list[NDArray], weights: NDArray, data: Any, draws: int, rng: Any, progress: bool
+        self,
+        rows: Rows,
+        designs: list[NDArray],
+        weights: NDArray,
+        data: Any,
+        groups: Any,
+        draws: int,
+        rng: Any,
+        progress: bool,
     ) -> NDArray:
         """Return the risks by the procedure refitted to resamples, one row per resample."""
         check_draws(draws)
@@ -214,14 +230,16 @@ class RiskEffects(ResultsCore):
             raise InvalidOptionError(
                 "method='bootstrap' refits the model, but the rows are not in memory; use the delta method."
             )
+        of_rows = replace(self.row_weights, groups=kept_together(self, groups))
+        size = np.maximum(of_rows.observations, np.finfo(float).tiny)  # rows of no observation are not drawn
 
-        def risks_of(chosen: NDArray) -> NDArray:
-            again = refit(self, chosen)
-            counts = 1.0 if data is not None else np.bincount(chosen, minlength=len(rows.X))
+        def risks_of(drawn: Part) -> NDArray:
+            again = refit(self, drawn)
+            share = 1.0 if data is not None or drawn.counts is None else drawn.counts / size
             risk = risk_and_slope(again.model.population_link, np.asarray(again.params))
-            return averages(designs, rows.offset, weights * counts, risk).risks
+            return averages(designs, rows.offset, weights * share, risk).risks
 
-        return bootstrap_risks(risks_of, self.row_weights, draws, rng, progress)
+        return bootstrap_risks(risks_of, self.model.design.y, of_rows, draws, rng, progress)
 
 
 def _labels(

@@ -14,6 +14,7 @@ from gevglm.calibration.metrics import auc
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine import Block, Engine, MappedEngine, Reducer
 from gevglm.engine.base import ArraySum, times
+from gevglm.engine.linalg import linear_predictor
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.sums import totals
 from gevglm.exceptions import InvalidOptionError, unknown_option
@@ -66,7 +67,8 @@ class FitStatistics(ResultsCore):
 
         def scores(block: Block) -> tuple[NDArray, NDArray, NDArray]:
             size = RowWeights.of(block).in_population
-            return block.linear_predictor(params), size * block.y, size * (1.0 - block.y)
+            linear = linear_predictor(block.X, params) + (0.0 if block.offset is None else block.offset)
+            return linear, size * block.y, size * (1.0 - block.y)
 
         return streamed_auc(model.engine(), scores, model.design.n_events < 0.5 * model.design.n_total)
 

@@ -11,8 +11,17 @@ from scipy.stats import chi2
 
 from gevglm.bias import BiasReduction
 from gevglm.estimation.estimate import Problem
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, nearest, unknown_option
-from gevglm.inference.profile import PenalisedLikelihood, Profile, profile, ratio_tests
+from gevglm.exceptions import (
+    InvalidDataError,
+    InvalidOptionError,
+    NotDefinedForLoss,
+    WeakShapeWarning,
+    nearest,
+    unknown_option,
+    warn,
+)
+from gevglm.inference.profile import Likelihood, PenalisedLikelihood, Profile, profile, ratio_tests
+from gevglm.inference.shape_profile import ShapeLikelihood
 from gevglm.results.core import ResultsCore
 
 METHODS = ("wald", "profile")
@@ -30,7 +39,7 @@ class LikelihoodInference(ResultsCore):
         """Whether profile intervals and likelihood-ratio tests are defined for the fit."""
         try:
             self._likelihood_problem("")
-        except (NotDefinedForLoss, InvalidOptionError):
+        except (NotDefinedForLoss, InvalidOptionError, InvalidDataError):  # the last where the rows are gone
             return False
         return True
 
@@ -94,7 +103,8 @@ class LikelihoodInference(ResultsCore):
         Parameters
         ----------
         restricted : BinaryGLMResults
-            A fit of the same outcome, by the same method, with fewer columns.
+            A fit of the same outcome, by the same method, with fewer columns. After ``xi="ml"``, the shape of the restricted model may be
+            estimated as well, or given, which is one degree of freedom more.
 
         Returns
         -------
@@ -107,14 +117,15 @@ class LikelihoodInference(ResultsCore):
         """
         self._likelihood_problem("compare_lr_test")
         restricted._likelihood_problem("compare_lr_test with such a restricted model")
-        if self.bias != restricted.bias or self.link != restricted.link:
+        given = self._given_shapes(restricted)
+        if self.bias != restricted.bias or given is None:
             raise InvalidOptionError("the models differ in link or bias reduction; fit both by the same method.")
         if not self.model.design.same_outcomes(restricted.model.design):
             raise InvalidDataError(
                 f"the models are fitted to different data ({self.model.nobs} and {restricted.model.nobs} rows); "
                 "fit both to the same complete rows."
             )
-        df = self.df_model - restricted.df_model
+        df = self.df_model - restricted.df_model + given
         if df <= 0:
             raise InvalidOptionError("the restricted model has no fewer coefficients than this one.")
         if self.bias is None:
@@ -124,13 +135,33 @@ class LikelihoodInference(ResultsCore):
             dropped = [j for j, name in enumerate(self.model.exog_names) if name not in kept]
             if len(dropped) != df:
                 raise InvalidOptionError("the columns of the restricted model are not all columns of this one.")
-            statistic = self._likelihood("compare_lr_test").ratio(dropped)
+            statistic = self._likelihood("compare_lr_test").ratios([dropped])[0]
         return float(statistic), float(chi2.sf(statistic, df)), float(df)
 
-    def _likelihood(self, what: str) -> PenalisedLikelihood:
+    def _given_shapes(self, restricted: LikelihoodInference) -> int | None:
+        """Return how many shapes that this model estimates are given in the restricted one; None if their links differ in another way."""
+        link, other = self.link, restricted.link
+        if self._shape is None:
+            return 0 if restricted._shape is None and link == other else None
+        if isinstance(other, type(link)) and other.shape_name is None:  # the loglog link is GEV at a shape
+            return 1
+        if type(link) is not type(other) or link.with_shape(float(other.shape or 0.0)) != other:
+            return None
+        shapes = [self._shape] if restricted._shape is None else [self._shape, restricted._shape]
+        if any(shape.boundary for shape in shapes):
+            warn(
+                f"the likelihood is largest at an end of the grid of shapes ({link.shape_name} from {shapes[0].range[0]:g} to "
+                f"{shapes[0].range[1]:g}): the p-value of a likelihood-ratio test is approximate there.",
+                WeakShapeWarning,
+            )
+        return 1 if restricted._shape is None else 0
+
+    def _likelihood(self, what: str) -> Likelihood:
         problem, method = self._likelihood_problem(what)
+        if self._shape is not None:
+            return ShapeLikelihood(self._shape, self._params, self.cov_params_matrix)
         if method is None:
-            return PenalisedLikelihood.at(problem.objective(), self._params, problem.engine.n_rows)
+            return PenalisedLikelihood.of(problem, self._params)
         return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params), problem.engine.n_rows)
 
     def _likelihood_problem(self, what: str) -> tuple[Problem, BiasReduction | None]:
@@ -141,6 +172,11 @@ class LikelihoodInference(ResultsCore):
             raise InvalidOptionError(f"{what} is not defined for a penalised (ridge) fit; use Wald intervals.")
         problem = self.model.problem()
         method = self.bias
+        if method is not None and self._shape is not None:
+            raise InvalidOptionError(
+                f"{what} is not defined after bias={method.word!r} with {self.link.shape_name}='ml': the shape maximises the likelihood, and the "
+                "coefficients a penalised one. Use Wald intervals, which account for the shape, or give the shape."
+            )
         if method is not None and not method.maximises_likelihood(problem.loss):
             raise InvalidOptionError(
                 f"{what} needs a penalised likelihood, which bias={method.word!r} does not have with {self.loss!r}; "

@@ -15,6 +15,7 @@ from scipy.special import expit, logit
 from statsmodels.base._prediction_inference import PredictionResultsMonotonic
 from statsmodels.genmod.generalized_linear_model import GLMResults
 
+from gevglm._files import check_target, refuse_overwriting
 from gevglm.data.design import Design
 from gevglm.data.formula import names_in
 from gevglm.data.new_rows import read_matrix, read_table, read_weights
@@ -23,6 +24,7 @@ from gevglm.data.sources.base import Number
 from gevglm.data.sources.frames import FramesSource
 from gevglm.data.sources.parquet import write_parquet
 from gevglm.data.tables import as_frame, vector
+from gevglm.effects.king_zeng import shape_column
 from gevglm.effects.sampled import RowInfluence, influence_for
 from gevglm.engine.base import product
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option, warn
@@ -180,15 +182,10 @@ def _source_to_predict(design: Design, exog: Any, to: Any) -> Source | None:
 
 
 def _with_shape(results: ResultsCore, exog: Any, offset: Any, exposure: Any) -> NDArray:
-    r"""Make the shape a coefficient of results, and return the design with its column.
-
-    A change of the shape moves a probability as much as a change of the linear predictor by :math:`F_\xi / F'` does.
-    """
+    """Make the shape a coefficient of results, and return the design with its column."""
     model = results.model
     exog = model.exog if exog is None else np.asarray(exog)
-    point = results.link.at(np.atleast_1d(model.predict(results._params, exog, exposure, offset, which="linear")))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        column = np.nan_to_num(point.dcdf_dshape / point.pdf, posinf=0.0, neginf=0.0)
+    column = shape_column(model.link, model.predict(results._params, exog, exposure, offset, which="linear"))
     results.params = np.append(results._params, 0.0)
     results.cov_params_default = results.normalized_cov_params = results.joint_covariance
     return np.column_stack([exog, column])
@@ -309,6 +306,7 @@ def predict_in_pieces(results: ResultsCore, source: Source, which: str, to: Any 
     path = Path(to)
     if path.suffix.lower() not in (".parquet", ".pq"):
         raise InvalidOptionError(f"to={str(to)!r} is not the name of a parquet file, such as 'scored.parquet'.")
+    refuse_overwriting({"to": check_target(path)}, source.paths)
     if COLUMN in columns:
         raise InvalidDataError(
             f"the data have a column {COLUMN!r} already, the name under which predictions are written."

@@ -8,6 +8,7 @@ import numpy as np
 from statsmodels.iolib.summary import Summary, summary_params
 
 if TYPE_CHECKING:
+    from gevglm.inference.shape import ShapeEstimate
     from gevglm.results.core import ResultsCore
 
 FEW_EVENTS_PER_PARAMETER = 10
@@ -103,16 +104,7 @@ def notes_of(results: ResultsCore, method: str) -> list[str]:
 def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     """Return where standard errors, tests and intervals come from, in sentences."""
     notes = [results.cov_kwds["description"], *results.model.sampling.notes()]
-    if results._shape is not None:
-        lower, upper = results.xi_conf_int(method="profile" if results.has_data else "wald")
-        notes.append(
-            f"{results.link.shape_name} = {results.xi:.4g} was estimated by maximum likelihood: std err {results.xi_bse:.3g}, 95 % interval "
-            f"{lower:.3g} to {upper:.3g}. The standard errors of the coefficients account for it."
-        )
-        if results._shape.boundary:
-            notes.append(
-                f"The likelihood is largest at an end of the grid of shapes: {results.link.shape_name} is not determined by these data."
-            )
+    notes += notes_on_shape(results, results._shape) if results._shape is not None else []
     if results.search is not None:
         notes.append(
             f"xi and alpha were chosen by {results.search.criterion} on held-out rows ({results.search.folds} folds); "
@@ -123,6 +115,33 @@ def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
         notes.append(f"Tests (z is the signed root of the ratio) and intervals are by profile {penalised}likelihood.")
     if results.alpha:
         notes.append(f"Penalised (alpha = {results.alpha:g}): the intervals are approximate.")
+    return notes
+
+
+def notes_on_shape(results: ResultsCore, shape: ShapeEstimate) -> list[str]:
+    """Return what is known of an estimated shape, in sentences."""
+    name = results.link.shape_name
+    text = f"{name} = {shape.xi:.4g} was estimated by maximum likelihood"
+    error = "" if shape.boundary else f"std err {results.xi_bse:.3g}, "
+    lower, upper = results.xi_conf_int(method="profile" if results.has_data else "wald")
+    if not np.isnan(lower):
+        text += f": {error}95 % interval {lower:.3g} to {upper:.3g}"
+    notes = [f"{text}. The standard errors of the coefficients account for it."]
+    if shape.boundary:
+        notes.append(
+            f"The likelihood is largest at an end of the grid of shapes: {name} is not determined by these data. Standard errors are by its profile."
+        )
+    elif shape.irregular:
+        notes.append(f"The maximum is irregular: {shape.irregular}. Standard errors are by the profile of {name}.")
+    elif results.loss.is_likelihood and shape.xi < results.link.population.regular_above:
+        notes.append(
+            f"{name} is below {results.link.population.regular_above:g}, where rows near the end of the support dominate the information: prefer "
+            f"conf_int(method='profile') to standard errors."
+        )
+    if results.bias is not None:
+        notes.append(
+            f"Tests and intervals are Wald's: {name} maximises the likelihood, the coefficients a penalised one, so that they have no profile together."
+        )
     return notes
 
 

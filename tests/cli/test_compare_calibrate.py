@@ -100,3 +100,11 @@ def test_scores_become_probabilities(call, folder, scored):
 def test_calibrations_that_cannot_be_made(call, scored, words, code, message):
     found, _, err = call("calibrate", "scored.csv", *words)
     assert found == code and message in err and "Traceback" not in err
+
+
+def test_links_may_be_joined_by_commas(call):
+    by_blanks = call(
+        "compare", "event ~ age", "study.csv", "--links", "logit", "GEV canonical", "--folds", "2", "--quiet"
+    )
+    by_commas = call("compare", "event ~ age", "study.csv", "--links", "logit,GEV canonical", "--folds", "2", "--quiet")
+    assert by_commas == by_blanks and by_commas[0] == 0

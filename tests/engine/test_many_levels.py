@@ -14,7 +14,7 @@ from gevglm.data.sources import find
 from gevglm.data.streamed_design import StreamedDesign
 from gevglm.engine import linalg
 from gevglm.exceptions import CollinearityError, InvalidDataError, InvalidOptionError, MissingRowsWarning
-from gevglm.inference.shape import joint_covariance
+from gevglm.inference.shape_equations import joint_covariance
 from gevglm.links import GEV
 from gevglm.losses import Canonical, Log
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError
+from gevglm.exceptions import InvalidDataError
 from gevglm.inference.folds import make_folds
 
 
@@ -56,7 +56,7 @@ def test_few_clusters_and_fractions_are_refused():
         make_folds(y, 5, groups=np.arange(40) % 3)
     with pytest.raises(InvalidDataError, match="not whole numbers; 40 of 40"):
         make_folds(y, 5, counts=np.full(40, 0.5))
-    with pytest.raises(IncompatibleOptionsError, match="give folds as a number"):
+    with pytest.raises(InvalidDataError, match="fold 0 splits 10 clusters"):
         make_folds(y, [(np.arange(20), np.arange(20, 40))], groups=np.arange(40) % 10)
 
 

@@ -20,7 +20,8 @@ from gevglm.exceptions import (
     SupportWarning,
     WeakShapeWarning,
 )
-from gevglm.inference.shape import estimate_shape, joint_covariance, observed_information, shape_score
+from gevglm.inference.shape import estimate_shape
+from gevglm.inference.shape_equations import joint_covariance, observed_information, shape_score
 from gevglm.links import GEV, GEVc
 from gevglm.links.gev import PAPER_GRID
 from gevglm.losses import Canonical, Log

@@ -154,6 +154,16 @@ def test_class_weights_are_corrected_for():
         assert_allclose(weighted.mean(), plain.mean(), rtol=0.05)
 
 
+@pytest.mark.parametrize("loss", ["log", "canonical"])
+def test_class_weights_of_any_link_leave_risks_in_the_population(loss):
+    data = gevglm.datasets.simulate_study(20_000, rng=0)
+    X, y = data[["age", "smoker"]].to_numpy(dtype=float), data["event"].to_numpy()
+    fits = [BinaryGLMClassifier(xi=0.5, loss=loss, class_weight=weights).fit(X, y) for weights in (None, "balanced")]
+    plain, weighted = (np.abs(model.predict_proba(X)[:, 1] - data["risk"]).mean() for model in fits)
+    assert weighted < 1.1 * plain
+    assert_allclose(fits[1].coef_, fits[0].coef_, rtol=0.2)
+
+
 @pytest.mark.parametrize(("labels", "message"), [(["a", "b", "c"], "Only binary"), (["a"], "one class")])
 def test_other_than_two_labels_are_refused(labels, message):
     X, _ = rows(60)

@@ -18,6 +18,7 @@ from gevglm.data.sources.base import Source
 from gevglm.data.sources.csv import CsvSource
 from gevglm.data.sources.frames import FramesSource, WideSource
 from gevglm.data.sources.parquet import ParquetSource
+from gevglm.data.tables import as_numbers, owned
 from gevglm.exceptions import InvalidDataError
 
 LARGE_FILE = 200 << 20  # bytes from which a single file is streamed
@@ -42,7 +43,7 @@ def as_source(data: Any) -> Source | None:
     if isinstance(data, (list, tuple)) and data and all(isinstance(part, (str, Path)) for part in data):
         return _of_files([Path(part) for part in data], f"{len(data)} files")
     if isinstance(data, (list, tuple)) and data and all(isinstance(part, pd.DataFrame) for part in data):
-        tables = list(data)
+        tables = [owned(part) for part in data]
         source = FramesSource(lambda: tables)
         source.name = f"{len(data)} tables"
         return source
@@ -113,7 +114,7 @@ def wide_source(formula: str, table: pd.DataFrame, engine: str | None = None) ->
         return None
     sample = table.iloc[:: max(len(table) // SAMPLE, 1)]
     wide = all(_columns(formula, rows) > share * most_columns for rows, share in ((sample, 0.5), (table, 1.0)))
-    return WideSource(table) if wide else None
+    return WideSource(owned(table)) if wide else None
 
 
 def _columns(formula: str, table: pd.DataFrame) -> int:
@@ -127,6 +128,6 @@ def _columns(formula: str, table: pd.DataFrame) -> int:
 
 def _levels(factor: str, table: pd.DataFrame) -> int:
     name = expression(factor).variable
-    if name not in table.columns or (formulas.is_number(table[name].dtype) and not factor.startswith("C(")):
+    if name not in table.columns or (formulas.is_number(as_numbers(table[name]).dtype) and not factor.startswith("C(")):
         return 1
     return int(table[name].nunique())

@@ -73,8 +73,11 @@ def fit(
         Ridge penalty, whether it includes the constant, and whether it is on coefficients of standardised columns.
     search_kwds : dict, optional
         How "ml" and "cv" search; see :meth:`gevglm.BinaryGLM.fit`.
-    offset, exposure, freq_weights, var_weights : str or array_like, optional
+    offset, exposure : str or array_like, optional
         Column names or arrays.
+    freq_weights, var_weights, sampling_weights : str or array_like, optional
+        How many observations a row is; how much it counts, as an inverse variance; how many members of the population it stands for (Stata's
+        pweight), with linearised standard errors and no likelihood. All of them count in averages; rows of weight zero are left out.
     class_weight : "balanced" or dict, optional
         Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. The link is that of the population, with its odds multiplied by the
         weights in the fit (:class:`gevglm.links.Weighted`): coefficients and predictions are those of the population.
@@ -91,8 +94,8 @@ def fit(
     missing : {"drop", "raise", "none"}
         What to do with incomplete rows.
     cov_type, cov_kwds : str, dict
-        "nonrobust" (the default), "HC0" (the default if rows are weighted by their outcome), "HC1", "HC2", "HC3", "cluster"
-        (``{"groups": ...}``) or "HAC" (``{"maxlags": ...}``).
+        "nonrobust" (the default), "HC0" (the default if rows are weighted by their outcome), "HC1", "HC2", "HC3", "linearized" (HC0 times
+        n/(n - 1), the default with sampling weights), "cluster" (``{"groups": ...}``) or "HAC" (``{"maxlags": ...}``).
     formula_engine : {"formulaic", "patsy"}, optional
     use_t, start_params, maxiter, tol, disp, progress, resume
         See :meth:`gevglm.BinaryGLM.fit`.

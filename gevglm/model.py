@@ -35,7 +35,8 @@ from gevglm.losses import Loss
 from gevglm.options import FitOptions, ModelOptions
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.results.prediction import PREDICTIONS
-from gevglm.sampling.schemes import OutcomeSampling, Sampling, sampling_of
+from gevglm.sampling.choice import sampling_of
+from gevglm.sampling.schemes import OutcomeSampling, Sampling
 
 
 class BinaryGLM(GLM):
@@ -185,7 +186,7 @@ class BinaryGLM(GLM):
         self.options, self.shape_choice = options, shape_choice
         self.sampling, self.design = sampling, design
         self.loss, self.link, self.family = loss, loss.link, family_of(loss)
-        n = design.n_rows
+        self.nobs = n = design.n_rows
         ones = np.broadcast_to(np.ones(()), (n,))
         self.freq_weights = ones if design.freq is None else design.freq
         self.var_weights = ones if design.var is None else design.var
@@ -200,13 +201,11 @@ class BinaryGLM(GLM):
         self.exposure, self.offset = None, design.offset
         self._offset_exposure = 0.0 if design.offset is None else design.offset
         self._offset_name, self._exposure_name = design.offset_name, design.exposure_name
-        self._freq_weights_name = self._var_weights_name = None
+        self._freq_weights_name = self._var_weights_name = self.scaletype = self._optim_hessian = None
         if design.index is None:
             self.data.xnames = design.names
         self.data.const_idx = design.constant
         self.data.k_constant = self.k_constant = int(design.constant is not None)
-        self.nobs = n
-        self.scaletype = self._optim_hessian = None
         self._init_keys = ["link", "loss", "offset", "freq_weights", "var_weights", "n_trials"]
         self._data_attr.extend(["freq_weights", "var_weights", "iweights", "_offset_exposure", "n_trials", "offset"])
 
@@ -300,7 +299,7 @@ class BinaryGLM(GLM):
             For ``xi="ml"``: ``grid``. For "cv": ``grid``, ``alphas``, ``folds``, ``criterion`` ("log_loss" or "brier"), ``rng``, ``refine``,
             ``rule`` ("best" or "one_se"), ``groups`` (clusters kept together, by default those of ``cov_type="cluster"``).
         cov_type : str or Covariance, optional
-            "nonrobust" (the default), "HC0" to "HC3", "cluster" or "HAC"; "HC0" by default if rows are weighted by their outcome.
+            "nonrobust" (the default), "HC0" (if rows are weighted by their outcome) to "HC3", "linearized" (with sampling weights), "cluster" or "HAC".
         cov_kwds : dict, optional
             ``{"groups": column or array, "kind": "CR1S", "CR1" or "CR0"}`` for clusters (two columns for two-way), ``{"maxlags": n}`` for HAC.
         use_t : bool, optional

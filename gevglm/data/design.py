@@ -262,7 +262,7 @@ def from_formula(
         formula, scope, offset, exposure, **weights, subset=subset, missing=missing, clusters=clusters
     )
     chosen = selection.of(frame)
-    check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing)
+    check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing, weights)
     recipe = formulas.Recipe(
         selection.right,
         without_unused_levels(chosen.frame, selection.used(frame.columns)),
@@ -325,7 +325,7 @@ def from_arrays(
     selected = rows_with_weight(n, y, columns)
     used = selected & complete_rows(n, missing, [y, X, *columns.values(), *cluster_columns(clusters, n, None, index)])
     n_selected, n_missing = int(selected.sum()), int(selected.sum() - used.sum())
-    check_rows(n, n, n_selected, n_missing, missing)
+    check_rows(n, n, n_selected, n_missing, missing, weights | {"n_trials": n_trials})
     rows = None if used.all() else np.flatnonzero(used)
     if rows is None:
         X = X if X.base is None and X is not exog else X.copy(order="K")  # the caller may change theirs

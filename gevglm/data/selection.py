@@ -176,12 +176,15 @@ def check_weights(weights: NDArray | None, role: str) -> None:
         )
 
 
-def check_rows(n_given: int, n_asked: int, n_selected: int, n_missing: int, missing: str) -> None:
-    """Refuse data of which nothing is left, and warn of rows that were dropped."""
+def check_rows(
+    n_given: int, n_asked: int, n_selected: int, n_missing: int, missing: str, weights: dict[str, Any]
+) -> None:
+    """Refuse data of which nothing is left, and warn of rows that were dropped; `weights` are as given, by their roles."""
     if n_asked == 0:
         raise InvalidDataError(f"subset selects none of the {n_given} rows.")
     if n_selected == 0:
-        raise InvalidDataError(f"the weights are zero in all {n_asked} rows.")
+        roles = [role for role, given in weights.items() if given is not None]
+        raise InvalidDataError(f"{' or '.join(roles) or 'the counts'} are zero in all {n_asked} rows.")
     if n_missing and missing == "raise":
         raise InvalidDataError(f"{n_missing} of {n_selected} rows have missing values; missing='drop' drops them.")
     if n_missing == n_selected:

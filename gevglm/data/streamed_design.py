@@ -136,7 +136,8 @@ def from_source(
     columns = _columns(selection, source)
     source.check(columns)
     found, state = scan(source, selection, columns, monitor)
-    _check_found(found, missing)
+    weights = {role: getattr(selection, role) for role in WEIGHTS}
+    _check_found(found, missing, weights)
     outcome = formulas.outcome_name(selection.left.text, source.columns)
     recipe = Recipe(selection.right, found.example, selection.scope, "formulaic", state, sparse=True)
     recipe.take_first()
@@ -165,18 +166,18 @@ def from_source(
         sum_freq=float(n_rows if coding.shares else found.sums[0]),
         n_non_integer=found.non_integer,
         population=None if selection.sampling_weights is None else float(found.sums[3]),
-        weight_names=weight_names({role: getattr(selection, role) for role in WEIGHTS}),
+        weight_names=weight_names(weights),
         offset_name=selection.offset,
         exposure_name=selection.exposure,
     )
     return replace(design, constant=_constant(design))
 
 
-def _check_found(found: Any, missing: str) -> None:
+def _check_found(found: Any, missing: str, weights: dict[str, Any]) -> None:
     """Refuse a table in which the first look found nothing to fit, or values that cannot be used."""
     if not found.n_given:
         raise InvalidDataError("the data have no rows.")
-    check_rows(found.n_given, found.n_asked, found.n_selected, found.n_missing, missing)
+    check_rows(found.n_given, found.n_asked, found.n_selected, found.n_missing, missing, weights)
     for problem, count in found.problems.items():
         raise InvalidDataError(f"{problem}; {count} rows are not.")
 

@@ -102,6 +102,8 @@ def scenarios(variable: Variable, column: pd.Series, at: Any, weights: NDArray) 
             raise InvalidOptionError(
                 f"{variable.name!r} has {len(at)} levels; give those to compare as at=, the first being the reference."
             )
+        if not isinstance(at, str):
+            return [Scenario.at(value) for value in at]
     if isinstance(at, str):
         return _moved(variable, column, at, weights)
     if np.ndim(at) != 1 or len(at) < 2:

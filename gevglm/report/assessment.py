@@ -13,8 +13,8 @@ from gevglm.calibration.estimates import CalibrationTest
 from gevglm.exceptions import GevglmError
 from gevglm.report.html import Html, joined, table, tag
 from gevglm.report.numbers import count, plain, pvalue, with_limits
-from gevglm.results.calibration import assessed_rows
 from gevglm.results.plotting import influential_rows
+from gevglm.results.predicted_rows import assessed_rows
 from gevglm.results.summary import FEW_EVENTS_PER_PARAMETER, events_per_parameter
 
 if TYPE_CHECKING:
@@ -48,8 +48,9 @@ class Assessed:
 def assess_predictions(results: BinaryGLMResults) -> Assessed:
     """Assess the predictions: cross-validated where that is quick and possible, else on the rows of the fit."""
     model = results.model
-    weighted = model.sampling.population_weights(np.array([0.0, 1.0])) is not None or model.sampling.reweights
-    plain_rows = results.has_data and model.design.counts is None and not model._has_var_weights
+    by_outcome = model.sampling.population_weights(np.array([0.0, 1.0]))
+    weighted = by_outcome is not None or model.sampling.reweights or model.design.represents is not None
+    plain_rows = results.has_data and model.design.counts is None
     if plain_rows and not weighted and results.search is None and len(model.endog) <= REFITTED_ROWS:
         try:
             return Assessed(results.calibration(resampling="cv", folds=FOLDS), f"{FOLDS}-fold cross-validation", False)
@@ -75,7 +76,7 @@ def calibration(results: BinaryGLMResults, assessed: Assessed) -> Html:
         remarks.append("Every model looks better on the rows it was fitted to than on new ones.")
     if assessed.weighted:
         remarks.append(
-            "Rows are weighted to the population, for which intervals and tests of calibration do not hold; they are left out."
+            "Rows are weighted, for which intervals and tests of calibration do not hold; they are left out."
         )
     remarks += list(assessed.assessment.notes)
     header = ("", f"estimate ({100 * assessed.assessment.level:g} % interval)", "p")

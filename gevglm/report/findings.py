@@ -34,6 +34,12 @@ def overview(results: BinaryGLMResults) -> Html:
         parts.append(
             f" The sample was drawn by the outcome; all risks below are for a population in which {percent(results.prevalence)} have the event."
         )
+    population = results.model.sampling.population
+    if population is not None and results.has_data:
+        weights = results.row_weights.in_population
+        rate = float(weights @ results.model.endog / weights.sum())
+        stands_for = f"a population of {count(round(population))}, of whom {percent(rate)} have it"
+        parts.append(f" By their sampling weights they stand for {stands_for}; all risks below are averages over it.")
     return joined(parts)
 
 

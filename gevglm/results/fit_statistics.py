@@ -115,6 +115,7 @@ class FitStatistics(ResultsCore):
     @property
     def bic_deviance(self) -> float:
         """BIC from the deviance; see statsmodels."""
+        self.model.sampling.refuse_likelihood("bic_deviance")
         self.need_likelihood("bic_deviance", "compare models by cross-validated log_loss or brier")
         return self.deviance - (self.model.wnobs - self.df_model - 1) * np.log(self.model.wnobs)
 
@@ -197,7 +198,7 @@ class FitStatistics(ResultsCore):
         if kind.lower().startswith("mcf"):
             return 1.0 - llf / llnull
         if kind.lower().startswith("cox") or kind.lower() in ("cs", "lr"):
-            return 1.0 - np.exp((llnull - llf) * (2.0 / self.model.wnobs))
+            return 1.0 - np.exp((llnull - llf) * (2.0 / (self.model.sampling.population or self.model.wnobs)))
         raise unknown_option("kind", kind, ("cs", "mcf"))
 
 

@@ -10,8 +10,8 @@ import pandas as pd
 
 from gevglm.data.design import FIT_AGAIN
 from gevglm.exceptions import unknown_option
-from gevglm.results.calibration import assessed_rows
 from gevglm.results.core import ResultsCore
+from gevglm.results.predicted_rows import assessed_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -53,7 +53,7 @@ class LikelihoodInference(ResultsCore):
         cols : sequence of int, optional
             Which coefficients; all by default.
         method : {"wald", "profile"}
-            Profile intervals need a (penalised) likelihood.
+            Profile intervals need a (penalised) likelihood. After ``xi="ml"`` the shape moves with the other coefficients.
         """
         if method == "wald":
             limits = super().conf_int(alpha=alpha)

@@ -92,7 +92,8 @@ class LikelihoodInference(ResultsCore):
         cols : sequence of int, optional
             Which coefficients; all by default.
         method : {"wald", "profile"}, optional
-            That of :attr:`inference` by default. Profile intervals need a (penalised) likelihood.
+            That of :attr:`inference` by default. Profile intervals need a (penalised) likelihood. After ``xi="ml"`` the shape moves with the other
+            coefficients.
         """
         if self._method(method) == "wald":
             limits = super().conf_int(alpha=alpha)

@@ -295,6 +295,8 @@ def test_a_shape_at_an_end_of_the_grid_has_no_standard_error(seed):
     assert np.isfinite(res.bse).all()
     assert (res.bse > gevglm.fit("y ~ x + z", ordinary(seed), link="gev", loss="log", xi=res.xi).bse * 0.999).all()
     assert "nan" not in str(res.summary())
+    logit = gevglm.fit("y ~ x + z", ordinary(seed), link="logit")
+    assert (res.get_margeff().margeff_se < 2 * logit.get_margeff().margeff_se).all()
 
 
 def test_regular_maxima_keep_their_covariance_by_curvature(rare):

@@ -43,8 +43,8 @@ class LikelihoodInference(ResultsCore):
         """How tests and intervals of the coefficients are made where no method is given: "profile" or "wald".
 
         By the profile of the penalised likelihood, as logistf has it, for bias-reduced fits that have one, a model-based covariance, and no more
-        than 20,000 rows; by Wald's method otherwise. The summary, :attr:`pvalues`, :attr:`tvalues`, :meth:`conf_int`, :meth:`exp_params`,
-        comparisons, plots and reports all follow it. :attr:`bse`, ``t_test`` and ``wald_test`` are Wald's in any case.
+        than 20,000 rows; by Wald's method otherwise. The summary, ``pvalues``, ``tvalues``, :meth:`conf_int`, :meth:`exp_params`,
+        comparisons, plots and reports all follow it. ``bse``, ``t_test`` and ``wald_test`` are Wald's in any case.
         """
         if self.bias is None or self.cov_type != "nonrobust" or not self.converged or hasattr(self, "constraints"):
             return "wald"
@@ -54,12 +54,12 @@ class LikelihoodInference(ResultsCore):
 
     @property
     def tvalues(self) -> NDArray:
-        """Statistics of the tests that each coefficient is zero: z (or t) of Wald, or the signed root of the likelihood ratio, by :attr:`inference`."""
+        """Statistics of the tests that each coefficient is zero: z (or t) of Wald, or the signed root of the likelihood ratio, by ``inference``."""
         return self.tests()[0]
 
     @property
     def pvalues(self) -> NDArray:
-        """Two-sided p-values of the tests that each coefficient is zero, by :attr:`inference`."""
+        """Two-sided p-values of the tests that each coefficient is zero, by ``inference``."""
         return self.tests()[1]
 
     def tests(self, method: str | None = None) -> tuple[NDArray, NDArray]:
@@ -68,7 +68,7 @@ class LikelihoodInference(ResultsCore):
         Parameters
         ----------
         method : {"wald", "profile"}, optional
-            That of :attr:`inference` by default.
+            That of ``inference`` by default.
 
         Returns
         -------
@@ -92,7 +92,7 @@ class LikelihoodInference(ResultsCore):
         cols : sequence of int, optional
             Which coefficients; all by default.
         method : {"wald", "profile"}, optional
-            That of :attr:`inference` by default. Profile intervals need a (penalised) likelihood. After ``xi="ml"`` the shape moves with the other
+            That of ``inference`` by default. Profile intervals need a (penalised) likelihood. After ``xi="ml"`` the shape moves with the other
             coefficients.
         """
         if self._method(method) == "wald":

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm, t
 
 from gevglm.bias import BiasReduction
+from gevglm.data.unloaded import rows_needed
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, listed, nearest, unknown_option
 from gevglm.inference.profile import Likelihood, PenalisedLikelihood, Profile, profile, ratio_tests
@@ -103,12 +104,9 @@ class LikelihoodInference(ResultsCore):
         if known is not None:
             return known[columns]
         if not self.model.design.readable:
-            kept = [limit for what, limit in self._profiled if what == "limits"]
-            raise InvalidDataError(
-                f"profile limits at alpha={alpha:g} need the rows of the fit, which are gone"
-                + (f"; those at alpha={listed(f'{limit:g}' for limit in kept)} were kept" if kept else "")
-                + ". Use method='wald'."
-            )
+            kept = [f"{limit:g}" for what, limit in self._profiled if what == "limits"]
+            instead = "use method='wald'" + (f", or alpha={listed(kept)}, whose limits were kept" if kept else "")
+            raise InvalidDataError(rows_needed(f"conf_int(method='profile', alpha={alpha:g})", instead))
         likelihood = self._likelihood("conf_int(method='profile')")
         limits = np.array(likelihood.intervals(columns, alpha))
         limits = self._with_own_constant(limits, columns, super().conf_int(alpha=alpha))

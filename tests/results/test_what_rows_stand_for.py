@@ -156,6 +156,7 @@ LEFT_OUT = {
     *("alpha", "bias", "cluster_groups", "cov_kwds", "cov_type", "event", "family", "has_data", "has_likelihood"),
     *("known_separation", "link", "loss", "method", "model", "options", "penalty", "reason", "saved_by", "search"),
     *("use_t", "range_fits", "risk_model", "row_weights", "k_constant", "risk_and_slope", "need_likelihood"),
+    *("delta_covariance", "leaning", "without_infinite", "keep_inference"),
     *("decrement", "fit_history", "n_iter", "n_passes", "nobs", "n_outside_support", "n_contradicted"),
     *("initialize", "load", "remove_data", "save", "refit", "report", "summary", "summary2"),
     # of rows as they stand: residuals of a row with trials differ from those of its trials, as in statsmodels and R

@@ -125,12 +125,12 @@ class BinaryGLM(GLM):
     ) -> BinaryGLM:
         """Build a model from a formula, a table, options, and the objects of the user's scope that the formula names."""
         source = as_source(data)
-        if source is None:
-            data = as_frame(data)
-            source = wide_source(formula, data, options.formula_engine)
+        table = as_frame(data) if source is None else source
+        written = formulas.translated(formula, table.columns, scope)
+        source = wide_source(written, table, options.formula_engine) if source is None else source
         design = (designs.from_formula if source is None else partial(streamed.from_source, monitor=monitor))(
-            formula,
-            data if source is None else source,
+            written,
+            table if source is None else source,
             scope=scope,
             subset=options.subset,
             engine=options.formula_engine,

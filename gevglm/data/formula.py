@@ -11,7 +11,7 @@ import builtins
 import functools
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import ModuleType
@@ -19,13 +19,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from patsy import PatsyError
 from scipy.sparse import issparse
 
+from gevglm.data import dialect
+from gevglm.data.columns import as_before, is_number, plain, with_columns
 from gevglm.data.expressions import Expression, expression, names_in, unquoted
-from gevglm.data.formula_engines import Coding, patsy_codings, patsy_design, read, terms_of
+from gevglm.data.formula_engines import Coding, offsets_in, patsy_codings, patsy_design, read, terms_of
 from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
 from gevglm.data.tables import suggestion
-from gevglm.data.transforms import WORDS, in_patsy
+from gevglm.data.transforms import WORDS, apply_stateful, in_patsy, is_stateful, words_beside
 from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 
@@ -65,6 +69,21 @@ def split(formula: str) -> tuple[str, str]:
     if not tilde or not left.strip() or not right.strip() or "~" in outside:
         raise InvalidDataError(f"{formula!r} is not a formula; write the outcome and the columns as in 'y ~ x1 + x2'.")
     return left.strip(), right.strip()
+
+
+def translated(formula: str, columns: Sequence[Any], scope: Iterable[str]) -> str:
+    """Return a formula as it was typed in the words that are read here; see :mod:`gevglm.data.dialect`."""
+    return dialect.translated(formula, list(columns), {*scope, *WORDS, *dir(builtins), "offset", "np"})
+
+
+def offsets_of(right: str) -> list[Expression]:
+    """Return what stands in ``offset()`` on the right-hand side of a formula, none if it cannot be read, which is explained elsewhere."""
+    if "offset" not in right:
+        return []
+    try:
+        return [expression(text) for text in offsets_in(right)]
+    except PatsyError:
+        return []
 
 
 def caller_names(expression: str, depth: int) -> dict[str, Any]:
@@ -126,7 +145,10 @@ class Recipe:
         self._refuse_forgetful_calls()
         try:
             terms = read(formula)
+            self._in_terms = names_in(" + ".join(factor for term in terms_of(terms) for factor in term))
+            self.offsets = offsets_of(formula)
             if engine == "patsy":
+                self._refuse_bit_operations(terms, frame)
                 self._patsy = terms
             else:
                 self._matrix = ModelMatrix(terms_of(terms), state, sparse)
@@ -134,7 +156,7 @@ class Recipe:
         except GevglmError:
             raise
         except Exception as error:
-            raise self._explained(error, frame) from error
+            raise self._explained(error, frame) from None
         self.variables = self._variables()
         self.sparse = issparse(first)
         self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)  # that a row of the design holds
@@ -158,7 +180,7 @@ class Recipe:
             if unseen:
                 listed = ", ".join(sorted(map(repr, unseen))[:5])
                 raise InvalidDataError(f"{name!r} has levels in the new data that the model has not seen: {listed}.")
-        return self.build(with_columns(data, self.dtypes, lambda column: _as_before(column, self.dtypes[column.name])))
+        return self.build(with_columns(data, self.dtypes, lambda column: as_before(column, self.dtypes[column.name])))
 
     @property
     def spec(self) -> Any:
@@ -176,16 +198,22 @@ class Recipe:
     def build(self, frame: pd.DataFrame) -> Matrix:
         """Return the design matrix of data that are like those of the model."""
         frame = with_columns(frame, self.dtypes, lambda column: plain(column, self.engine))
-        scope = WORDS | self.scope
         try:
             if self.engine == "formulaic":
-                return self._matrix.build(frame, scope)
-            scope = {name: in_patsy(value) for name, value in scope.items()}
+                return self._matrix.build(frame, self.scope)
+            words = words_beside(self.scope, re.findall(r"[^\W\d]\w*(?=\s*\()", self.formula))
+            scope = {name: in_patsy(value) for name, value in words.items()}
             matrix, design = patsy_design(self._patsy, frame, scope)
             self._patsy = design
             return np.asarray(matrix, dtype=float)
+        except GevglmError:
+            raise
         except Exception as error:
-            raise self._explained(error, frame) from error
+            raise self._explained(error, frame) from None
+
+    def offset(self, frame: pd.DataFrame) -> NDArray | None:
+        """Return the sum of the offsets that the formula names, None if there is none."""
+        return evaluate_offset(self.offsets, frame, self.scope)
 
     def _variables(self) -> dict[str, Variable]:
         codings: dict[str, Coding | None] = dict(self._matrix.state.factors)
@@ -201,7 +229,21 @@ class Recipe:
             if (coding := of_variables.get(name)) is not None
             else Variable(name, not is_number(dtype))
             for name, dtype in self.dtypes.items()
+            if name in self._in_terms
         }
+
+    def _refuse_bit_operations(self, terms: Any, frame: pd.DataFrame) -> None:
+        """Look at conditions before patsy does, which would combine the bits of numbers."""
+        joined = [expression(name) for term in terms_of(terms) for name in term if expression(name).joins_conditions]
+        frame = with_columns(frame, self.dtypes, lambda column: plain(column, "formulaic"))
+        context = context_of(joined, frame, self.scope)
+        for each in joined:
+            each.evaluate(
+                context,
+                lambda function, call: (
+                    functools.partial(apply_stateful, function, {}) if is_stateful(function) else function
+                ),
+            )
 
     def _refuse_forgetful_calls(self) -> None:
         """Refuse ``patsy.bs(x)`` and the like: only functions called by a simple name remember their first data."""
@@ -240,7 +282,9 @@ class Recipe:
 
 def unknown_names(formula: str, columns: Iterable[str], scope: dict[str, Any]) -> InvalidDataError | None:
     """Return the error of names that are neither columns nor known otherwise, None if there are none."""
-    known = {*columns, *scope, *dir(builtins), *WORDS, "Q"}
+    called = {*re.findall(r"[^\W\d]\w*(?=\s*\()", formula)}
+    words = {name for name, word in WORDS.items() if name in called or isinstance(word, type) or not callable(word)}
+    known = {*columns, *scope, *dir(builtins), *words, "Q", *called.intersection(["offset"])}
     missing = [name for name in names_in(formula) if name not in known]
     if not missing:
         return None
@@ -263,56 +307,6 @@ def unpacked(scope: dict[str, tuple]) -> dict[str, Any]:
     }
 
 
-# -- columns ---------------------------------------------------------------------------------
-
-
-def with_columns(frame: pd.DataFrame, names: Iterable[str], change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
-    """Return a table with some columns changed; the table itself if none is."""
-    changed = {name: new for name in names if name in frame and (new := change(old := frame[name])) is not old}
-    return frame.assign(**changed) if changed else frame
-
-
-def plain(column: pd.Series, engine: str) -> pd.Series:
-    """Return a column in a NumPy type; patsy does not know pandas' own types, but for categories."""
-    dtype = column.dtype
-    if isinstance(dtype, (np.dtype, pd.CategoricalDtype)) or (
-        engine == "formulaic" and isinstance(dtype, pd.StringDtype)
-    ):
-        return column
-    if pd.api.types.is_bool_dtype(dtype):
-        return column.astype(bool)
-    if pd.api.types.is_integer_dtype(dtype) and not column.hasnans:
-        return column.astype(np.int64)
-    return column.astype(float if pd.api.types.is_numeric_dtype(dtype) else object)
-
-
-def is_number(dtype: Any) -> bool:
-    """Whether a column of this type holds numbers; booleans are not."""
-    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
-
-
-def _as_before(column: pd.Series, dtype: Any) -> pd.Series:
-    """Return a column of new data as the kind of column it was in the data of the model, where it can be one."""
-    if isinstance(dtype, pd.CategoricalDtype):
-        if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.categories.equals(dtype.categories):
-            return column
-        new = [level for level in column.dropna().unique() if level not in dtype.categories]
-        return column.astype(object).astype(pd.CategoricalDtype([*dtype.categories, *new], dtype.ordered))
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype)
-    was_boolean, is_boolean = pd.api.types.is_bool_dtype(dtype), pd.api.types.is_bool_dtype(column.dtype)
-    if was_boolean and not is_boolean:
-        other = column[~column.isin([False, True])]
-        if len(other):
-            raise InvalidDataError(
-                f"{column.name!r} is true or false in the data of the model, but here {other.iloc[0]!r}."
-            )
-        return column.astype(bool)
-    if is_boolean and not was_boolean and pd.api.types.is_numeric_dtype(dtype):
-        return column.astype(int)
-    return column
-
-
 # -- the left-hand side ----------------------------------------------------------------------
 
 
@@ -331,19 +325,45 @@ def evaluate_outcome(left: Expression, frame: pd.DataFrame, scope: dict[str, Any
     counts = re.fullmatch(r"(?:cbind\(\s*)?([^\W\d]\w*)\s*[+,]\s*([^\W\d]\w*)\s*\)?", text)
     if counts and all(count in frame.columns for count in counts.groups()):
         return frame[list(counts.groups())].to_numpy()
-    known = {*frame.columns, *scope, "I", "cbind"}
+    known = {*frame.columns, *scope, *WORDS, "Q"}
     missing = [word for word in names_in(text) if word not in known]
     if missing or text.isidentifier():
         raise InvalidDataError(
             f"the outcome {text!r} is not in the data.{suggestion((missing or [text])[0], frame.columns)}"
         )
-    words = {"np": np, "I": lambda value: value}
     try:
-        values = left.evaluate(context_of([left], frame, words | scope))
+        values = left.evaluate(context_of([left], frame, {"np": np} | scope))
+    except GevglmError:
+        raise
     except Exception as error:
-        raise InvalidDataError(f"the outcome {text!r} could not be evaluated: {error}") from error
+        raise InvalidDataError(f"the outcome {text!r} could not be evaluated: {error}") from None
     if np.shape(values) not in ((len(frame),), (len(frame), 2)):
         raise InvalidDataError(
             f"the outcome {text!r} has shape {np.shape(values)}, but the data have {len(frame)} rows."
         )
     return values
+
+
+# -- offsets ---------------------------------------------------------------------------------
+
+
+def evaluate_offset(offsets: Sequence[Expression], frame: pd.DataFrame, scope: dict[str, Any]) -> NDArray | None:
+    """Return the sum of expressions, one number per row; None if there are none."""
+    if not offsets:
+        return None
+    used = [name for each in offsets for name in names_in(each.text)]
+    frame = with_columns(frame, used, lambda column: plain(column, "formulaic"))
+    context = context_of(offsets, frame, {"np": np} | scope)
+    total = np.zeros(len(frame))
+    for each in offsets:
+        what = f"offset({each.text})"
+        if any(is_stateful(context.get(f"{call.name}()")) for call in each.calls):
+            raise InvalidDataError(f"{what} learns from the data, which an offset does not; compute a column for it.")
+        try:
+            total = total + np.broadcast_to(np.asarray(each.evaluate(context), dtype=float), (len(frame),))
+        except GevglmError:
+            raise
+        except Exception as error:
+            unknown = unknown_names(each.text, frame.columns, scope)
+            raise unknown or InvalidDataError(f"{what} could not be evaluated: {error}") from None
+    return total

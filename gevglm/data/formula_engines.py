@@ -24,14 +24,15 @@ from patsy.categorical import _CategoricalBox
 from patsy.contrasts import _get_level, _name_levels, code_contrast_matrix
 from patsy.eval import VarLookupDict
 from patsy.infix_parser import Operator
-from patsy.mgcv_cubic_splines import CC, CR
+from patsy.mgcv_cubic_splines import CC, CR, TE
 from patsy.parse_formula import parse_formula
 from patsy.redundancy import pick_contrasts_for_term
 from patsy.splines import BS
 from patsy.util import SortAnythingKey
 from scipy.interpolate import BSpline
 
-from gevglm.data.expressions import with_quotes
+from gevglm.data.expressions import argument_of, with_quotes
+from gevglm.exceptions import InvalidDataError, listed
 
 TermCoding = list[tuple[str, bool]]  # factors of some columns of a term; whether each is coded less one level
 
@@ -40,13 +41,36 @@ TermCoding = list[tuple[str, bool]]  # factors of some columns of a term; whethe
 
 
 def read(formula: str) -> patsy.ModelDesc:
-    """Return the terms of a formula, as patsy reads it; names in backticks are quoted, and ``^`` is ``**``."""
+    """Return the terms of a formula, as patsy reads it; names in backticks are quoted, ``^`` is ``**``, and offsets are left out."""
+    every = _read(formula)
+    terms = [term for term in every.rhs_termlist if _offset_of(term) is None]
+    return every if len(terms) == len(every.rhs_termlist) else patsy.ModelDesc(every.lhs_termlist, terms)
+
+
+def offsets_in(formula: str) -> list[str]:
+    """Return what stands in ``offset()`` on the right-hand side of a formula."""
+    return [inside for term in _read(formula).rhs_termlist if (inside := _offset_of(term)) is not None]
+
+
+def _read(formula: str) -> patsy.ModelDesc:
     tree = parse_formula(with_quotes(formula), extra_operators=[Operator("^", 2, 500)])
     nodes = [tree]
     for node in nodes:
         nodes.extend(node.args)
         node.type = "**" if node.type == "^" else node.type
     return patsy.ModelDesc.from_formula(tree)
+
+
+def _offset_of(term: patsy.Term) -> str | None:
+    """Return what is inside a term that is an offset, None for other terms."""
+    insides = [argument_of(factor.code, "offset") for factor in term.factors if factor.code.startswith("offset")]
+    if not any(insides):
+        return None
+    if len(term.factors) > 1:
+        raise InvalidDataError(
+            f"{term.name()}: an offset has no coefficient, and stands by itself: + {term.factors[0].code}."
+        )
+    return insides[0]
 
 
 def terms_of(formula: patsy.ModelDesc) -> list[tuple[str, ...]]:
@@ -126,9 +150,27 @@ def contrast_columns(levels: list[Any], contrast: Any, reduced: bool) -> tuple[N
 
 def treatment_columns(levels: list[Any], contrast: patsy.Treatment, reduced: bool) -> tuple[list[int], list[str], Any]:
     """Return the levels that have a column, the endings of the names of these, and the reference, without a matrix of codes."""
+    contrast = contrast.among(levels) if isinstance(contrast, Reference) else contrast
     reference = 0 if contrast.reference is None else _get_level(levels, contrast.reference)
     places = [place for place in range(len(levels)) if not (reduced and place == reference)]
     return places, _name_levels("T." if reduced else "", [levels[place] for place in places]), levels[reference]
+
+
+class Reference(patsy.Treatment):
+    """Treatment coding whose reference is given by the text of a level, whatever the level is: '2' is also the number 2."""
+
+    def among(self, levels: Sequence[Any]) -> patsy.Treatment:
+        """Return the coding of these levels."""
+        found = [level for level in levels if str(level) == self.reference]
+        if not found:
+            raise ValueError(f"{self.reference!r} is not among the levels {listed(map(str, levels))}")
+        return patsy.Treatment(found[0])
+
+    def code_with_intercept(self, levels: Sequence[Any]) -> Any:
+        return self.among(levels).code_with_intercept(levels)
+
+    def code_without_intercept(self, levels: Sequence[Any]) -> Any:
+        return self.among(levels).code_without_intercept(levels)
 
 
 @dataclass
@@ -246,12 +288,8 @@ def specification(
 # -- splines of patsy ------------------------------------------------------------------------
 
 
-class AllRowsNeeded(Exception):
-    """A function cannot learn from pieces; the message says what to write instead."""
-
-
 class Splines:
-    """What splines have in common: with given knots they need to know no more than where the data begin and end."""
+    """What splines have in common: where the knots are given, no more is kept of the data than where they begin and end."""
 
     _tmp: dict[str, Any]
 
@@ -259,33 +297,34 @@ class Splines:
         cast(Any, super()).memorize_chunk(x, *args, **options)
         self.keep_ends_only()
 
-    def needs_quantiles(self, args: dict[str, Any]) -> bool:
+    def needs_all_values(self, args: dict[str, Any]) -> bool:
         """Whether more than the ends of the data is needed: knots to be placed, or a basis to be centred by the mean over all rows."""
         return args["knots"] is None or args.get("constraints") is not None
 
     def keep_ends_only(self) -> None:
         """Keep the smallest and largest value of the rows seen, if more is not needed."""
-        if not self.needs_quantiles(self._tmp["args"]):
+        if not self.needs_all_values(self._tmp["args"]):
             x = np.concatenate(self._tmp["xs"])
             self._tmp["xs"] = [np.array([x.min(), x.max()])] if len(x) else [x]
 
     def merge(self, other: dict[str, Any]) -> None:
-        """Add the ends of other rows."""
-        if self.needs_quantiles(self._tmp["args"]):
-            raise AllRowsNeeded("places its knots by quantiles of all rows; give them as knots=[...]")
+        """Add what was seen of other rows."""
         self._tmp["xs"] = [*self._tmp["xs"], *other["_tmp"]["xs"]]
         self.keep_ends_only()
 
 
 class BSplines(Splines, BS):
-    """``bs(x)`` of patsy, with the ways of formulaic to go beyond the data: "clip", "na", "zero" and "extend"."""
+    """``bs(x)`` of patsy, whose knots and columns are R's, with R's names of arguments besides its own.
+
+    It has the ways of formulaic to go beyond the data: "clip", "na", "zero" and "extend".
+    """
 
     def memorize_chunk(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> None:
         if extrapolation not in ("raise", "clip", "na", "zero", "extend"):
             raise ValueError(f"extrapolation={extrapolation!r} is not one of raise, clip, na, zero, extend")
-        super().memorize_chunk(x, *args, **options)
+        super().memorize_chunk(x, **_in_words_of_patsy(args, options))
 
-    def needs_quantiles(self, args: dict[str, Any]) -> bool:
+    def needs_all_values(self, args: dict[str, Any]) -> bool:
         df = args["df"]
         return args["knots"] is None and df is not None and df > args["degree"] + bool(args["include_intercept"])
 
@@ -297,7 +336,7 @@ class BSplines(Splines, BS):
                 f"{outside.sum()} values are outside the {low:g} to {high:g} of the spline; "
                 "extrapolation='clip' or 'extend' allows them"
             )
-        basis = np.array(super().transform(np.clip(x, low, high), *args, **options))
+        basis = np.array(super().transform(np.clip(x, low, high), **_in_words_of_patsy(args, options)))
         if extrapolation == "extend" and outside.any():
             every = BSpline(self._all_knots, np.eye(len(self._all_knots) - self._degree - 1), self._degree)
             basis[outside] = every(np.asarray(x)[outside])[:, -basis.shape[1] :]
@@ -306,9 +345,37 @@ class BSplines(Splines, BS):
         return basis
 
 
-class NaturalSplines(Splines, CR):
+class CubicRegressionSplines(Splines, CR):
     """``cr(x)`` of patsy."""
 
 
 class CyclicSplines(Splines, CC):
     """``cc(x)`` of patsy."""
+
+
+class TensorProducts(TE):
+    """``te()`` of patsy: products of the columns of bases; of plain columns it would be no more than their interaction."""
+
+    def memorize_chunk(self, *args: Any, **options: Any) -> None:
+        plain = sum(np.ndim(arg) < 2 for arg in args)
+        if plain:
+            raise ValueError(
+                "te() multiplies bases, as in te(cr(x, df=4), cr(z, df=4)), and is given a plain column; penalised smooths of "
+                "mgcv are not fitted here, and the product of two columns is x:z"
+            )
+        super().memorize_chunk(*args, **options)
+
+
+def _in_words_of_patsy(args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of R's bs() after the first under the names that they have in patsy's."""
+    names = ("df", "knots", "degree", "include_intercept", "lower_bound", "upper_bound")
+    renamed = dict(zip(names, args, strict=False)) | options
+    if "intercept" in renamed:
+        renamed["include_intercept"] = bool(renamed.pop("intercept"))
+    if (ends := renamed.pop("Boundary_knots", None)) is not None:
+        renamed["lower_bound"], renamed["upper_bound"] = sorted(ends)
+    if renamed.get("knots") is not None:
+        renamed["knots"] = np.atleast_1d(renamed["knots"])
+    elif renamed.get("df") is None:
+        renamed["knots"] = np.zeros(0)
+    return renamed

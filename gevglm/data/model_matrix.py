@@ -28,9 +28,10 @@ from gevglm.data.formula_engines import (
     treatment_columns,
     unwrapped,
 )
-from gevglm.data.transforms import apply_stateful, is_stateful
+from gevglm.data.transforms import WORDS, apply_stateful, is_stateful, words_beside
 from gevglm.engine.linalg import Matrix
 from gevglm.engine.sparse import SPARSE, SparseColumn, indicators, matrix_of, row_numbers
+from gevglm.exceptions import GevglmError
 
 MANY_LEVELS = 20  # of a factor whose columns are kept sparse while the matrix is built
 Column = NDArray | SparseColumn
@@ -113,9 +114,11 @@ class _Table:
         for name, factor in matrix.expressions.items():
             try:
                 self._take(name, factor.evaluate(context, self._stateful))
+            except GevglmError:
+                raise
             except Exception as error:
                 kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-                raise ValueError(f"{name}: {kind}{error}") from error
+                raise ValueError(f"{name}: {kind}{error}") from None
 
     def _stateful(self, function: Any, call: Call) -> Any:
         if not is_stateful(function):
@@ -191,9 +194,14 @@ class _Table:
 
 
 def context_of(expressions: Iterable[Expression], frame: pd.DataFrame, scope: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what expressions may name: the columns of a table, and what these do not hide of a scope."""
-    used = {name for factor in expressions for name in (*factor.names, *(call.name for call in factor.calls))}
-    return {"Q": frame.__getitem__, **scope, **{name: frame[name] for name in used if name in frame.columns}}
+    """Return what expressions may name: the columns of a table, what these do not hide of a scope, and the words of formulas."""
+    expressions = list(expressions)
+    called = {call.name for factor in expressions for call in factor.calls}
+    used = called.union(*(factor.names for factor in expressions))
+    columns = {name: frame[name] for name in used if name in frame.columns}
+    functions = words_beside(scope, called)
+    calls = {f"{name}()": functions[name] for name in called if callable(functions.get(name))}
+    return {"Q": frame.__getitem__, **WORDS, **scope, **columns, **calls}
 
 
 def coded(values: pd.Series, levels: list[Any] | None) -> tuple[list[Any], NDArray]:

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
 from gevglm.data.expressions import Call, Expression, expression
-from gevglm.data.formula_engines import AllRowsNeeded, Coding, categorical, read, terms_of
+from gevglm.data.formula_engines import Coding, categorical, read, terms_of
 from gevglm.data.model_matrix import TransformState, context_of, ordered_levels
 from gevglm.data.selection import Selected, Selection
 from gevglm.data.sources.base import Number, Source
-from gevglm.data.transforms import WORDS, apply_stateful, is_stateful
+from gevglm.data.transforms import apply_stateful, is_stateful, words_beside
 from gevglm.engine.monitor import Monitor
-from gevglm.exceptions import InvalidDataError
+from gevglm.exceptions import GevglmError, InvalidDataError
 
 EXAMPLE_ROWS = 200
 MOST_LEVELS = 100  # distinct values of an outcome that are distinguished
@@ -117,7 +117,7 @@ def scan(
     factors = [
         expression(name) for name in dict.fromkeys(name for term in terms_of(read(selection.right)) for name in term)
     ]
-    kinds = _kinds(factors, WORDS | selection.scope_beside(source.columns))
+    kinds = _kinds(factors, selection.scope_beside(source.columns))
     states: dict[str, dict[str, Any]] = {}
     while True:
         try:
@@ -160,11 +160,12 @@ def _look_at_all(
 
 def _kinds(factors: list[Expression], scope: dict[str, Any]) -> dict[str, Any]:
     """Return the classes of stateful functions of patsy, by the text of their calls; None for those of formulaic."""
+    calls = [call for factor in factors for call in factor.calls]
+    words = words_beside(scope, {call.name for call in calls})
     return {
-        call.text: getattr(scope[call.name], "__patsy_stateful_transform__", None)
-        for factor in factors
-        for call in factor.calls
-        if is_stateful(scope.get(call.name))
+        call.text: getattr(words[call.name], "__patsy_stateful_transform__", None)
+        for call in calls
+        if is_stateful(words.get(call.name))
     }
 
 
@@ -197,7 +198,7 @@ def _look(
 def _context(factors: list[Expression], rows: pd.DataFrame, selection: Selection) -> dict[str, Any]:
     """Return what factors may name."""
     plain = formulas.with_columns(rows, rows.columns, lambda column: formulas.plain(column, "formulaic"))
-    return context_of(factors, plain, WORDS | selection.scope_beside(rows.columns))
+    return context_of(factors, plain, selection.scope_beside(rows.columns))
 
 
 def _look_at_factor(factor: Expression, context: dict[str, Any], states: dict[str, Any], found: Found) -> None:
@@ -209,7 +210,7 @@ def _look_at_factor(factor: Expression, context: dict[str, Any], states: dict[st
             return function
         if call.text in states:
             return partial(apply_stateful, function, states[call.text])
-        if any(is_stateful(context.get(inner.name)) and inner.text not in states for inner in call.inner):
+        if any(is_stateful(context.get(f"{inner.name}()")) and inner.text not in states for inner in call.inner):
             complete = False
             return lambda value, *args, **options: value
         kind = getattr(function, "__patsy_stateful_transform__", None)
@@ -221,9 +222,11 @@ def _look_at_factor(factor: Expression, context: dict[str, Any], states: dict[st
     try:
         values = factor.evaluate(context, wrapped)
         kind = categorical(values) if complete else None
+    except GevglmError:
+        raise
     except Exception as error:
         if complete:
-            raise InvalidDataError(f"{factor.text!r} could not be evaluated: {error}") from error
+            raise InvalidDataError(f"{factor.text!r} could not be evaluated: {error}") from None
         return
     if not complete:
         return
@@ -245,14 +248,11 @@ def _memorise(kind: Any, text: str, found: Found, *args: Any, **options: Any) ->
 def _merged(kind: Any, text: str, known: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     if not hasattr(kind, "merge"):
         raise InvalidDataError(
-            f"{text} needs all rows at once, but the data come in pieces; use center(), standardize(), or bs() and cr() with knots=[...]."
+            f"{text} needs all rows at once, but the data come in pieces; center(), standardize(), bs(), ns(), rcs(), cr() and poly() do not."
         )
     transform = kind()
     vars(transform).update(known)
-    try:
-        transform.merge(other)
-    except AllRowsNeeded as error:
-        raise InvalidDataError(f"{text} {error}, because the data come in pieces.") from None
+    transform.merge(other)
     return vars(transform)
 
 

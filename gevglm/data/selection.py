@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
 from gevglm.data.expressions import Expression, condition, expression, names_in, rows_where
-from gevglm.data.tables import check_labels, vector
+from gevglm.data.tables import added, check_labels, vector
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
@@ -46,12 +46,15 @@ class Selection:
     missing: str = "drop"
     left: Expression = field(init=False, repr=False)  # the left-hand side of the formula
     right: str = field(init=False, repr=False)  # the right-hand side
+    offsets: list[Expression] = field(init=False, repr=False)  # those named on the right-hand side
     _condition: Expression | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         left, right = formulas.split(self.formula)
         compiled = condition(self.subset) if isinstance(self.subset, str) else None
-        for name, value in {"left": expression(left), "right": right, "_condition": compiled}.items():
+        offsets = formulas.offsets_of(right)
+        parts = {"left": expression(left), "right": right, "offsets": offsets, "_condition": compiled}
+        for name, value in parts.items():
             object.__setattr__(self, name, value)
 
     @cached_property
@@ -80,6 +83,8 @@ class Selection:
         """Return what a table holds of it."""
         n = len(frame)
         columns = {role: vector(getattr(self, role), frame, role, n) for role in ROLES}
+        inside = formulas.evaluate_offset(self.offsets, frame, self.scope_beside(frame.columns))
+        columns["offset"] = added(columns["offset"], inside)
         values = formulas.evaluate_outcome(self.left, frame, self.scope_beside(frame.columns))
         used = self.used(frame.columns)
         selected = self._asked_for(frame)

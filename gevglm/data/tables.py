@@ -101,6 +101,11 @@ def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> ND
     return array
 
 
+def added(first: NDArray | None, second: NDArray | None) -> NDArray | None:
+    """Return the sum of two vectors, of which either may be missing."""
+    return second if first is None else first if second is None else first + second
+
+
 def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:
     """Return the offset plus the log of the exposure."""
     if exposure is not None:

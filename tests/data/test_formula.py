@@ -575,8 +575,8 @@ def test_patsy_refuses_categories_that_an_expression_makes_of_some_levels():
     [
         ("patsy.bs(x, df=4)", r"patsy.bs\(\), which works under its own name only: bs\(\)"),
         ("I(patsy.center(x)**2)", r"center\(\)"),
-        (".", r"by \+ - : \* /"),
-        ("x %in% g", r"by \+ - : \* /"),
+        ("x @ @ g", r"by \+ - : \* /"),
+        ("x %in% g", r"g.isin\(\['a', 'b'\]\)"),
         ("{x + 1}", "could not be evaluated"),
         ("2 * x", "numbers besides '0' and '1'"),
         ("I(3)", "300"),

@@ -10,10 +10,11 @@ from gevglm.data.formula import caller_names
 from gevglm.engine.monitor import monitoring
 from gevglm.exceptions import InvalidOptionError
 from gevglm.model import BinaryGLM
-from gevglm.options import FitOptions, ModelOptions
+from gevglm.options import FitOptions, ModelOptions, known_arguments
 from gevglm.results import BinaryGLMResultsWrapper
 
 
+@known_arguments
 def fit(
     formula_or_endog: Any,
     data_or_exog: Any = None,
@@ -114,7 +115,7 @@ def fit(
     if isinstance(formula_or_endog, str):
         if data_or_exog is None:
             raise InvalidOptionError(f"the formula {formula_or_endog!r} needs data: fit(formula, data).")
-        scope = caller_names(formula_or_endog, 1)
+        scope = caller_names(formula_or_endog, 2)
         with monitoring(progress) as monitor:
             model = BinaryGLM.of_table(formula_or_endog, data_or_exog, options, scope, monitor)
     else:

@@ -30,7 +30,7 @@ from gevglm.families import family_of
 from gevglm.inference.separation import Separation, find_directions
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
-from gevglm.options import FitOptions, ModelOptions
+from gevglm.options import FitOptions, ModelOptions, known_arguments
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.results.prediction import PREDICTIONS
 from gevglm.sampling.schemes import OutcomeSampling, Sampling, sampling_of
@@ -66,6 +66,7 @@ class BinaryGLM(GLM):
     _results_class = BinaryGLMResults
     _results_class_wrapper = BinaryGLMResultsWrapper
 
+    @known_arguments
     def __init__(
         self,
         endog: Any,
@@ -89,6 +90,7 @@ class BinaryGLM(GLM):
         self._begin(designs.from_arrays(endog, exog, n_trials=n_trials, **options.columns()), options)
 
     @classmethod
+    @known_arguments
     def from_formula(
         cls,
         formula: str,
@@ -117,7 +119,7 @@ class BinaryGLM(GLM):
         eval_env : int
             How many frames above the caller the names used in the formula are looked up.
         """
-        return cls.of_table(formula, data, ModelOptions.of(locals()), formulas.caller_names(formula, eval_env + 1))
+        return cls.of_table(formula, data, ModelOptions.of(locals()), formulas.caller_names(formula, eval_env + 2))
 
     @classmethod
     def of_table(
@@ -127,15 +129,11 @@ class BinaryGLM(GLM):
         source = as_source(data)
         table = as_frame(data) if source is None else source
         written = formulas.translated(formula, table.columns, scope)
-        source = wide_source(written, table, options.formula_engine) if source is None else source
-        design = (designs.from_formula if source is None else partial(streamed.from_source, monitor=monitor))(
-            written,
-            table if source is None else source,
-            scope=scope,
-            subset=options.subset,
-            engine=options.formula_engine,
-            **options.columns(),
-        )
+        if source is None:
+            source = wide_source(written, table, options.formula_engine)
+        build = designs.from_formula if source is None else partial(streamed.from_source, monitor=monitor)
+        facts = {"scope": scope, "subset": options.subset, "engine": options.formula_engine, **options.columns()}
+        design = build(written, table if source is None else source, **facts)
         model = cls.__new__(cls)
         model._begin(design, options)
         model._attach_formula(formula)
@@ -259,6 +257,7 @@ class BinaryGLM(GLM):
         """Look for combinations of the columns that separate the outcomes; see :func:`gevglm.detect_separation`."""
         return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names)
 
+    @known_arguments
     def fit(
         self,
         start_params: ArrayLike | None = None,

@@ -139,16 +139,15 @@ def _translated_name(token: Token, columns: list[str], known: Collection[str]) -
         column = ".".join(parts[:k])
         if column in columns:
             return ".".join([f"Q({column!r})", *parts[k:]])
-    if parts[0] in known or (parts[0] in columns and not token.called):
-        return text
-    if token.called and text in FUNCTIONS:
-        raise InvalidDataError(f"there is no function {text}() here: {FUNCTIONS[text]}.")
-    if len(parts) == 1 or parts[0] in columns:
-        return text
     stata = _STATA_PREFIX.fullmatch(text)
-    if stata and stata[2] in columns:
-        instead = STATA["i" if stata[1].startswith("i") else stata[1][0]].format(stata[2])
-        raise InvalidDataError(f"{text} is written as in Stata: {instead}; # is : and ## is * between terms.")
+    if stata and stata[2] in columns and parts[0] not in columns and not token.called:
+        raise InvalidDataError(
+            f"{text} is written as in Stata: {STATA[stata[1][0]].format(stata[2])}; # is : and ## is * between terms."
+        )
+    if token.called and text in FUNCTIONS and parts[0] not in known:
+        raise InvalidDataError(f"there is no function {text}() here: {FUNCTIONS[text]}.")
+    if len(parts) == 1 or parts[0] in columns or parts[0] in known:
+        return text
     if token.called:
         raise InvalidDataError(
             f"the formula calls {text}(), which is not known here; np. has most functions of numbers."

@@ -26,7 +26,8 @@ from scipy.sparse import issparse
 from gevglm.data import dialect
 from gevglm.data.columns import as_before, is_number, plain, with_columns
 from gevglm.data.expressions import Expression, expression, names_in, unquoted
-from gevglm.data.formula_engines import Coding, offsets_in, patsy_codings, patsy_design, read, terms_of
+from gevglm.data.foreign import FUNCTIONS
+from gevglm.data.formula_engines import Coding, names_by_level, offsets_in, patsy_codings, patsy_design, read, terms_of
 from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
 from gevglm.data.tables import suggestion
 from gevglm.data.transforms import WORDS, apply_stateful, in_patsy, is_stateful, words_beside
@@ -34,7 +35,6 @@ from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 
 ENGINES = ("formulaic", "patsy")
-_SCALAR = re.compile(r"(?<=[\[.])np\.(?:u?int|float)\d+\(([^()]*)\)(?=\])")  # as in [T.np.int64(1)]
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
 
 
@@ -71,9 +71,10 @@ def split(formula: str) -> tuple[str, str]:
     return left.strip(), right.strip()
 
 
-def translated(formula: str, columns: Sequence[Any], scope: Iterable[str]) -> str:
+def translated(formula: str, columns: Iterable[Any], scope: dict[str, Any]) -> str:
     """Return a formula as it was typed in the words that are read here; see :mod:`gevglm.data.dialect`."""
-    return dialect.translated(formula, list(columns), {*scope, *WORDS, *dir(builtins), "offset", "np"})
+    named = {name for name, value in scope.items() if callable(value) or name not in FUNCTIONS}
+    return dialect.translated(formula, list(columns), {*named, *WORDS, *dir(builtins), "offset", "np"})
 
 
 def offsets_of(right: str) -> list[Expression]:
@@ -161,7 +162,7 @@ class Recipe:
         self.sparse = issparse(first)
         self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)  # that a row of the design holds
         names = self._patsy.column_names if engine == "patsy" else self._matrix.names
-        self.names = [_SCALAR.sub(r"\1", name) for name in names]
+        self.names = names_by_level(names, [coding for coding in self._codings().values() if coding is not None])
         self._first: Matrix | None = first
 
     def take_first(self) -> Matrix:
@@ -174,7 +175,7 @@ class Recipe:
         """Return the design matrix of new data, every row of which must be complete."""
         self.check_saved()
         for name, variable in self.variables.items():
-            if not variable.levels or name not in data.columns or pd.api.types.is_numeric_dtype(self.dtypes[name]):
+            if not variable.levels or name not in data.columns:
                 continue
             unseen = set(data[name].dropna().unique()).difference(variable.levels)
             if unseen:
@@ -215,13 +216,14 @@ class Recipe:
         """Return the sum of the offsets that the formula names, None if there is none."""
         return evaluate_offset(self.offsets, frame, self.scope)
 
+    def _codings(self) -> dict[str, Coding | None]:
+        """Return how factors are coded, by their texts."""
+        return {**(patsy_codings(self._patsy) if self.engine == "patsy" else self._matrix.state.factors)}
+
     def _variables(self) -> dict[str, Variable]:
-        codings: dict[str, Coding | None] = dict(self._matrix.state.factors)
-        if self.engine == "patsy":
-            codings = dict(patsy_codings(self._patsy))
         of_variables = {
             variable: coding
-            for text, coding in codings.items()
+            for text, coding in self._codings().items()
             if coding is not None and (variable := expression(text).variable) in self.dtypes
         }
         return {
@@ -264,9 +266,12 @@ class Recipe:
         unknown = unknown_names(self.formula, frame.columns, self.scope)
         if unknown is not None:
             return unknown
-        cause = " ".join(_DECORATION.sub("", str(error)).split())
+        cause = " ".join(_DECORATION.sub("", getattr(error, "message", str(error))).split())
+        cause = cause.removeprefix("Error evaluating factor: ").removeprefix("ValueError: ")
         if "invalid syntax" in cause:
             cause += ". A formula joins columns and calls of functions by + - : * / and **; 0 leaves out the constant."
+        if "requires a positive integer" in cause:
+            cause = "among terms ** and ^ make interactions, and need a whole number; a power of a column is I(x**0.5)."
         return InvalidDataError(f"the formula '{self.formula}' could not be evaluated: {cause}")
 
     def __deepcopy__(self, memo: dict) -> Recipe:
@@ -288,7 +293,8 @@ def unknown_names(formula: str, columns: Iterable[str], scope: dict[str, Any]) -
     missing = [name for name in names_in(formula) if name not in known]
     if not missing:
         return None
-    hint = suggestion(missing[0], columns)
+    spaced = [name for name in map(str, columns) if " " in name and name in formula]
+    hint = f" A name with blanks goes into backticks: `{spaced[0]}`." if spaced else suggestion(missing[0], columns)
     return InvalidDataError(f"the formula names {', '.join(map(repr, missing))}, not in the data.{hint}")
 
 

@@ -6,6 +6,7 @@ terms of a model. The rest of the package uses the functions of this module and 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import CodeType
@@ -21,7 +22,7 @@ from formulaic.parser.types import Factor, Term
 from formulaic.transforms import hashed as hash_of_formulaic
 from numpy.typing import NDArray
 from patsy.categorical import _CategoricalBox
-from patsy.contrasts import _get_level, _name_levels, code_contrast_matrix
+from patsy.contrasts import _get_level, _name_levels, _obj_to_readable_str, code_contrast_matrix
 from patsy.eval import VarLookupDict
 from patsy.infix_parser import Operator
 from patsy.mgcv_cubic_splines import CC, CR, TE
@@ -154,6 +155,21 @@ def treatment_columns(levels: list[Any], contrast: patsy.Treatment, reduced: boo
     reference = 0 if contrast.reference is None else _get_level(levels, contrast.reference)
     places = [place for place in range(len(levels)) if not (reduced and place == reference)]
     return places, _name_levels("T." if reduced else "", [levels[place] for place in places]), levels[reference]
+
+
+def names_by_level(names: Sequence[str], codings: Iterable[Coding]) -> list[str]:
+    """Return the names of columns with levels as people write them: g[T.(0.3, 0.4]], where patsy has its Python code."""
+    written = {
+        _obj_to_readable_str(level): str(level)
+        for coding in codings
+        for level in coding.levels
+        if _obj_to_readable_str(level) != str(level)
+    }
+    if not written:
+        return list(names)
+    longest_first = sorted(written, key=len, reverse=True)
+    level = re.compile(rf"(?<=[\[.])({'|'.join(map(re.escape, longest_first))})(?=\])")
+    return [level.sub(lambda match: written[match[1]], name) for name in names]
 
 
 class Reference(patsy.Treatment):

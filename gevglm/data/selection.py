@@ -106,7 +106,7 @@ class Selection:
             try:
                 subset = rows_where(self._condition, frame)
             except Exception as error:
-                raise InvalidDataError(f"subset={self.subset!r} could not be evaluated: {error}") from error
+                raise InvalidDataError(f"subset={self.subset!r} could not be evaluated: {error}") from None
             if np.asarray(subset).dtype != bool:
                 raise InvalidDataError("subset as a string must be a condition, such as 'age > 40'.")
         return None if subset is None else _subset_mask(frame, subset)

@@ -133,8 +133,10 @@ def log(x: Any, base: float | None = None) -> Any:
     return np.log(x) if base is None else np.log(x) / np.log(base)
 
 
-def factor(x: Any, levels: Any = None) -> Any:
-    """Return a factor, with its levels in the order given; those of R and ``C(x, levels=...)``."""
+def factor(x: Any, levels: Any = None, labels: Any = None) -> Any:
+    """Return a factor, with its levels in the order given: ``C(x, levels=...)``."""
+    if labels is not None:
+        raise ValueError("factor() keeps the names of the levels; rename them in the table, or leave labels= out")
     return patsy.builtins.C(x, levels=levels)
 
 

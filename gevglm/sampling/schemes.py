@@ -288,6 +288,11 @@ def sampling_of(prevalence: Any, method: Any, class_weight: Any, design: Design,
 def _checked_prevalence(prevalence: Any) -> tuple[float, tuple[float, float] | None]:
     if isinstance(prevalence, Real):
         return checked_share("prevalence", prevalence), None
+    if isinstance(prevalence, Mapping):
+        raise InvalidOptionError(
+            f"prevalence={prevalence!r} gives shares by group, which are not combined here; give the share of events in the whole "
+            "population, or weights of the rows."
+        )
     try:
         low, high = prevalence
     except (TypeError, ValueError):

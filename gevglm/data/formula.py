@@ -366,7 +366,8 @@ def evaluate_offset(offsets: Sequence[Expression], frame: pd.DataFrame, scope: d
         if any(is_stateful(context.get(f"{call.name}()")) for call in each.calls):
             raise InvalidDataError(f"{what} learns from the data, which an offset does not; compute a column for it.")
         try:
-            total = total + np.broadcast_to(np.asarray(each.evaluate(context), dtype=float), (len(frame),))
+            with np.errstate(divide="ignore", invalid="ignore"):  # values that are not finite are counted elsewhere
+                total = total + np.broadcast_to(np.asarray(each.evaluate(context), dtype=float), (len(frame),))
         except GevglmError:
             raise
         except Exception as error:

@@ -128,7 +128,7 @@ def scan(
             raise unknown or error from None
         if not sum(found.kept.values()):
             return found, TransformState()
-        new = {text: _finished(kinds[text], state) for text, state in found.states.items()}
+        new = {text: _finished(kinds[text], text, state) for text, state in found.states.items()}
         states |= new
         if new:  # what they make of the data is most often a number, which a few rows tell
             _look_at_factors(
@@ -240,7 +240,10 @@ def _look_at_factor(factor: Expression, context: dict[str, Any], states: dict[st
 
 def _memorise(kind: Any, text: str, found: Found, *args: Any, **options: Any) -> Any:
     transform = kind()
-    transform.memorize_chunk(*args, **options)
+    try:
+        transform.memorize_chunk(*args, **options)
+    except Exception as error:
+        raise InvalidDataError(f"{text!r} could not be evaluated: {error}") from None
     found.states[text] = vars(transform)
     return args[0] if args else next(iter(options.values()))
 
@@ -256,12 +259,15 @@ def _merged(kind: Any, text: str, known: dict[str, Any], other: dict[str, Any]) 
     return vars(transform)
 
 
-def _finished(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
+def _finished(kind: Any, text: str, state: dict[str, Any]) -> dict[str, Any]:
     if kind is None:
         return state
     transform = kind()
     vars(transform).update(state)
-    transform.memorize_finish()
+    try:
+        transform.memorize_finish()
+    except Exception as error:
+        raise InvalidDataError(f"{text!r} could not be evaluated: {error}") from None
     return vars(transform)
 
 

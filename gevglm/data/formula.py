@@ -212,6 +212,11 @@ class Recipe:
         except Exception as error:
             raise self._explained(error, frame) from None
 
+    @property
+    def offset_columns(self) -> list[str]:
+        """The columns that stand in ``offset()`` alone."""
+        return [name for name in self.dtypes if name not in self.variables]
+
     def offset(self, frame: pd.DataFrame) -> NDArray | None:
         """Return the sum of the offsets that the formula names, None if there is none."""
         return evaluate_offset(self.offsets, frame, self.scope)

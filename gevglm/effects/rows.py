@@ -35,8 +35,9 @@ def variables(design: Design) -> dict[str, Variable]:
 
 
 def shifts(design: Design) -> list[str]:
-    """Return the columns of the offset and of the exposure."""
-    return [name for name in (design.offset_name, design.exposure_name) if name is not None]
+    """Return the columns of the offset, also in the formula, and of the exposure."""
+    inside = [] if design.recipe is None else design.recipe.offset_columns
+    return [name for name in (design.offset_name, design.exposure_name, *inside) if name is not None]
 
 
 def levels_of(variable: Variable, column: pd.Series, few: int) -> list[Any] | None:

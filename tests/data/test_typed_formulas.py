@@ -291,6 +291,9 @@ def test_an_offset_in_the_formula_goes_through_pieces_and_risks():
     assert "time" not in whole.model.design.recipe.variables
     low, high = (whole.predict(DATA.assign(h=level)).mean() for level in ("left", "right"))
     assert_allclose(whole.risk("h").risks["estimate"], [low, high], rtol=1e-12)
+    row = {"x": 40, "h": "left", "time": DATA["time"].mean()}
+    before = whole.risk_change({"x": (40, 60)}, at={"h": "left"}, rng=0).summary_frame().to_numpy().ravel()
+    assert np.isfinite(before).all() and 0 < whole.predict(row).iloc[0] < 1
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -1,6 +1,7 @@
 # Designs of formulas as people type them in R: model.matrix with its table, to the last digits.
 # The table is synthetic: formulas.csv, written here.
-suppressMessages({library(splines); library(rms); library(jsonlite)})
+source("common.R")
+suppressMessages({library(splines); library(rms)})
 
 set.seed(20)
 n <- 120
@@ -69,9 +70,11 @@ of_rms <- lapply(names(restricted), function(right) {
 })
 few <- d$x[1:60]
 of_few <- list(right = "rcs(x, 4)", rows = 60, X = stored(cbind(1, rcspline.eval(few, nk = 4, inclx = TRUE))[1:20, ]))
-result <- list(
-  made = list(R = R.version.string, rms = as.character(packageVersion("rms")), Hmisc = as.character(packageVersion("Hmisc"))),
-  some = some - 1, new = new,
+write_golden("formulas", list(
+  about = "Designs of formulas: splines, polynomials, intervals, factors, interactions, offsets, of the data and of new rows",
+  call = "model.matrix(terms, model.frame(y ~ ..., data)); rcs: cbind(1, Hmisc::rcspline.eval(x, knots, inclx = TRUE)) with its own knots",
+  versions = versions("splines", "rms", "Hmisc"),
+  some = some - 1, new = as.list(new),
   designs = c(lapply(predicted, one, TRUE), lapply(plain, one, FALSE), of_rms),
-  few = of_few)
-writeLines(toJSON(result, digits = NA, auto_unbox = TRUE, dataframe = "columns"), "formulas.json")
+  few = of_few
+))

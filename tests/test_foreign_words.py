@@ -97,7 +97,10 @@ def test_signatures_are_what_they_were():
         ({"link": "identity"}, ["contrast='difference'"]),
         ({"link": "logistic"}, ["link='logit'"]),
         ({"bias": "lasso"}, ["alpha="]),
-        ({"prevalence": {3: 0.13, 4: 0.15}}, ["prevalence={3: 0.13, 4: 0.15}", "by group", "whole population"]),
+        (
+            {"prevalence": {3: 0.13, 4: 0.15}},
+            ["prevalence={3: 0.13, 4: 0.15}", "shares by group are not combined", "or a range"],
+        ),
     ],
 )
 def test_words_of_other_packages_name_ours(options, words):

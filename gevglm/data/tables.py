@@ -58,7 +58,7 @@ def column(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
 
 def suggestion(name: str, columns: Any) -> str:
     """Return a sentence that suggests the column nearest to `name`."""
-    names = [str(other) for other in columns]
+    names = [str(other) for other in columns if str(other) != name]
     if not names:
         return " The data have no columns."
     same_letters = [other for other in names if other.lower() == name.lower()]

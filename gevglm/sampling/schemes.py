@@ -288,16 +288,14 @@ def sampling_of(prevalence: Any, method: Any, class_weight: Any, design: Design,
 def _checked_prevalence(prevalence: Any) -> tuple[float, tuple[float, float] | None]:
     if isinstance(prevalence, Real):
         return checked_share("prevalence", prevalence), None
-    if isinstance(prevalence, Mapping):
-        raise InvalidOptionError(
-            f"prevalence={prevalence!r} gives shares by group, which are not combined here; give the share of events in the whole "
-            "population, or weights of the rows."
-        )
+    by_group = "; shares by group are not combined here" if isinstance(prevalence, Mapping) else ""
+    ends: Any = () if by_group else prevalence
     try:
-        low, high = prevalence
+        low, high = ends
     except (TypeError, ValueError):
         raise InvalidOptionError(
-            f"prevalence={prevalence!r} must be the share of events in the population, a number between 0 and 1, or a range (low, high)."
+            f"prevalence={prevalence!r} must be the share of events in the population, a number between 0 and 1, or a range (low, high)"
+            f"{by_group}."
         ) from None
     low, high = checked_share("the lower prevalence", low), checked_share("the upper prevalence", high)
     if low > high:

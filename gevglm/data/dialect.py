@@ -27,6 +27,7 @@ _TOKEN = re.compile(
     |(?P<symbol>\*\*|&&|\|\||[<>=!]=|:::?|\#\#?|.)""",
     re.VERBOSE | re.DOTALL,
 )
+_IN_EXPRESSIONS = "and or not in is if else for async await None True False".split()
 _STATA_PREFIX = re.compile(r"(i|c|o|ib\w*|[LFDS]\d*)\.(.+)")
 
 
@@ -133,6 +134,8 @@ def _translated_token(token: Token, columns: list[str], known: Collection[str], 
 
 def _translated_name(token: Token, columns: list[str], known: Collection[str]) -> str:
     text, parts = token.text, token.text.split(".")
+    if text in columns and _is_reserved(token):
+        return f"Q({text!r})"
     if text in RENAMED and token.called:
         return RENAMED[text]
     for k in range(len(parts) - token.called, 1, -1):
@@ -153,6 +156,13 @@ def _translated_name(token: Token, columns: list[str], known: Collection[str]) -
             f"the formula calls {text}(), which is not known here; np. has most functions of numbers."
         )
     raise InvalidDataError(f"the formula names {text!r}, not in the data.{suggestion(text, columns)}")
+
+
+def _is_reserved(token: Token) -> bool:
+    """Whether a name is one that Python reserves, and stands where Python has no use for it: class, lambda."""
+    if token.text == "lambda":
+        return token.inside != "call" or not re.match(r"[\w:*]", token.before)
+    return keyword.iskeyword(token.text) and token.text not in _IN_EXPRESSIONS
 
 
 def _refuse_symbol(token: Token) -> None:

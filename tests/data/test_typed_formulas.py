@@ -258,6 +258,17 @@ def test_columns_and_variables_may_have_the_names_of_functions(name):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
+def test_columns_may_have_names_that_python_reserves(engine):
+    data = DATA.rename(columns={"x": "lambda", "z": "class", "half": "half.1"})
+    right = "lambda*class + log(class) + lambda:half.1 + ns(lambda, 3)"
+    plain = "x*z + log(z) + x:half + ns(x, 3)"
+    assert_allclose(model_of(right, engine, data).exog, model_of(plain, engine).exog)
+    if engine == "formulaic":
+        shifted = model_of("age.apply(lambda v: v + 1) + log(lambda)", data=data)
+        assert_allclose(np.asarray(shifted.exog)[:, 1], DATA["age"] + 1)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
 def test_counts_are_bound_as_in_r(engine):
     by_hand = fit("s + f ~ x", TYPED, link="logit", formula_engine=engine)
     for left in ("cbind(s, f)", "cbind(s, n - s)"):

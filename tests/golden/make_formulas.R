@@ -45,6 +45,7 @@ plain <- c(
   "g * h - g:h", "(g + h) * x", "(g + h + x)^2 - g:h", "g * h * x", "x * z + x", "g^2", "poly(x, 2) * h",
   ".", ". - x", ". - flc.grp - f - s", "(x + z)^2 - z", "log(time) + x",
   "flc.grp", "factor(flc.grp)", "flc.grp * x", "log(flc.grp)", "I(flc.grp - 1)", "poly(flc.grp, 2)", "cut(flc.grp, c(0, 2, 4))",
+  "x * z + I(x^2)", "factor(g)", "cut(z, c(-Inf, 0.5, 1, Inf))", "bs(z, df = 4)", "bs(z, knots = c(0.5, 1))", "x + offset(z)",
   "offset(log(time)) + x", "x + offset(time)", "x + offset(time) + offset(z)", "g * x + offset(log(time) - 1)")
 stored <- function(X) list(shape = dim(X), values = as.vector(X))
 one <- function(right, with_new) {
@@ -61,7 +62,7 @@ one <- function(right, with_new) {
 restricted <- list(
   "rcs(x, 3)" = list("x", 3), "rcs(x, 4)" = list("x", 4), "rcs(x)" = list("x", 5), "rcs(age, 5)" = list("age", 5), "rcs(x, 7)" = list("x", 7),
   "rcs(x, c(35, 50, 65))" = list("x", c(35, 50, 65)), "rcs(half, 4)" = list("half", 4), "rcs(half, 5)" = list("half", 5),
-  "rcs(half, 3)" = list("half", 3), "rcs(z, 6)" = list("z", 6))
+  "rcs(half, 3)" = list("half", 3), "rcs(z, 6)" = list("z", 6), "rcs(z, 4)" = list("z", 4))
 of_rms <- lapply(names(restricted), function(right) {
   column <- d[[restricted[[right]][[1]]]]; p <- restricted[[right]][[2]]
   knots <- if (length(p) > 1) p else rcspline.eval(column, nk = p, knots.only = TRUE)

@@ -74,7 +74,9 @@ def test_new_rows_are_read_with_the_knots_of_the_fit(right, engine):
     assert_same_span(ours, theirs)
 
 
-@pytest.mark.parametrize("right", TYPED_AS_IN_R)
+@pytest.mark.parametrize(
+    "right", [*TYPED_AS_IN_R, "cr(x, df=4, constraints='center')", "cr(x, df=5) - 1", "cc(age, df=4)"]
+)
 def test_pieces_give_the_design_of_the_whole(right):
     whole = model_of(right)
     pieces = model_of(right, data=[DATA[:13], DATA[13:40], DATA[40:41], DATA[41:]]).design

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -43,9 +45,25 @@ def __getattr__(name: str) -> Any:
     elif name in _MODULES:
         globals()[name] = import_module(f"gevglm.{_MODULES[name]}")
     else:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return modules_of(__name__)(name)
     return globals()[name]
 
 
 def __dir__() -> list[str]:
     return __all__
+
+
+def modules_of(package: str) -> Callable[[str], ModuleType]:
+    """Return what a package needs as its ``__getattr__`` so that each of its modules is an attribute before anybody has imported it."""
+
+    def load(name: str) -> ModuleType:
+        module = f"{package}.{name}"
+        if not name.startswith("_"):
+            try:
+                return import_module(module)
+            except ModuleNotFoundError as error:
+                if error.name != module:
+                    raise
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return load

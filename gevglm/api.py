@@ -6,7 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from gevglm.data.formula import caller_names
+from gevglm.data.scope import caller_names
 from gevglm.engine.monitor import monitoring
 from gevglm.exceptions import InvalidOptionError
 from gevglm.model import BinaryGLM
@@ -31,6 +31,7 @@ def fit(
     exposure: Any = None,
     freq_weights: Any = None,
     var_weights: Any = None,
+    sampling_weights: Any = None,
     class_weight: Any = None,
     prevalence: Any = None,
     sampling: str = "prior",
@@ -73,13 +74,18 @@ def fit(
         Ridge penalty, whether it includes the constant, and whether it is on coefficients of standardised columns.
     search_kwds : dict, optional
         How "ml" and "cv" search; see :meth:`gevglm.BinaryGLM.fit`.
-    offset, exposure, freq_weights, var_weights : str or array_like, optional
+    offset, exposure : str or array_like, optional
         Column names or arrays.
+    freq_weights, var_weights, sampling_weights : str or array_like, optional
+        How many observations a row is; how much it counts, as an inverse variance; how many members of the population it stands for (Stata's
+        pweight), with linearised standard errors and no likelihood. All of them count in averages; rows of weight zero are left out.
     class_weight : "balanced" or dict, optional
-        Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. Predictions are corrected for them, to probabilities in the population.
+        Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. The link is that of the population, with its odds multiplied by the
+        weights in the fit (:class:`gevglm.links.Weighted`): coefficients and predictions are those of the population.
     prevalence : float or (float, float), optional
         Share of events in the population (or its range), for data sampled by the outcome; coefficients and predictions are then those of
-        the population. Of a range, see :meth:`gevglm.BinaryGLMResults.risk_bounds`.
+        the population. Of a range, everything is computed for its middle in log odds, but
+        :meth:`gevglm.BinaryGLMResults.risk_bounds` and :meth:`~gevglm.BinaryGLMResults.risk_change`, which go over all of it.
     sampling : {"prior", "weight"}
         How `prevalence` is used: through the likelihood of the sample, with any link (the default), or through weights.
     event : object, optional
@@ -89,8 +95,8 @@ def fit(
     missing : {"drop", "raise", "none"}
         What to do with incomplete rows.
     cov_type, cov_kwds : str, dict
-        "nonrobust" (the default), "HC0" (the default if rows are weighted by their outcome), "HC1", "HC2", "HC3", "cluster"
-        (``{"groups": ...}``) or "HAC" (``{"maxlags": ...}``).
+        "nonrobust" (the default), "HC0" (the default if rows are weighted by their outcome), "HC1", "HC2", "HC3", "linearized" (HC0 times
+        n/(n - 1), the default with sampling weights), "cluster" (``{"groups": ...}``) or "HAC" (``{"maxlags": ...}``).
     formula_engine : {"formulaic", "patsy"}, optional
     use_t, start_params, maxiter, tol, disp, progress, resume
         See :meth:`gevglm.BinaryGLM.fit`.
@@ -111,11 +117,12 @@ def fit(
     dtype: float64
     """
     words = locals()
-    options, fit_options = ModelOptions.of(words), FitOptions.of(words)
+    fit_options = FitOptions.of(words)
+    options = ModelOptions.of(words | {"clusters": fit_options.clusters})
     if isinstance(formula_or_endog, str):
         if data_or_exog is None:
             raise InvalidOptionError(f"the formula {formula_or_endog!r} needs data: fit(formula, data).")
-        scope = caller_names(formula_or_endog, 2)
+        scope = caller_names(formula_or_endog, subset)
         with monitoring(progress) as monitor:
             model = BinaryGLM.of_table(formula_or_endog, data_or_exog, options, scope, monitor)
     else:

@@ -14,15 +14,17 @@ from scipy.special import logit
 from scipy.stats import norm
 
 from gevglm.calibration.metrics import brier_score
+from gevglm.data.row_weights import RowWeights
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError
-from gevglm.inference.folds import Folds, make_folds
+from gevglm.inference.folds import Folds
 from gevglm.links import Logit
 from gevglm.losses import Log
 from gevglm.report.publication import PublicationTable, publication_table
 from gevglm.results import BinaryGLMResults
-from gevglm.results.refit import refit
+from gevglm.results.nested import is_nested, lr_test
+from gevglm.results.refit import folds_of, refit
 
 LINKS: dict[str, dict[str, Any]] = {
     name: {"link": name} for name in ("logit", "probit", "cloglog", "loglog", "cauchit")
@@ -45,7 +47,9 @@ class Comparison:
     table : DataFrame
         One row per model: ``link``, ``loss``, ``xi``, ``k``, ``llf`` (Bernoulli log-likelihood of the fitted probabilities), ``aic`` and
         ``bic`` (where the fit maximises a likelihood), ``cv_log_loss``, ``cv_brier`` and ``cv_slope`` (calibration slope), all three of
-        predictions by refits of the whole procedure that have not seen the rows, and ``vuong``, ``vuong_p``: Vuong's test against the first model, positive where the first predicts worse.
+        predictions by refits of the whole procedure that have not seen the rows. Against the first model: ``lr``, ``lr_df`` and ``lr_p``, the
+        likelihood-ratio test, where one of the two is nested in the other; ``vuong`` and ``vuong_p``, Vuong's test, positive where the first predicts
+        worse, elsewhere.
     folds : int
     remarks : dict of str to list of str
         What was warned of when a model was fitted, or why it could not be.
@@ -58,11 +62,14 @@ class Comparison:
 
     def __str__(self) -> str:
         notes = [f"{name}: {remark}" for name, remarks in self.remarks.items() for remark in remarks]
-        note = (
-            f"cv: {self.folds}-fold cross-validation of the whole procedure, with the choice of xi and alpha; "
-            f"vuong: against {self.table.index[0]}."
+        tests = {test: [name for name in self.table if name.startswith(test)] for test in ("lr", "vuong")}
+        absent = [test for test, names in tests.items() if self.table[names].isna().all(axis=None)]
+        shown = self.table.drop(columns=[name for test in absent for name in tests[test]])
+        against = " and ".join(test for test in tests if test not in absent)
+        note = f"cv: {self.folds}-fold cross-validation of the whole procedure, with the choice of xi and alpha" + (
+            f"; {against}: against {self.table.index[0]}." if against else "."
         )
-        return "\n".join([self.table.to_string(float_format=lambda x: f"{x:.5g}", na_rep=""), note, *notes])
+        return "\n".join([shown.to_string(float_format=lambda x: f"{x:.5g}", na_rep=""), note, *notes])
 
     def summary(self, *, stars: bool = False, interval: bool = False, decimals: int = 3) -> PublicationTable:
         """Return a table for publication: coefficients above their errors, and what describes each fit.
@@ -98,6 +105,7 @@ def fit_links(
     *,
     links: Mapping[str, Mapping[str, Any]] | Sequence[str] = tuple(LINKS),
     folds: Any = 5,
+    groups: Any = None,
     rng: Any = 0,
     **options: Any,
 ) -> Comparison:
@@ -110,8 +118,8 @@ def fit_links(
     links : sequence of str or mapping
         Names among "logit", "probit", "cloglog", "loglog", "cauchit", "GEV log", "GEV canonical", "GEVc log" and "GEVc canonical"; or
         names of your own with options of :func:`gevglm.fit` for each.
-    folds, rng
-        See :func:`gevglm.inference.folds.make_folds`.
+    folds, groups, rng
+        See :func:`compare`.
     **options
         Of :func:`gevglm.fit`, for all of them.
 
@@ -140,13 +148,14 @@ def fit_links(
         remarks.setdefault(name, []).extend(str(warning.message) for warning in caught)
     if not results:
         raise GevglmError(f"no link could be fitted: {next(iter(remarks.values()))[0]}")
-    return compare(results, folds=folds, rng=rng, remarks=remarks)
+    return compare(results, folds=folds, groups=groups, rng=rng, remarks=remarks)
 
 
 def compare(
     results: Mapping[str, BinaryGLMResults],
     *,
     folds: Any = 5,
+    groups: Any = None,
     rng: Any = 0,
     remarks: Mapping[str, list[str]] | None = None,
 ) -> Comparison:
@@ -157,7 +166,10 @@ def compare(
     results : mapping of str to BinaryGLMResults
     folds, rng
         See :func:`gevglm.inference.folds.make_folds`; every model is fitted anew without each fold by its whole procedure, the choice of xi
-        and alpha included, as :meth:`BinaryGLMResults.calibration` does with ``resampling="cv"``.
+        and alpha included, as :meth:`BinaryGLMResults.calibration` does with ``resampling="cv"``. Observations are held out, also those
+        behind a row with a frequency weight or trials.
+    groups : str or array_like, optional
+        Column or array of the clusters that folds keep together; by default those of the first model that is robust to clusters.
     remarks : mapping of str to list of str, optional
         On the fits, to be shown below the table.
 
@@ -169,11 +181,12 @@ def compare(
         raise InvalidOptionError("there is nothing to compare: give a dict of names to results.")
     fits = _comparable(results)
     first = next(iter(fits.values()))
-    split = make_folds(first.model.endog, folds, rng)
+    clustered = next((res for res in fits.values() if res.cluster_groups is not None), first)
+    split = folds_of(clustered, folds, rng, groups)
     notes = {name: list(texts) for name, texts in (remarks or {}).items()}
     rows = {}
     for name, res in fits.items():
-        rows[name] = _facts(res) | _held_out_scores(name, res, split, notes) | _vuong(res, first)
+        rows[name] = _facts(res) | _held_out_scores(name, res, split, notes) | _against(first, name, res, notes)
     table = pd.DataFrame.from_dict(rows, orient="index")
     return Comparison(dict(results), table, len(split), notes)
 
@@ -196,6 +209,11 @@ def _comparable(results: Mapping[str, Any]) -> dict[str, BinaryGLMResults]:
                 f"{name!r} is fitted to other data ({res.model.design.outcome!r}, {len(other)} rows) than the first model "
                 f"({first.model.design.outcome!r}, {len(ours)} rows); fit all of them to the same complete rows."
             )
+        if not np.array_equal(first.row_weights.observations, res.row_weights.observations):
+            raise InvalidDataError(
+                f"the rows of {name!r} stand for other numbers of observations than those of the first model; fit all of them with the same "
+                "frequency weights."
+            )
     return fits
 
 
@@ -215,30 +233,27 @@ def _facts(res: BinaryGLMResults) -> dict[str, Any]:
 def _held_out_scores(name: str, res: BinaryGLMResults, folds: Folds, remarks: dict[str, list[str]]) -> dict[str, float]:
     """Return scores of the predictions by refits without each fold; missing, with a remark, where a refit fails."""
     try:
-        surprise, p = _held_out(res, folds)
+        surprise, y, p, weights = _held_out(res, folds)
     except GevglmError as error:
         remarks.setdefault(name, []).append(f"not cross-validated: {error}")
         return dict.fromkeys(("cv_log_loss", "cv_brier", "cv_slope"), np.nan)
-    tested = np.isfinite(p)
-    y, p, weights = res.model.endog[tested], p[tested], res.row_weights.in_loss[tested]
     return {
-        "cv_log_loss": float(np.average(surprise[tested], weights=weights)),
+        "cv_log_loss": float(np.average(surprise, weights=weights)),
         "cv_brier": brier_score(y, p, weights),
         "cv_slope": _slope(y, p, weights),
     }
 
 
-def _held_out(res: BinaryGLMResults, folds: Folds) -> tuple[NDArray, NDArray]:
-    """Return the log loss and the probability of each row by the refit without its fold; missing for rows that are in none."""
-    model, y = res.model, res.model.endog
-    surprise, p = np.full(len(y), np.nan), np.full(len(y), np.nan)
-    offset = np.broadcast_to(model._offset_exposure, y.shape)
-    for train, test in folds:
-        again = refit(res, np.flatnonzero(train))
-        linear = np.dot(model.exog[test], np.asarray(again.params)) + offset[test]
-        surprise[test] = Log(again.link).value(y[test], linear)
-        p[test] = again.link.inverse(linear)
-    return surprise, p
+def _held_out(res: BinaryGLMResults, folds: Folds) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Return log loss, outcome, probability and weight of each row by the refit without its fold, one fold after the other."""
+    found = []
+    for train, test in folds.parts:
+        again, held = refit(res, train), res.model.design.on_rows(test)
+        linear = np.dot(held.X, np.asarray(again.params)) + (0.0 if held.offset is None else held.offset)
+        surprise = Log(again.link).value(held.y, linear)
+        found.append((surprise, held.y, again.link.inverse(linear), RowWeights.of(held).in_loss))
+    surprise, y, p, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return surprise, y, p, weights
 
 
 def _slope(y: NDArray, p: NDArray, weights: NDArray) -> float:
@@ -249,10 +264,28 @@ def _slope(y: NDArray, p: NDArray, weights: NDArray) -> float:
     return float(found.params[1]) if found.converged else np.nan
 
 
+def _against(
+    first: BinaryGLMResults, name: str, res: BinaryGLMResults, remarks: dict[str, list[str]]
+) -> dict[str, float]:
+    """Return the test of a model against the first: a likelihood ratio where they are nested, Vuong's elsewhere, whose distribution is wrong there."""
+    tests = dict.fromkeys(("lr", "lr_df", "lr_p", "vuong", "vuong_p"), np.nan)
+    if res is first:
+        return tests
+    for full, restricted in ((res, first), (first, res)):
+        if is_nested(full, restricted):
+            try:
+                statistic, pvalue, df = lr_test(full, restricted)
+            except GevglmError as error:
+                remarks.setdefault(name, []).append(f"not tested against the first model: {error}")
+                return tests
+            return tests | {"lr": statistic, "lr_df": df, "lr_p": pvalue}
+    return tests | _vuong(res, first)
+
+
 def _vuong(res: BinaryGLMResults, first: BinaryGLMResults) -> dict[str, float]:
-    """Return Vuong's z for two models that need not be nested, and its two-sided p-value."""
+    """Return Vuong's z for two models that are not nested, and its two-sided p-value."""
     gain = _row_log_likelihood(res) - _row_log_likelihood(first)
-    if res is first or not np.isfinite(gain).all():
+    if not np.isfinite(gain).all():
         return {"vuong": np.nan, "vuong_p": np.nan}
     weights = res.row_weights.in_loss
     total = weights.sum()

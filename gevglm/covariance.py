@@ -5,7 +5,7 @@ the classes differ in the meat M only. Row i with frequency f, variance weight a
 score :math:`a n\,\ell'_i x_i`.
 
 The outcome is Bernoulli whatever the loss: for the canonical loss the model-based meat is
-:math:`\sum f a^2 n\,\mu(1-\mu)\,x x'`, and :math:`A^{-1}` alone, which would assume that the variance is F', is never reported (equation :eq:`sandwich` of the theory pages).
+:math:`\sum f a n\,\mu(1-\mu)\,x x'` (variance weights divide the variance of an outcome), and :math:`A^{-1}` alone, which would assume that the variance is F', is never reported (equation :eq:`sandwich` of the theory pages).
 """
 
 from __future__ import annotations
@@ -19,15 +19,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.base import Block, Engine, Reducer, times
+from gevglm.engine.base import ArraySum, Block, Engine, Reducer, times
 from gevglm.engine.linalg import add, group_sums, one_blas_thread, quadratic_forms
 from gevglm.estimation.sums import WeightedGram
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.exceptions import (
+    GevglmWarning,
+    IncompatibleOptionsError,
+    InvalidDataError,
+    InvalidOptionError,
+    unknown_option,
+    warn,
+)
 from gevglm.links.base import Point
 from gevglm.losses import Loss
 
 if TYPE_CHECKING:
     from gevglm.data.grouping import Grouping
+
+CLUSTER_KINDS = ("CR0", "CR1", "CR1S")
+ROUNDING = 1e-12  # of eigenvalues, as a share of the largest
 
 
 @dataclass(frozen=True)
@@ -53,7 +63,10 @@ class Covariance(ABC):
     def matrix(self, fit: Fitted) -> NDArray:
         """Return the covariance matrix of a fit."""
         with one_blas_thread():
-            covariance = fit.bread @ self.meat(fit) @ fit.bread
+            return self.finished(fit.bread @ self.meat(fit) @ fit.bread)
+
+    def finished(self, covariance: NDArray) -> NDArray:
+        """Return a product of bread and meat as the covariance it stands for: symmetric."""
         return 0.5 * (covariance + covariance.T)
 
     @abstractmethod
@@ -75,8 +88,7 @@ class Nonrobust(Covariance):
 
     def meat(self, fit: Fitted) -> NDArray:
         def weigh(block: Block, point: Point) -> NDArray:
-            variance = times(fit.loss.score_variance_at(point), block.weight)
-            return variance if fit.loss.is_likelihood else times(variance, block.var)
+            return times(fit.loss.score_variance_at(point), block.weight)
 
         return fit.engine.reduce(WeightedGram(fit.loss, fit.params, weigh))
 
@@ -101,6 +113,27 @@ class HC(Covariance):
         return meat * (fit.nobs / (fit.nobs - len(fit.params))) if self.number == 1 else meat
 
 
+class Linearized(HC):
+    r"""What surveys report: HC0 times :math:`n/(n-1)`, with n the observations that have weight.
+
+    It is the covariance of ``svyglm`` of R's survey and of Stata's ``vce(linearized)`` for a sample in one stratum, drawn row by row.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.name = "linearized"
+        self.description = "Standard errors are linearised (HC0 times n/(n - 1)), as those of surveys are."
+
+    def meat(self, fit: Fitted) -> NDArray:
+        n = float(fit.engine.reduce(ArraySum(_with_weight)))
+        return super().meat(fit) * (n / (n - 1.0))
+
+
+def _with_weight(block: Block) -> NDArray:
+    freq = np.ones_like(block.y) if block.freq is None else block.freq
+    return (freq if block.weight is None else freq[block.weight > 0]).sum()
+
+
 class Cluster(Covariance):
     r"""One- or two-way cluster-robust sandwich.
 
@@ -108,25 +141,55 @@ class Cluster(Covariance):
     ----------
     grouping : Grouping
         Cluster of each row, in one way or in two.
-    use_correction : bool
-        Multiply by :math:`\frac{G}{G-1}\frac{n-1}{n-k}` (statsmodels' and Stata's default).
+    kind : {"CR1S", "CR1", "CR0"}
+        The small-sample factor, for G clusters, n observations and k coefficients: :math:`\frac{G}{G-1}\frac{n-1}{n-k}` (statsmodels;
+        ``vcovCL(type = "HC1")`` of R's sandwich), :math:`\frac{G}{G-1}` (Stata's after maximum likelihood; ``vcovCL`` of a glm), or none
+        (``robcov`` of rms; ``vcovCL(cadjust = FALSE)``).
 
     Notes
     -----
-    Two-way: the sum over both clusterings minus that over their intersection (Cameron, Gelbach and Miller 2011).
+    Two-way: the sum over both clusterings minus that over their intersection, each with the factor of its own number of clusters. The
+    difference need not be positive semi-definite; negative eigenvalues are set to zero then, with a warning (Cameron, Gelbach and Miller 2011;
+    ``vcovCL(fix = TRUE)`` of sandwich).
     """
 
     name = "cluster"
 
-    def __init__(self, grouping: Grouping, use_correction: bool = True):
+    def __init__(self, grouping: Grouping, kind: str = "CR1S"):
+        if kind not in CLUSTER_KINDS:
+            raise unknown_option("kind", kind, CLUSTER_KINDS)
         self.grouping = grouping
-        self.use_correction = use_correction
-        counts = [int(code.max()) + 1 for sign, code in grouping.ways if sign > 0]
-        self.description = (
-            f"Standard errors are robust to clustering ({' and '.join(f'{count} clusters' for count in counts)})."
-        )
-        if min(counts) < 2:
+        self.kind = kind
+        self.repaired = False  # whether negative eigenvalues were set to zero in the last matrix
+        self.counts = [int(code.max()) + 1 for sign, code in grouping.ways if sign > 0]
+        if min(self.counts) < 2:
             raise InvalidDataError("all rows are in one cluster; cluster-robust errors need at least two.")
+
+    @property
+    def description(self) -> str:  # type: ignore[override]
+        """What the covariance is, in a sentence."""
+        clusters = " and ".join(f"{count} clusters" for count in self.counts)
+        repaired = " Negative eigenvalues of the two-way covariance were set to zero." if self.repaired else ""
+        kind = "" if self.kind == "CR1S" else f"; {self.kind}"
+        return f"Standard errors are robust to clustering ({clusters}{kind}).{repaired}"
+
+    def finished(self, covariance: NDArray) -> NDArray:
+        covariance = super().finished(covariance)
+        if len(self.counts) == 1:
+            return covariance
+        values, vectors = np.linalg.eigh(covariance)
+        self.repaired = bool(values[0] < -ROUNDING * values[-1])
+        if not self.repaired:
+            return covariance
+        negative = int((np.diagonal(covariance) < 0).sum())
+        warn(
+            "the two-way cluster-robust covariance is not positive semi-definite"
+            + (f" ({negative} of {len(covariance)} variances are negative)" if negative else "")
+            + ": its negative eigenvalues were set to zero (Cameron, Gelbach and Miller 2011), which makes standard errors larger. "
+            f"There are few clusters ({' and '.join(map(str, self.counts))}); compare with clusters in one way.",
+            GevglmWarning,
+        )
+        return super().finished((vectors * np.maximum(values, 0.0)) @ vectors.T)
 
     def meat(self, fit: Fitted) -> NDArray:
         total = np.zeros_like(fit.bread)
@@ -136,9 +199,11 @@ class Cluster(Covariance):
             groups = partial(_codes, self.grouping, code)
             scores = engine.reduce(_GroupScores(fit.loss, fit.params, groups, n_groups))
             factor = 1.0
-            if self.use_correction:
+            if self.kind != "CR0":
                 used = int(engine.reduce(_GroupsSeen(groups, n_groups)).sum())
-                factor = used / (used - 1) * (fit.nobs - 1) / (fit.nobs - len(fit.params))
+                factor = used / (used - 1)
+            if self.kind == "CR1S":
+                factor *= (fit.nobs - 1) / (fit.nobs - len(fit.params))
             total += sign * factor * (scores.T @ scores)
         return total
 
@@ -208,7 +273,26 @@ def _positions(block: Block) -> NDArray:
     return np.arange(block.start, block.start + len(block.y))
 
 
-COV_TYPES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "cluster", "HAC")
+def _cluster_kind(options: dict[str, Any]) -> str:
+    """Return the small-sample factor by its name; statsmodels' `use_correction` is all of it or none."""
+    corrected = _switch(options, "use_correction", True)
+    if "kind" not in options:
+        return "CR1S" if corrected else "CR0"
+    if "use_correction" in options:
+        raise IncompatibleOptionsError("cov_kwds has both kind and use_correction; leave use_correction out.")
+    return options["kind"]
+
+
+def _switch(options: dict[str, Any], name: str, default: bool) -> bool:
+    value = options.get(name, default)
+    if not isinstance(value, (bool, np.bool_)):
+        raise InvalidOptionError(
+            f"cov_kwds has {name}={value!r}, which must be True or False; the factors of clusters by name are kind='CR0', 'CR1' and 'CR1S'."
+        )
+    return bool(value)
+
+
+COV_TYPES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "linearized", "cluster", "HAC")
 
 
 def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Callable[[Any], Grouping]) -> Covariance:
@@ -220,7 +304,9 @@ def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Call
     if word is None:
         raise unknown_option("cov_type", cov_type, COV_TYPES)
     options = dict(cov_kwds or {})
-    allowed = {"cluster": {"groups", "use_correction"}, "HAC": {"maxlags", "kernel", "use_correction"}}.get(word, set())
+    allowed = {"cluster": {"groups", "kind", "use_correction"}, "HAC": {"maxlags", "kernel", "use_correction"}}.get(
+        word, set()
+    )
     unknown = set(options) - allowed - {"scaling_factor", "df_correction"}
     if unknown:
         raise InvalidOptionError(
@@ -230,11 +316,15 @@ def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Call
     if word == "cluster":
         if options.get("groups") is None:
             raise InvalidOptionError("cov_type='cluster' needs cov_kwds={'groups': column name or array}.")
-        return Cluster(grouping(options["groups"]), options.get("use_correction", True) is not False)
+        kind = _cluster_kind(options)
+        return Cluster(grouping(options["groups"]), kind)
     if word == "HAC":
         if "maxlags" not in options:
             raise InvalidOptionError("cov_type='HAC' needs cov_kwds={'maxlags': number}.")
+        _switch(options, "use_correction", False)
         return HAC(**{name: options[name] for name in allowed if name in options})
+    if word == "linearized":
+        return Linearized()
     return Nonrobust() if word == "nonrobust" else HC(int(word[2]))
 
 

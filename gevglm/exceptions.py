@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+import statsmodels
 from statsmodels.tools.sm_exceptions import ModelWarning
 
 _TYPED_NUMBER = re.compile(r"\bnp\.(?:u?int|float|bool|str|bytes)\w*\(([^()]*)\)")
@@ -91,6 +92,10 @@ class MissingRowsWarning(GevglmWarning):
     """Rows were dropped because of missing values."""
 
 
+class SuspectDataWarning(GevglmWarning):
+    """The data are probably not what was meant: text that is nearly numbers, or imputations given as pieces of one table."""
+
+
 def listed(names: Iterable[str], most: int = 8) -> str:
     """Return names joined by commas, the first few of many."""
     names = list(names)
@@ -117,7 +122,7 @@ def unknown_option(option: str, value: object, allowed: Iterable[str]) -> Invali
 
 def unknown_argument(function: str, word: str, allowed: Iterable[str], elsewhere: str = "") -> UnknownArgumentError:
     """Build the error for an argument that a function does not have: what it is called here, or the nearest."""
-    hint = elsewhere or ARGUMENTS.get(word, "")
+    hint = ARGUMENTS.get(word, elsewhere)
     meant = f": {hint}." if hint else f".{nearest(word, allowed)}"
     return UnknownArgumentError(f"{function}() has no argument {word!r}{meant}")
 
@@ -145,15 +150,19 @@ def whole_number(option: str, value: Any, low: int, high: int | None = None) -> 
 
 
 def warn(message: str, category: type[GevglmWarning]) -> None:
-    """Issue a warning that points at the user's line: the first frame outside the package."""
-    if _silent.get():
-        return
-    package = str(Path(__file__).parent)
+    """Issue a warning that points at the user's line."""
+    if not _silent.get():
+        warnings.warn(without_types(message), category, stacklevel=callers_frame()[1])
+
+
+def callers_frame() -> tuple[FrameType | None, int]:
+    """Return the first frame outside the package and statsmodels, which may have called it, and its number above the function that asks."""
+    package = str(Path(__file__).parent), str(Path(statsmodels.__file__).parent)
     frame: FrameType | None = sys._getframe(1)
-    level = 2
+    level = 1
     while frame is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
-    warnings.warn(without_types(message), category, stacklevel=level)
+    return frame, level
 
 
 # -- words that people know from other packages, each with what to write here instead ---------

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, Fitted
+from gevglm.data.observations import one_way
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems
@@ -20,11 +21,13 @@ from gevglm.exceptions import (
     IncompatibleOptionsError,
     InvalidDataError,
     InvalidOptionError,
+    silenced,
     warn,
 )
 from gevglm.inference.cross_validation import search
-from gevglm.inference.folds import make_folds
-from gevglm.inference.shape import estimate_shape, joint_covariance
+from gevglm.inference.folds import Folds, are_given_by_row, make_folds
+from gevglm.inference.shape import estimate_shape, warn_of_irregularity
+from gevglm.inference.shape_equations import joint_covariance
 from gevglm.options import FitOptions
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.sampling.schemes import OutcomeSampling
@@ -35,7 +38,7 @@ if TYPE_CHECKING:
 ALPHAS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 SEARCH_WORDS = {
     "ml": ("grid",),
-    "cv": ("grid", "alphas", "folds", "criterion", "rng", "refine", "rule"),
+    "cv": ("grid", "alphas", "folds", "groups", "criterion", "rng", "refine", "rule"),
 }
 
 
@@ -107,11 +110,13 @@ class Estimator:
 
 def covariance_for(model: BinaryGLM, options: FitOptions) -> Covariance:
     """Return the covariance that the options ask for, or the default for how the rows were sampled."""
-    return options.covariance(model.sampling.default_covariance, model.design.grouping)
+    covariance = options.covariance(model.sampling.default_covariance, model.design.grouping)
+    model.sampling.refuse_covariance(covariance.assumes_model)
+    return covariance
 
 
-def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> BinaryGLMResults:
-    """Estimate, look at what was found, warn, and return the results."""
+def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bounds: bool = True) -> BinaryGLMResults:
+    """Estimate, look at what was found, warn, and return the results; with `at_bounds`, with the fits at the ends of a range of prevalences."""
     estimator = Estimator.of(model, options)
     problem = model.problem(
         monitor=monitor,
@@ -130,11 +135,12 @@ def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> Binar
     if options.disp:
         verdict = "Converged" if fitted.converged else "Not converged"
         print(f"{verdict} after {fitted.n_iter} steps: {fitted.reason}.")
+    bounds = model.sampling.at_bounds if at_bounds else ()
     return BinaryGLMResults(
         model,
         fitted,
         estimator.covariance_of(model, problem, fitted),
-        range_fits=[_at_bound(model, bound, problem, fitted, estimator) for bound in model.sampling.at_bounds],
+        range_fits=[_at_bound(model, bound, problem, fitted, estimator) for bound in bounds],
         covariance=estimator.covariance,
         cov_words=(options.cov_type or model.sampling.default_covariance, options.cov_kwds),
         alpha=options.alpha,
@@ -161,13 +167,17 @@ def _at_bound(
         monitor=problem.monitor,
     )
     fitted = estimator.estimate(problem)
+    _warn_of_bound(sampling, middle, fitted)
+    matrix = estimator.covariance_of(model, problem, fitted)
+    return RiskModel(fitted.params, matrix, model.population_link, sampling.prevalence)
+
+
+def _warn_of_bound(sampling: OutcomeSampling, middle: Any, fitted: Any) -> None:
     if middle.converged and not fitted.converged:
         warn(
             f"the fit at prevalence={sampling.prevalence:g} has not converged: {fitted.reason}. Do not use risk_bounds().",
             ConvergenceWarning,
         )
-    matrix = estimator.covariance_of(model, problem, fitted)
-    return RiskModel(fitted.params, matrix, model.population_link, sampling.prevalence)
 
 
 # -- a shape or a penalty to be chosen -------------------------------------------------------
@@ -180,14 +190,31 @@ def _maximum_likelihood(model: BinaryGLM, options: FitOptions, monitor: Monitor)
     problem = model.problem(tol=options.tol, maxiter=options.maxiter, monitor=monitor)
     found = estimate_shape(problem, model.loss.with_shape, **_search_words(model, options, "ml"))
     start = found.fitted.params if options.bias is None else None
-    results = _estimated(model.at_shape(found.xi), replace(options, start_params=start), monitor)
+    results = _estimated(model.at_shape(found.xi), replace(options, start_params=start), monitor, at_bounds=False)
     covariance = covariance_for(model, options)
-    joint = joint_covariance(problem.engine, found.loss, results._params, covariance, model.wnobs)
+    by_curvature = joint_covariance(
+        problem.engine, found.loss, results._params, covariance, model.wnobs, within=found.range
+    )
+    joint = found.covariance(by_curvature, results.cov_params_default, weighted=model.sampling.reweights)
+    joint = results.without_infinite(joint)
+    if results.converged:
+        warn_of_irregularity(found, results.n_outside_support)
     results._shape, results._joint = found, joint
     if found.path is not None:
         results.n_iter, results.n_passes = found.path.steps + results.n_iter, found.path.passes + results.n_passes
     results.cov_params_default = joint[:-1, :-1]
+    results.range_fits = tuple(_shape_at_bound(model, bound, options, results) for bound in model.sampling.at_bounds)
     return results
+
+
+def _shape_at_bound(
+    model: BinaryGLM, sampling: OutcomeSampling, options: FitOptions, middle: BinaryGLMResults
+) -> RiskModel:
+    """Fit coefficients and shape at one end of the range of the prevalence."""
+    with silenced():
+        fitted = _maximum_likelihood(model.at_sampling(sampling), options, NULL_MONITOR)
+    _warn_of_bound(sampling, middle, fitted)
+    return fitted.risk_model
 
 
 def _cross_validated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> BinaryGLMResults:
@@ -209,7 +236,7 @@ def _cross_validated(model: BinaryGLM, options: FitOptions, monitor: Monitor) ->
     found = search(
         model.problem(tol=options.tol, maxiter=options.maxiter, monitor=monitor),
         model.loss.with_shape if choose_shape else lambda shape: model.loss,
-        make_folds(model.endog, words.pop("folds", 5), words.pop("rng", 0)),
+        _folds(model, options, words),
         grid=grid,
         alphas=alphas,
         penalty_of=lambda value: model.penalty(value, options.penalize_intercept, options.standardize),
@@ -221,6 +248,18 @@ def _cross_validated(model: BinaryGLM, options: FitOptions, monitor: Monitor) ->
     results = _estimated(fitted_model, replace(options, start_params=None, alpha=float(chosen["alpha"])), monitor)
     results.search = found
     return results
+
+
+def _folds(model: BinaryGLM, options: FitOptions, words: dict[str, Any]) -> Folds:
+    """Take folds, seed and clusters out of the words of a search; return the folds, of observations or of the clusters of the fit."""
+    folds, groups = words.pop("folds", 5), words.pop("groups", None)
+    clusters = None
+    if groups is not None:
+        clusters = model.design.grouping(groups)
+    elif not are_given_by_row(folds):
+        clusters = getattr(covariance_for(model, options), "grouping", None)
+    codes = None if clusters is None else one_way(clusters)
+    return make_folds(model.endog, folds, words.pop("rng", 0), counts=model.design.counts, groups=codes)
 
 
 def _search_words(model: BinaryGLM, options: FitOptions, how: str) -> dict[str, Any]:

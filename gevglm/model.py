@@ -16,10 +16,13 @@ from gevglm import fitting
 from gevglm.data import design as designs
 from gevglm.data import formula as formulas
 from gevglm.data import streamed_design as streamed
-from gevglm.data.design import Design
+from gevglm.data.design import FIT_AGAIN, Design
+from gevglm.data.observations import Part
+from gevglm.data.scope import caller_names
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
+from gevglm.engine.linalg import linear_predictor
 from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
 from gevglm.estimation.checks import check_support, warn_of_support
 from gevglm.estimation.estimate import Problem
@@ -33,7 +36,8 @@ from gevglm.losses import Loss
 from gevglm.options import FitOptions, ModelOptions, known_arguments
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.results.prediction import PREDICTIONS
-from gevglm.sampling.schemes import OutcomeSampling, Sampling, sampling_of
+from gevglm.sampling.choice import sampling_of
+from gevglm.sampling.schemes import OutcomeSampling, Sampling
 
 
 class BinaryGLM(GLM):
@@ -49,7 +53,7 @@ class BinaryGLM(GLM):
         Trials behind each row when `endog` holds shares.
     missing : {"none", "drop", "raise"}
         What to do with incomplete rows.
-    link, loss, xi, offset, exposure, freq_weights, var_weights, event, prevalence, sampling, class_weight : optional
+    link, loss, xi, offset, exposure, freq_weights, var_weights, sampling_weights, event, prevalence, sampling, class_weight : optional
         See :func:`gevglm.fit`; here columns are given as arrays.
 
     Examples
@@ -79,6 +83,7 @@ class BinaryGLM(GLM):
         exposure: Any = None,
         freq_weights: Any = None,
         var_weights: Any = None,
+        sampling_weights: Any = None,
         n_trials: ArrayLike | None = None,
         event: Any = None,
         missing: str = "none",
@@ -103,6 +108,7 @@ class BinaryGLM(GLM):
         exposure: Any = None,
         freq_weights: Any = None,
         var_weights: Any = None,
+        sampling_weights: Any = None,
         event: Any = None,
         subset: Any = None,
         missing: str = "drop",
@@ -119,7 +125,7 @@ class BinaryGLM(GLM):
         eval_env : int
             How many frames above the caller the names used in the formula are looked up.
         """
-        return cls.of_table(formula, data, ModelOptions.of(locals()), formulas.caller_names(formula, eval_env + 2))
+        return cls.of_table(formula, data, ModelOptions.of(locals()), caller_names(formula, subset, eval_env))
 
     @classmethod
     def of_table(
@@ -155,8 +161,8 @@ class BinaryGLM(GLM):
         """Return the same model with its shape fixed."""
         return self._changed(self.design, self.loss.with_shape(xi), self.sampling)
 
-    def on_rows(self, rows: NDArray, shape: str | None = None) -> BinaryGLM:
-        """Return the model of some of the rows, or of some of them more than once; with `shape`, its xi is chosen anew."""
+    def on_rows(self, rows: NDArray | Part, shape: str | None = None) -> BinaryGLM:
+        """Return the model of some of the rows, or observations, as the design has it; with `shape`, its xi is chosen anew."""
         model = type(self).__new__(type(self))
         model._set_up(self.design.on_rows(rows), self.loss, shape, self.sampling, self.options)
         return model
@@ -176,11 +182,10 @@ class BinaryGLM(GLM):
     def _set_up(
         self, design: Design, loss: Loss, shape_choice: str | None, sampling: Sampling, options: ModelOptions
     ) -> None:
-        self.options = options
-        self.shape_choice = shape_choice
+        self.options, self.shape_choice = options, shape_choice
         self.sampling, self.design = sampling, design
         self.loss, self.link, self.family = loss, loss.link, family_of(loss)
-        n = design.n_rows
+        self.nobs = n = design.n_rows
         ones = np.broadcast_to(np.ones(()), (n,))
         self.freq_weights = ones if design.freq is None else design.freq
         self.var_weights = ones if design.var is None else design.var
@@ -195,13 +200,11 @@ class BinaryGLM(GLM):
         self.exposure, self.offset = None, design.offset
         self._offset_exposure = 0.0 if design.offset is None else design.offset
         self._offset_name, self._exposure_name = design.offset_name, design.exposure_name
-        self._freq_weights_name = self._var_weights_name = None
+        self._freq_weights_name = self._var_weights_name = self.scaletype = self._optim_hessian = None
         if design.index is None:
             self.data.xnames = design.names
         self.data.const_idx = design.constant
         self.data.k_constant = self.k_constant = int(design.constant is not None)
-        self.nobs = n
-        self.scaletype = self._optim_hessian = None
         self._init_keys = ["link", "loss", "offset", "freq_weights", "var_weights", "n_trials"]
         self._data_attr.extend(["freq_weights", "var_weights", "iweights", "_offset_exposure", "n_trials", "offset"])
 
@@ -249,12 +252,13 @@ class BinaryGLM(GLM):
 
     def penalty(self, alpha: Any, penalize_intercept: bool = False, standardize: bool = False) -> Ridge | None:
         """Return the ridge penalty of the words of :meth:`fit`."""
-        scale = self.design.column_variances() if standardize and alpha else None
+        scale = self.design.column_variances(self.sampling.population_weights) if standardize and alpha else None
         options = FitOptions(alpha=alpha, penalize_intercept=penalize_intercept)
         return options.penalty(scale, len(self.design.names), self.data.const_idx)
 
     def separation(self) -> Separation:
         """Look for combinations of the columns that separate the outcomes; see :func:`gevglm.detect_separation`."""
+        self.design.need_rows("looking for separation", FIT_AGAIN)
         return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names)
 
     @known_arguments
@@ -293,11 +297,11 @@ class BinaryGLM(GLM):
             Penalise coefficients of columns scaled to unit variance; they are reported on their own scale.
         search_kwds : dict, optional
             For ``xi="ml"``: ``grid``. For "cv": ``grid``, ``alphas``, ``folds``, ``criterion`` ("log_loss" or "brier"), ``rng``, ``refine``,
-            ``rule`` ("best" or "one_se"); see :mod:`gevglm.inference.cross_validation`.
+            ``rule`` ("best" or "one_se"), ``groups`` (clusters kept together, by default those of ``cov_type="cluster"``).
         cov_type : str or Covariance, optional
-            "nonrobust" (the default), "HC0" to "HC3", "cluster" or "HAC"; "HC0" by default if rows are weighted by their outcome.
+            "nonrobust" (the default), "HC0" (if rows are weighted by their outcome) to "HC3", "linearized" (with sampling weights), "cluster" or "HAC".
         cov_kwds : dict, optional
-            ``{"groups": column or array}`` for clusters (two columns for two-way), ``{"maxlags": n}`` for HAC.
+            ``{"groups": column or array, "kind": "CR1S", "CR1" or "CR0"}`` for clusters (two columns for two-way), ``{"maxlags": n}`` for HAC.
         use_t : bool, optional
             Whether tests use the t instead of the normal distribution.
         maxiter : int
@@ -366,10 +370,8 @@ class BinaryGLM(GLM):
         """
         if which not in PREDICTIONS:
             raise unknown_option("which", which, PREDICTIONS)
-        if exog is None:
-            linear = np.dot(self.exog, params) + (self._offset_exposure if offset is None else np.asarray(offset))
-        else:
-            linear = np.dot(np.asarray(exog), params) + (0.0 if offset is None else np.asarray(offset))
+        X, shift = (self.exog, self._offset_exposure) if exog is None else (np.asarray(exog), 0.0)
+        linear = linear_predictor(X, params) + (shift if offset is None else np.asarray(offset))
         if exposure is not None:
             linear = linear + np.log(np.asarray(exposure))
         if which in ("linear", "fitted"):

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from gevglm import losses
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, covariance_of
+from gevglm.data.selection import ROLES
 from gevglm.estimation.objective import Penalty, Ridge
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_argument, unknown_option
 from gevglm.links import GEV, BinaryLink, Logit
@@ -101,6 +102,7 @@ class ModelOptions(_Options):
     exposure: Any = None
     freq_weights: Any = None
     var_weights: Any = None
+    sampling_weights: Any = None
     n_trials: Any = None
     class_weight: Any = None
     prevalence: Any = None
@@ -108,18 +110,22 @@ class ModelOptions(_Options):
     event: Any = None
     subset: Any = None
     missing: str = "drop"
+    clusters: Any = None  # of a fit that follows at once: rows without one are incomplete
     formula_engine: str | None = None
 
     def columns(self) -> dict[str, Any]:
         """Return the words that name columns or rows, for designs of tables and of arrays alike."""
-        roles = ("event", "offset", "exposure", "freq_weights", "var_weights", "missing")
-        return {role: getattr(self, role) for role in roles}
+        return {role: getattr(self, role) for role in ("event", *ROLES, "missing", "clusters")}
 
     def without_rows(self) -> ModelOptions:
         """Return the options without anything of the length of the data."""
-        roles = ("offset", "exposure", "freq_weights", "var_weights", "n_trials", "subset")
+        roles = (*ROLES, "n_trials", "subset", "clusters")
         given = {role: value for role in roles if (value := getattr(self, role)) is not None}
         return replace(self, **{role: _as_given(value, role) for role, value in given.items()}) if given else self
+
+    def code(self) -> dict[str, str]:
+        """Return the given words as Python; clusters are words of the fit."""
+        return {name: text for name, text in super().code().items() if name != "clusters"}
 
     @property
     def shape_choice(self) -> str | None:
@@ -204,7 +210,7 @@ class FitOptions(_Options):
         """Return the options without anything of the length of the data, which would not fit other rows."""
         cov_kwds = self.cov_kwds and {name: _as_given(value, name) for name, value in self.cov_kwds.items()}
         given = (self.search_kwds or {}).items()
-        search = {name: value for name, value in given if name != "folds" or np.isscalar(value)}
+        search = {name: value for name, value in given if name not in ("folds", "groups") or np.isscalar(value)}
         return replace(self, start_params=None, resume=None, cov_kwds=cov_kwds, search_kwds=search or None)
 
     def code(self) -> dict[str, str]:
@@ -226,6 +232,12 @@ class FitOptions(_Options):
             raise InvalidOptionError(f"maxiter={self.maxiter!r} must be a whole number that is not negative.")
         if not isinstance(self.cov_kwds, (dict, type(None))):
             raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {self.cov_kwds!r}.")
+
+    @property
+    def clusters(self) -> Any:
+        """The clusters of a cluster-robust fit, as they were given."""
+        named = isinstance(self.cov_type, str) and self.cov_type.lower() == "cluster"
+        return self.cov_kwds.get("groups") if named and isinstance(self.cov_kwds, dict) else None
 
     def covariance(self, default: str, grouping: Any) -> Covariance:
         """Return the covariance, given the default and what makes clusters of the words for them."""

@@ -6,6 +6,8 @@ import pytest
 from hypothesis import settings
 from scipy.special import expit
 
+from gevglm.exceptions import GevglmWarning
+from gevglm.families.watched import announce_standard_errors
 from tests.support.golden import numbers, synthetic
 from tests.support.rows_in_pieces import BLOCK, ROWS
 
@@ -18,6 +20,7 @@ settings.load_profile("gevglm")
 EXPECTED_SKIPS = (
     "no Chromium on this machine",
     "no /dev/full",
+    "no fork on this system",
     "statsmodels before 0.15",
     "SCIPY_ARRAY_API is not set",  # a check of scikit-learn
     "Not supported for <class",  # statsmodels, of its own mixins
@@ -51,6 +54,13 @@ def pytest_terminal_summary(terminalreporter, config):
     if skipped := unexpected_skips(config):
         terminalreporter.section("skipped for an unexpected reason")
         terminalreporter.write("\n".join([*skipped, ""]))
+
+
+@pytest.fixture(autouse=True, scope="session")
+def default_standard_errors_of_statsmodels_were_announced():
+    """What is said once in a process is said here, and not in some test."""
+    with pytest.warns(GevglmWarning, match="default standard errors"):
+        announce_standard_errors()
 
 
 @pytest.fixture(autouse=True)

@@ -67,6 +67,27 @@ def test_every_name_in_the_reference_is_there():
         assert hasattr(home, last), name
 
 
+def test_every_module_in_the_reference_is_an_attribute_before_anybody_imports_it(monkeypatch):
+    text = (DOCS / "api.md").read_text()
+    modules = {name.rpartition(".")[0] for name in re.findall(r"^   ([\w.]+)$", text, flags=re.M)}
+    modules |= {name.removeprefix("gevglm.") for name in re.findall(r"automodule:: (gevglm\.[\w.]+)", text)}
+    parts = {f"gevglm.{module}" for module in modules if module and not module.startswith(("sklearn", "weighting"))}
+    parts |= {part.rpartition(".")[0] for part in parts if part.count(".") > 1}
+    assert len(parts) > 30
+    for part in sorted(parts):
+        package, _, name = part.rpartition(".")
+        home, module = importlib.import_module(package), importlib.import_module(part)
+        if getattr(home, name) is module:  # and not a function of that name
+            monkeypatch.delattr(home, name)
+        assert getattr(home, name) is module, part
+
+
+def test_modules_that_are_not_there_are_no_attributes():
+    for home in (gevglm, gevglm.calibration, gevglm.results):
+        with pytest.raises(AttributeError, match=f"module '{home.__name__}' has no attribute 'nothing'"):
+            _ = home.nothing
+
+
 def test_equations_that_docstrings_cite_are_there():
     cited = {label for file in PACKAGE.rglob("*.py") for label in re.findall(r":eq:`([\w-]+)`", file.read_text())}
     given = {label for page in PAGES for label in re.findall(r"^ *\$\$ \(([\w-]+)\)$", page.read_text(), flags=re.M)}

@@ -238,13 +238,13 @@ def test_rows_of_frequency_zero_change_no_covariance(cov_type, seed):
 @SOME
 @given(seeds, st.floats(0.1, 10.0))
 @each_link
-def test_the_scale_of_variance_weights_scales_the_covariance_of_a_likelihood_only(link, seed, factor):
+def test_the_scale_of_variance_weights_scales_the_covariance_of_a_model_only(link, seed, factor):
     study = Study(seed)
     weights = study.rng.uniform(0.5, 2.0, study.n)
     one = fitted(study.y, study.X, var_weights=weights, **LINKS[link])
     scaled = fitted(study.y, study.X, var_weights=factor * weights, **LINKS[link])
     assert_allclose(scaled.params, one.params, rtol=1e-8, atol=1e-9)
-    assert_same_covariance(scaled.cov_params() * (factor if one.loss.is_likelihood else 1.0), one.cov_params())
+    assert_same_covariance(scaled.cov_params() * factor, one.cov_params())
     robust = [
         fitted(study.y, study.X, var_weights=w, cov_type="HC0", **LINKS[link]) for w in (weights, factor * weights)
     ]

@@ -31,7 +31,7 @@ TESTS: dict[str, Callable[[NDArray, NDArray, NDArray], float]] = {
     "joint (Cox)": lambda y, p, w: calibration.cox_calibration(y, p, w).test.pvalue,
     "belt": lambda y, p, w: calibration.calibration_belt(y, p, w, points=2).test.pvalue,
     "CORP": lambda y, p, w: calibration.reliability(y, p, w, band="consistency", resamples=99, rng=0).test.pvalue,
-    "Hosmer-Lemeshow": lambda y, p, w: calibration.hosmer_lemeshow(y, p, w, in_sample=False).pvalue,
+    "Hosmer-Lemeshow": lambda y, p, w: calibration.hosmer_lemeshow(y, p, w).pvalue,
     "Spiegelhalter": lambda y, p, w: calibration.spiegelhalter(y, p, w).pvalue,
     "Stukel": lambda y, p, w: calibration.stukel(y, p, w).pvalue,
     "Pregibon": lambda y, p, w: calibration.pregibon(y, p, w).pvalue,

@@ -87,10 +87,11 @@ class BiasReduction(ABC):
 
     def adapted_to(self, sampling: Sampling, weighted: bool) -> BiasReduction:
         """Return the method for rows that were sampled or weighted by their outcome; `weighted` if they have variance weights."""
-        if sampling.reweights:
+        if sampling.reweights or weighted:
             raise IncompatibleOptionsError(
-                f"bias={self.word!r} reads the weights of rows as numbers of observations, which weights by the outcome are not: it would "
-                "correct for too few or too many events. Use prevalence= with sampling='prior', or bias='king-zeng' for a weighted logit."
+                f"bias={self.word!r} reads the weights of rows as numbers of observations, but rows are weighted by "
+                f"{sampling.weighted_by or 'var_weights'}: it would correct for too few or too many events. Give numbers of observations as "
+                "freq_weights=; for a sample drawn by the outcome use prevalence= with sampling='prior', or bias='king-zeng' for a weighted logit."
             )
         return self
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from gevglm import modules_of
+
 # loaded when first asked for: most fits need none of it
 _MODULES = {
     "calibration.assessment": ("assess",),
@@ -15,10 +17,10 @@ _MODULES = {
     "calibration.correction": ("loss_corrected", "loss_corrected_multiclass", "optimal_score", "prior_corrected", "shift_odds",
                                "undersampling_corrected"),
     "calibration.cox": ("cox_calibration",),
+    "calibration.discrimination": ("auc", "auc_interval", "average_precision"),
     "calibration.hypothesis_tests": ("hosmer_lemeshow", "pregibon", "spiegelhalter", "stukel"),
     "calibration.loss_calibration": ("loss_calibration_curve", "loss_calibration_test"),
-    "calibration.metrics": ("auc", "auc_interval", "average_precision", "brier_decomposition", "brier_score", "calibration_loss",
-                            "expected_calibration_error", "log_loss", "scaled_brier_score"),
+    "calibration.metrics": ("brier_decomposition", "brier_score", "calibration_loss", "expected_calibration_error", "log_loss", "scaled_brier_score"),
     "calibration.optimism": ("bootstrap_optimism", "cross_validated"),
     "calibration.smooth": ("integrated_calibration",),
     "plots.calibration": ("plot_belt", "plot_calibrators", "plot_loss_calibration", "plot_optimism", "plot_reliability"),
@@ -30,7 +32,7 @@ __all__ = sorted(_HOME)
 
 def __getattr__(name: str) -> Any:
     if name not in _HOME:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return modules_of(__name__)(name)
     return getattr(import_module(f"gevglm.{_HOME[name]}"), name)
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from gevglm.calibration.sample import Sample
 from gevglm.engine.memory import MemoryEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.sums import NewtonSums
@@ -30,6 +31,17 @@ class LogisticFit:
     @property
     def bse(self) -> NDArray:
         return np.sqrt(np.diagonal(self.cov))
+
+    def robust(self, columns: NDArray, sample: Sample, offset: NDArray | None = None) -> LogisticFit:
+        r"""Return the fit with the covariance :math:`\frac{G}{G-1} A^{-1} \sum_c s_c s_c' A^{-1}`, :math:`s_c` the score of a cluster.
+
+        Without clusters it stays as it is.
+        """
+        if sample.groups is None:
+            return self
+        linear = columns @ self.params + (0.0 if offset is None else offset)
+        sums = sample.cluster_sums((sample.y - expit(linear))[:, None] * columns) @ self.cov
+        return replace(self, cov=len(sums) / (len(sums) - 1.0) * (sums.T @ sums))
 
     def padded(self, used: list[int], size: int) -> LogisticFit:
         """Return the fit with `size` coefficients of which only those `used` are free; the others are 0 and have no covariance."""

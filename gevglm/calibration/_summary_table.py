@@ -1,13 +1,54 @@
-"""Tables as summaries of statsmodels: text, HTML and LaTeX."""
+"""Tables as summaries of statsmodels: text, LaTeX, and HTML in which names and levels are text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from html import escape
 
 import numpy as np
 import pandas as pd
 from statsmodels.iolib.summary import Summary, fmt_2cols, fmt_params
 from statsmodels.iolib.table import SimpleTable
+
+
+class EscapedTable(SimpleTable):
+    """A table that shows its text as it is in HTML, too: names and levels come from the data, and are no markup."""
+
+    @classmethod
+    def of(cls, table: SimpleTable) -> EscapedTable:
+        """Return a table that statsmodels has made, as one of these."""
+        escaped = cls.__new__(cls)
+        escaped.extend(table)
+        escaped.__dict__.update(table.__dict__)
+        return escaped
+
+    def as_html(self, **options) -> str:
+        """Return the table as HTML."""
+        shown = deepcopy(self)
+        shown.title = escape(self.title) if self.title else self.title
+        for cell in (cell for row in shown for cell in row):
+            if isinstance(cell.data, str):
+                cell.data = escape(cell.data)
+        return SimpleTable.as_html(shown, **options)
+
+
+class EscapedSummary(Summary):
+    """A summary of statsmodels whose HTML, which notebooks show, has its text escaped."""
+
+    @classmethod
+    def of(cls, summary: Summary) -> EscapedSummary:
+        """Return a summary that statsmodels has made, as one of these."""
+        escaped = cls()
+        escaped.tables = [EscapedTable.of(table) for table in summary.tables]
+        escaped.extra_txt = summary.extra_txt
+        return escaped
+
+    def as_html(self) -> str:
+        """Return tables and notes as HTML."""
+        tables = "\n".join(table.as_html() for table in self.tables)
+        notes = "" if self.extra_txt is None else "<br/><br/>" + escape(self.extra_txt).replace("\n", "<br/>")
+        return tables + notes
 
 
 def summary_table(
@@ -35,7 +76,7 @@ def summary_table(
         summary.tables.append(_table(frame, formats or {}))
     if notes:
         summary.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes, 1))])
-    return summary
+    return EscapedSummary.of(summary)
 
 
 def _table(frame: pd.DataFrame, formats: Mapping[str, str]) -> SimpleTable:

@@ -17,7 +17,7 @@ from gevglm.calibration.bins import PICTURE_GROUPS, Groups, grouped
 from gevglm.calibration.bootstrap import CURVES, bootstrap_intervals
 from gevglm.calibration.corp import Reliability, reliability
 from gevglm.calibration.cox import CoxCalibration, cox_calibration
-from gevglm.calibration.estimates import CalibrationTest, Measured, checked_level
+from gevglm.calibration.estimates import CalibrationTest, Measured, checked_level, where_from
 from gevglm.calibration.hypothesis_tests import hosmer_lemeshow, pregibon, spiegelhalter, stukel
 from gevglm.calibration.metrics import all_indices, infinite_log_loss
 from gevglm.calibration.sample import Sample, predictions
@@ -88,7 +88,7 @@ class Assessment:
             "Observations": f"{self.n:,.10g}",
             "Events": f"{self.n_events:,.10g} ({100 * self.n_events / self.n:.3g} %)",
             "Mean prediction": f"{self.mean_prediction:.5g}",
-            "Predictions": "fitted to these data" if self.in_sample else "from elsewhere",
+            "Predictions": where_from(self.in_sample).removeprefix("predictions "),
         }
         frame = self.summary_frame()
         numbers, tests = frame.loc[list(self.indices)].iloc[:, :4], frame.loc[list(self.tests)].iloc[:, 4:]
@@ -120,6 +120,7 @@ def assess(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
+    groups: ArrayLike | None = None,
     in_sample: bool = False,
     band: str | None = "consistency",
     smooth: str = "spline",
@@ -139,8 +140,11 @@ def assess(
         Predicted probabilities.
     weights : array_like, optional
         How many observations each row stands for.
+    groups : array_like, optional
+        Cluster of each row, see Notes.
     in_sample : bool
-        Whether the predictions were fitted to these data; matters for the tests of Hosmer and Lemeshow and of the belt.
+        Whether the predictions were fitted to these data, as those of :meth:`gevglm.BinaryGLMResults.calibration` are without new data; not if they
+        are cross-validated. The tests of Hosmer and Lemeshow and of the belt have to know, and the summary says it.
     band : {"consistency", "confidence", None}
         Band of the reliability curve, see :func:`reliability`.
     smooth : {"spline", "loess", "lowess"}
@@ -167,6 +171,11 @@ def assess(
     variance, of the recalibration model by Wald's, of the others by the bootstrap. ICI, E50, E90 and Emax with ``smooth="lowess"``, which
     has no weights to resample with, have none, nor have infinite numbers.
 
+    With `groups`, clusters are independent, the rows in one are not. Intervals by the delta method and Wald's are by sums over clusters, that of the AUC is
+    Obuchowski's, the bootstrap draws whole clusters, and the tests of Cox's model, Spiegelhalter, Stukel and Pregibon have variances of
+    cluster sums. The tests of Hosmer and Lemeshow and of the belt, and the band of the reliability curve, rest on independent observations and are
+    left out.
+
     Probabilities of exactly 0 or 1 have no log-odds: the recalibration model, the belt and the tests of the link are then left
     out, the smooth curve is by loess, and the notes say so.
 
@@ -179,14 +188,18 @@ def assess(
     True
     """
     checked_level(level)
-    sample = predictions(y, p, weights).need_counts("an assessment").need_distinct("an assessment")
+    sample = predictions(y, p, weights, groups=groups).need_counts("an assessment").need_distinct("an assessment")
     order = np.argsort(sample.p, kind="stable")  # sorted once: sorting again is nearly free
-    sample = Sample(sample.y[order], sample.p[order], sample.weight[order])
-    data = sample.y, sample.p, sample.weight
+    sample = sample.taken(order)
+    data, clusters = (sample.y, sample.p, sample.weight), sample.groups
+    if clusters is not None:
+        band, belt = None, False
     notes = _Notes(sample)
-    cox = notes.unless_refused("the recalibration model", lambda: cox_calibration(*data, level=level))
+    cox = notes.unless_refused("the recalibration model", lambda: cox_calibration(*data, groups=clusters, level=level))
     method = "loess" if smooth == "spline" and notes.extreme else smooth
-    curve = notes.unless_refused("the smooth curve", lambda: integrated_calibration(*data, method=method, level=level))
+    curve = notes.unless_refused(
+        "the smooth curve", lambda: integrated_calibration(*data, groups=clusters, method=method, level=level)
+    )
     region = None
     if belt:
         region = notes.unless_refused(
@@ -230,6 +243,11 @@ class _Notes:
         reason = infinite_log_loss(sample)
         if reason:
             self.texts.append(f"The log loss is infinite: {reason}.")
+        if sample.groups is not None:
+            self.texts.append(
+                f"Intervals and tests take the {int(sample.groups.max()) + 1} clusters as independent, not the observations in them; band, belt and "
+                "the tests of Hosmer and Lemeshow and of CORP cannot, and are left out."
+            )
 
     def unless_refused(self, what: str, compute: Callable[[], Answer]) -> Answer | None:
         try:
@@ -249,7 +267,7 @@ def _tests(
     in_sample: bool,
     notes: _Notes,
 ) -> dict[str, CalibrationTest]:
-    data = sample.y, sample.p, sample.weight
+    data, clusters = (sample.y, sample.p, sample.weight), sample.groups
     tests: dict[str, CalibrationTest | None] = {}
     if cox is not None:
         tests = {
@@ -258,13 +276,15 @@ def _tests(
             "intercept 0 and slope 1": cox.test,
         }
     tests |= {
-        "Spiegelhalter z": notes.unless_refused("Spiegelhalter's test", lambda: spiegelhalter(*data)),
-        "Hosmer-Lemeshow": notes.unless_refused(
+        "Spiegelhalter z": notes.unless_refused("Spiegelhalter's test", lambda: spiegelhalter(*data, groups=clusters)),
+        "Hosmer-Lemeshow": None
+        if clusters is not None
+        else notes.unless_refused(
             "the Hosmer-Lemeshow test", lambda: hosmer_lemeshow(*data, bins=bins, in_sample=in_sample)
         ),
         "CORP, resampling": corp.test,
         "calibration belt": None if region is None else region.test,
-        "Stukel": notes.unless_refused("Stukel's test", lambda: stukel(*data)),
-        "Pregibon link test": notes.unless_refused("Pregibon's test", lambda: pregibon(*data)),
+        "Stukel": notes.unless_refused("Stukel's test", lambda: stukel(*data, groups=clusters)),
+        "Pregibon link test": notes.unless_refused("Pregibon's test", lambda: pregibon(*data, groups=clusters)),
     }
     return {name: test for name, test in tests.items() if test is not None}

@@ -14,7 +14,7 @@ from scipy.stats import chi2
 
 from gevglm.calibration._logistic import LogisticBatch, LogisticFit, bernoulli_llf, fit_logistic
 from gevglm.calibration.bins import grouped
-from gevglm.calibration.estimates import CalibrationTest, checked_level
+from gevglm.calibration.estimates import CalibrationTest, checked_level, where_from
 from gevglm.calibration.sample import Sample, predictions
 from gevglm.calibration.smooth import curve_grid
 from gevglm.engine.linalg import one_blas_thread
@@ -120,7 +120,9 @@ def calibration_belt(
     statistic = max(2.0 * (fit.llf - bernoulli_llf(sample.y, eta, sample.weight)), 0.0)
     first = 1 if in_sample else 2
     pvalue = float(selected_sf(statistic, first, degree - start, cut))
-    test = CalibrationTest("calibration belt", statistic, pvalue, first + degree - start, "calibrated")
+    test = CalibrationTest(
+        "calibration belt", statistic, pvalue, first + degree - start, f"calibrated, {where_from(in_sample)}"
+    )
 
     x = curve_grid(sample.p, points)
     directions = np.vander(scale.of(logit(x)), degree + 1, increasing=True)

@@ -152,6 +152,12 @@ class Groups:
     score: NDArray  # mean of each group
     weight: NDArray  # observations
     events: NDArray
+    starts: NDArray | None = None  # lowest score of each group
+
+    def places(self, score: NDArray) -> NDArray:
+        """Return the group of each of the scores that were put together."""
+        assert self.starts is not None
+        return np.searchsorted(self.starts, score, side="right") - 1
 
     @property
     def rate(self) -> NDArray:
@@ -192,7 +198,7 @@ def grouped(score: NDArray, y: NDArray, weight: NDArray, most: int) -> Groups:
     center = np.add.reduceat(weight * score, starts) / total
     exact = np.diff(np.append(starts, len(score))) == 1
     center[exact] = score[starts[exact]]
-    return Groups(center, total, np.add.reduceat(events, starts))
+    return Groups(center, total, np.add.reduceat(events, starts), score[starts])
 
 
 # -- predictions of more rows than memory holds ------------------------------------------------
@@ -213,9 +219,11 @@ class Collection:
         self.parts: list[Predicted] = []
         self.n_rows = 0
         self.sums: NDArray | None = None
+        self.squares = 0.0
 
-    def add(self, part: Predicted) -> Collection:
-        """Add the predictions of some rows."""
+    def add(self, part: Predicted, squares: float = 0.0) -> Collection:
+        """Add the predictions of some rows, and the sum of the squares of their weights if these are not numbers of observations."""
+        self.squares += squares
         self.n_rows += len(part.y)
         self.parts.append(part)
         if self.n_rows > EXACT_ROWS:
@@ -226,10 +234,12 @@ class Collection:
         return self
 
     def predicted(self) -> Predicted:
-        """Return all of them."""
+        """Return all of them; weights that are not numbers of observations add up to Kish's effective size."""
         if self.sums is None:
-            return Predicted(*(np.concatenate(vectors) for vectors in zip(*self.parts, strict=True)))
-        return _mean_of_bins(self.sums)
+            found = Predicted(*(np.concatenate(vectors) for vectors in zip(*self.parts, strict=True)))
+        else:
+            found = _mean_of_bins(self.sums)
+        return found._replace(weights=found.weights * (found.weights.sum() / self.squares)) if self.squares else found
 
 
 def _sums_by_odds(y: NDArray, p: NDArray, weights: NDArray) -> NDArray:

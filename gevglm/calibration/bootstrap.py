@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from gevglm.calibration._cluster_cells import ClusterCells
 from gevglm.calibration._logistic import LogisticBatch
 from gevglm.calibration.bins import Groups, bin_edges, grouped, weighted_quantile
 from gevglm.calibration.corp import decompositions
@@ -65,12 +66,13 @@ def bootstrap_intervals(
 
     Notes
     -----
-    Observations are drawn with replacement, after neighbouring predictions have been put into at most 400 groups; the knots
-    of the spline and the edges of the bins stay.
+    Observations (whole clusters, where there are) are drawn with replacement, after neighbouring predictions have been put into at most 400
+    groups; the knots of the spline and the edges of the bins stay. Outcomes drawn from the predictions themselves are correlated within
+    clusters as the residuals are: each is, with a probability whose square is their intraclass correlation, decided by a number that its
+    cluster has in common.
     """
     rng = np.random.default_rng(rng)
     groups = grouped(sample.p, sample.y, sample.weight, RESAMPLED_GROUPS)
-    total = round(sample.total)
     measures = [_binned_error(sample, groups, bins, by) for by in ("width", "mass")]
     measures += [_calibration_loss(sample, groups, bins), _average_precision, _isotonic_parts(groups)]
     if method is not None:
@@ -79,14 +81,25 @@ def bootstrap_intervals(
         {name: values for measure in measures for name, values in measure(counts).items()}
         for counts in (
             np.stack([groups.events, groups.weight - groups.events])[None],
-            _drawn(groups.events, groups.weight - groups.events, total, resamples, rng),
-            _drawn(groups.expected, groups.weight - groups.expected, total, resamples, rng),
+            *_resamples(sample, groups, resamples, rng),
         )
     )
     return {
         name: _interval(name, value, whole[name][0], drawn[name], null[name], level) if name in whole else value
         for name, value in estimates.items()
     }
+
+
+def _resamples(sample: Sample, groups: Groups, resamples: int, rng: np.random.Generator) -> tuple[NDArray, NDArray]:
+    """Counts of resamples of the data, and of outcomes drawn from the predictions; both of shape (resamples, 2, groups)."""
+    if sample.groups is not None:
+        cells = ClusterCells.of(sample, groups)
+        return cells.drawn(resamples, rng), cells.calibrated(resamples, rng)
+    total = round(sample.total)
+    return (
+        _drawn(groups.events, groups.weight - groups.events, total, resamples, rng),
+        _drawn(groups.expected, groups.weight - groups.expected, total, resamples, rng),
+    )
 
 
 def _drawn(events: NDArray, others: NDArray, total: int, resamples: int, rng: np.random.Generator) -> NDArray:

@@ -12,6 +12,7 @@ from scipy.stats import chi2
 from gevglm.calibration._logistic import IDENTITY, LogisticFit, bernoulli_llf, fit_logistic
 from gevglm.calibration.estimates import CalibrationTest, Measured
 from gevglm.calibration.sample import Sample, predictions
+from gevglm.exceptions import InvalidDataError
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class CoxCalibration:
     cov : ndarray of shape (2, 2)
         Covariance of intercept and slope.
     test : CalibrationTest
-        Likelihood-ratio test of intercept 0 and slope 1 together (the U of rms::val.prob).
+        Likelihood-ratio test of intercept 0 and slope 1 together (the U of rms::val.prob); with clusters, all tests are Wald's.
     test_in_the_large : CalibrationTest
         Intercept 0, given slope 1.
     test_slope : CalibrationTest
@@ -56,8 +57,8 @@ class CoxCalibration:
 
     @property
     def unreliability(self) -> float:
-        """U of rms::val.prob: the joint test's statistic less 2, per observation."""
-        return (self.test.statistic - 2.0) / self.n
+        """U of rms::val.prob: the likelihood-ratio statistic of intercept 0 and slope 1, less 2, per observation."""
+        return (2.0 * (self.llf - self.llf_predicted) - 2.0) / self.n
 
     @property
     def discrimination(self) -> float:
@@ -77,7 +78,12 @@ class CoxCalibration:
 
 
 def cox_calibration(
-    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, level: float = 0.95
+    y: ArrayLike,
+    p: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    level: float = 0.95,
 ) -> CoxCalibration:
     r"""Calibration intercept, slope and calibration in the large, with intervals and tests.
 
@@ -91,6 +97,9 @@ def cox_calibration(
         Predicted probabilities, strictly between 0 and 1.
     weights : array_like, optional
         How many observations each row stands for.
+    groups : array_like, optional
+        Cluster of each row. Covariances are then the sandwich of cluster sums, times G/(G - 1) for G clusters, and the tests Wald's with it in
+        place of likelihood ratios.
     level : float
         Coverage of the (Wald) intervals.
 
@@ -110,13 +119,16 @@ def cox_calibration(
     >>> round(cox.slope, 3), round(cox.test.statistic, 3)
     (2.346, 1.291)
     """
-    sample = predictions(y, p, weights)
+    sample = predictions(y, p, weights, groups=groups)
     eta = sample.log_odds
     sample.need_counts("the calibration slope").need_distinct("the calibration slope")
+    if sample.groups is not None and sample.groups.max() < 2:
+        raise InvalidDataError("the covariance of intercept and slope needs at least 3 clusters, but there are 2.")
     y, weight, ones = sample.y, sample.weight, np.ones((len(eta), 1))
     columns, advice = np.column_stack([ones, eta]), "The predictions separate the outcomes perfectly."
     both = fit_logistic(columns, y, weight, what="the calibration slope", start=IDENTITY, advice=advice)
     large = fit_logistic(ones, y, weight, what="calibration in the large", offset=eta, start=np.zeros(1))
+    both, large = both.robust(columns, sample), large.robust(ones, sample, eta)
     return _assembled(sample, both, large, bernoulli_llf(y, eta, weight), level)
 
 
@@ -130,11 +142,7 @@ def _assembled(
         slope=slope,
         in_the_large=Measured.normal(large.params[0], large.bse[0], level),
         cov=both.cov,
-        test=_likelihood_ratio("calibration, jointly", both.llf, llf_predicted, 2, "intercept 0 and slope 1"),
-        test_in_the_large=_likelihood_ratio(
-            "calibration in the large", large.llf, llf_predicted, 1, "intercept 0, given slope 1"
-        ),
-        test_slope=_likelihood_ratio("calibration slope", both.llf, large.llf, 1, "slope 1, given any intercept"),
+        **_tests(both, large, llf_predicted, robust=sample.groups is not None),
         llf=both.llf,
         llf_predicted=llf_predicted,
         llf_null=float(sample.events * np.log(rate) + (sample.total - sample.events) * np.log1p(-rate)),
@@ -142,6 +150,22 @@ def _assembled(
     )
 
 
-def _likelihood_ratio(name: str, llf: float, restricted: float, df: int, null: str) -> CalibrationTest:
-    statistic = max(2.0 * (llf - restricted), 0.0)
+def _tests(both: LogisticFit, large: LogisticFit, llf_predicted: float, robust: bool) -> dict[str, CalibrationTest]:
+    """Return likelihood-ratio tests; Wald's, where the covariance is robust to clusters."""
+    if robust:
+        away = both.params - IDENTITY
+        joint, in_the_large = away @ np.linalg.solve(both.cov, away), large.params[0] ** 2 / large.cov[0, 0]
+        slope = away[1] ** 2 / both.cov[1, 1]
+    else:
+        joint, in_the_large = 2.0 * (both.llf - llf_predicted), 2.0 * (large.llf - llf_predicted)
+        slope = 2.0 * (both.llf - large.llf)
+    return {
+        "test": _chi_squared("calibration, jointly", joint, 2, "intercept 0 and slope 1"),
+        "test_in_the_large": _chi_squared("calibration in the large", in_the_large, 1, "intercept 0, given slope 1"),
+        "test_slope": _chi_squared("calibration slope", slope, 1, "slope 1, given any intercept"),
+    }
+
+
+def _chi_squared(name: str, value: float, df: int, null: str) -> CalibrationTest:
+    statistic = max(float(value), 0.0)
     return CalibrationTest(name, statistic, float(chi2.sf(statistic, df)), df, null)

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from gevglm.calibration.bins import TAIL, binned, is_rare, log_axis_start, weighted_quantile
-from gevglm.calibration.metrics import area_under_precision, area_under_roc, counts_by_score
+from gevglm.calibration.discrimination import area_under_precision, area_under_roc, counts_by_score
 from gevglm.calibration.sample import predictions, scores
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem

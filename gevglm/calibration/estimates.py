@@ -74,7 +74,13 @@ class CalibrationTest:
     null: str = ""
 
     def __repr__(self) -> str:
-        return f"{self.name}: statistic {self.statistic:.6g}, df {self.df:g}, p-value {self.pvalue:.4g}"
+        tested = f"; tested: {self.null}" if self.null else ""
+        return f"{self.name}: statistic {self.statistic:.6g}, df {self.df:g}, p-value {self.pvalue:.4g}{tested}"
+
+
+def where_from(in_sample: bool) -> str:
+    """Return in words whether predictions were fitted to the data they are judged by, which tests have to know."""
+    return "predictions fitted to these data" if in_sample else "predictions not fitted to these data"
 
 
 def checked_level(level: float, name: str = "level") -> float:

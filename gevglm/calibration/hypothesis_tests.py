@@ -9,10 +9,10 @@ from scipy.stats import chi2, norm
 
 from gevglm.calibration._logistic import IDENTITY, fit_logistic
 from gevglm.calibration.bins import binned
-from gevglm.calibration.estimates import CalibrationTest
+from gevglm.calibration.estimates import CalibrationTest, where_from
 from gevglm.calibration.sample import Sample, predictions
 from gevglm.engine.linalg import dependent_columns
-from gevglm.exceptions import InvalidDataError, unknown_option
+from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, unknown_option
 
 METHODS = ("score", "lr")
 
@@ -24,7 +24,7 @@ def hosmer_lemeshow(
     *,
     bins: int = 10,
     by: str = "mass",
-    in_sample: bool = True,
+    in_sample: bool = False,
 ) -> CalibrationTest:
     r"""Hosmer and Lemeshow's chi-squared test of calibration.
 
@@ -41,7 +41,8 @@ def hosmer_lemeshow(
     by : {"mass", "width"}
         Groups of equal size, or of equal width.
     in_sample : bool
-        Whether the predictions were fitted to these data: two degrees of freedom less than groups; as many as groups if not.
+        Whether the predictions were fitted to these data, as they are of :meth:`gevglm.BinaryGLMResults.calibration` without new data. There are as
+        many degrees of freedom as groups, and two less if they were.
 
     Notes
     -----
@@ -59,11 +60,13 @@ def hosmer_lemeshow(
     surplus, variance = cells.events - cells.expected, cells.expected * (1.0 - cells.score)
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(surplus == 0.0, 0.0, surplus**2 / variance)
-    statistic, null = float(terms.sum()), f"calibrated in {len(cells)} groups"
+    statistic, null = float(terms.sum()), f"calibrated in {len(cells)} groups, {where_from(in_sample)}"
     return CalibrationTest("Hosmer-Lemeshow", statistic, float(chi2.sf(statistic, df)), df, null)
 
 
-def spiegelhalter(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> CalibrationTest:
+def spiegelhalter(
+    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, groups: ArrayLike | None = None
+) -> CalibrationTest:
     r"""Spiegelhalter's z test that the Brier score is that of calibrated predictions.
 
     .. math:: z = \frac{\sum_i (y_i - p_i)(1 - 2 p_i)}{\sqrt{\sum_i (1 - 2 p_i)^2 p_i (1 - p_i)}}
@@ -72,6 +75,8 @@ def spiegelhalter(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) 
     ----------
     y, p, weights : array_like
         See :func:`hosmer_lemeshow`.
+    groups : array_like, optional
+        Cluster of each row; the variance is then the sum over clusters of the squares of their part of the numerator.
 
     Returns
     -------
@@ -82,9 +87,12 @@ def spiegelhalter(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) 
     ----------
     Spiegelhalter (1986), Statistics in Medicine 5, 421-433.
     """
-    sample = predictions(y, p, weights)
+    sample = predictions(y, p, weights, groups=groups)
     lean = 1.0 - 2.0 * sample.p
-    variance = sample.weight @ (lean**2 * sample.p * (1.0 - sample.p))
+    if sample.groups is None:
+        variance = sample.weight @ (lean**2 * sample.p * (1.0 - sample.p))
+    else:
+        variance = (sample.cluster_sums((sample.y - sample.p) * lean) ** 2).sum()
     if variance <= 0.0:
         raise InvalidDataError(
             f"Spiegelhalter's test is not defined: all {len(lean)} probabilities are 0, 1/2 or 1, so that z has no variance."
@@ -93,7 +101,14 @@ def spiegelhalter(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) 
     return CalibrationTest("Spiegelhalter z", z, float(2.0 * norm.sf(abs(z))), 1, "Brier score as under calibration")
 
 
-def stukel(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, method: str = "score") -> CalibrationTest:
+def stukel(
+    y: ArrayLike,
+    p: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    method: str = "score",
+) -> CalibrationTest:
     r"""Stukel's test of the logistic link against lighter or heavier tails.
 
     The log-odds :math:`\eta` of the predictions are recalibrated by intercept and slope; tested are the coefficients of
@@ -103,6 +118,8 @@ def stukel(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, meth
     ----------
     y, p, weights : array_like
         See :func:`hosmer_lemeshow`; probabilities strictly between 0 and 1.
+    groups : array_like, optional
+        Cluster of each row; the variance of the score is then that of its sums over clusters.
     method : {"score", "lr"}
         Score test, which needs no estimates of the added coefficients, or likelihood ratio.
 
@@ -115,18 +132,25 @@ def stukel(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, meth
     ----------
     Stukel (1988), JASA 83, 426-431.
     """
-    sample = predictions(y, p, weights)
+    sample = predictions(y, p, weights, groups=groups)
     eta = sample.log_odds
     tails = np.column_stack([0.5 * eta**2 * (eta >= 0.0), -0.5 * eta**2 * (eta < 0.0)])
     return _added_columns(sample, tails, "Stukel's test", "both tails of the logistic link", method)
 
 
-def pregibon(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, method: str = "score") -> CalibrationTest:
+def pregibon(
+    y: ArrayLike,
+    p: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    method: str = "score",
+) -> CalibrationTest:
     r"""Pregibon's link test: whether the squared log-odds of the predictions still matter beside the log-odds.
 
     Parameters
     ----------
-    y, p, weights : array_like
+    y, p, weights, groups : array_like
         See :func:`stukel`.
     method : {"score", "lr"}
 
@@ -134,7 +158,7 @@ def pregibon(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, me
     ----------
     Pregibon (1980), Applied Statistics 29, 15-24.
     """
-    sample = predictions(y, p, weights)
+    sample = predictions(y, p, weights, groups=groups)
     square, null = sample.log_odds[:, None] ** 2, "no curvature in the log-odds"
     return _added_columns(sample, square, "Pregibon's link test", null, method)
 
@@ -152,6 +176,10 @@ def _added_columns(sample: Sample, added: NDArray, name: str, null: str, method:
     what = "the recalibration by intercept and slope"
     null_fit = fit_logistic(design[:, :2], sample.y, sample.weight, what=what, start=IDENTITY)
     if method == "lr":
+        if sample.groups is not None:
+            raise IncompatibleOptionsError(
+                'a likelihood ratio takes observations as independent; with groups, use method="score".'
+            )
         columns, start = design[:, [0, 1, *free]], np.append(null_fit.params, np.zeros(len(free)))
         what, advice = f"the alternative of {name}", 'method="score" does not need it.'
         full = fit_logistic(columns, sample.y, sample.weight, what=what, start=start, advice=advice)
@@ -162,10 +190,19 @@ def _added_columns(sample: Sample, added: NDArray, name: str, null: str, method:
 
 
 def _score_statistic(sample: Sample, kept: NDArray, added: NDArray, params: NDArray) -> float:
-    r""":math:`s' (Z'WZ - Z'WX (X'WX)^{-1} X'WZ)^{-1} s` with the score :math:`s = Z'(y - \mu)` of the added columns Z."""
+    r""":math:`s' (Z'WZ - Z'WX (X'WX)^{-1} X'WZ)^{-1} s` with the score :math:`s = Z'(y - \mu)` of the added columns Z.
+
+    With clusters, the matrix is the sum over clusters of :math:`s_c s_c'`, with :math:`s_c` their part of
+    :math:`(Z - X (X'WX)^{-1} X'WZ)'(y - \mu)`.
+    """
     mu = expit(kept @ params)
     information = (sample.weight * mu * (1.0 - mu))[:, None]
     score = (sample.weight * (sample.y - mu)) @ added
     cross = (information * kept).T @ added
-    inside = (information * added).T @ added - cross.T @ np.linalg.solve((information * kept).T @ kept, cross)
+    slopes = np.linalg.solve((information * kept).T @ kept, cross)
+    if sample.groups is None:
+        inside = (information * added).T @ added - cross.T @ slopes
+    else:
+        sums = sample.cluster_sums((sample.y - mu)[:, None] * (added - kept @ slopes))
+        inside = sums.T @ sums
     return float(score @ np.linalg.solve(inside, score))

@@ -1,4 +1,4 @@
-"""Indices of accuracy, discrimination and calibration: pure functions of outcomes, probabilities and weights."""
+"""Indices of accuracy and calibration, and all indices together: pure functions of outcomes, probabilities and weights."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from scipy.special import logit, xlog1py, xlogy
 from scipy.stats import norm as normal
 
 from gevglm.calibration.bins import binned
+from gevglm.calibration.discrimination import auc, auc_interval, average_precision
 from gevglm.calibration.estimates import Measured
-from gevglm.calibration.sample import Sample, predictions, scores
+from gevglm.calibration.sample import Sample, predictions
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
 
 if TYPE_CHECKING:
@@ -91,102 +92,6 @@ def infinite_log_loss(sample: Sample) -> str:
     """Say which rows make the log loss infinite; an empty string if none do."""
     zero, one = int(((sample.p == 0.0) & (sample.y > 0.0)).sum()), int(((sample.p == 1.0) & (sample.y < 1.0)).sum())
     return f"{zero} events have probability 0 and {one} non-events have probability 1" if zero or one else ""
-
-
-# -- discrimination ----------------------------------------------------------------------------
-
-
-def auc(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
-    """Probability that an event has a higher prediction than a non-event, ties counting half.
-
-    Parameters
-    ----------
-    y, p, weights : array_like
-        See :func:`brier_score`; `p` may be any score.
-    """
-    return area_under_roc(*_counts_by_score(y, p, weights))
-
-
-def area_under_roc(events: NDArray, others: NDArray) -> float:
-    """Return the AUC from the events and non-events at each distinct score, by increasing score."""
-    below = np.cumsum(others) - 0.5 * others
-    return float(events @ below / (events.sum() * others.sum()))
-
-
-def auc_interval(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, level: float = 0.95) -> Measured:
-    r"""Area under the ROC curve with DeLong's standard error and normal limits.
-
-    .. math:: \widehat{\mathrm{Var}}(A) = \frac{1}{m (m-1)} \sum_{i: y_i=1} (V_i - A)^2 + \frac{1}{n (n-1)} \sum_{j: y_j=0} (V_j - A)^2
-
-    where :math:`V_i` is the share of the n non-events below event i, and :math:`V_j` the share of the m events above
-    non-event j, ties counting half.
-
-    Parameters
-    ----------
-    y, p, weights : array_like
-        See :func:`auc`.
-    level : float
-        Coverage of the interval.
-
-    Returns
-    -------
-    Measured
-        A float with attributes ``se``, ``lower`` and ``upper``.
-
-    References
-    ----------
-    DeLong, DeLong and Clarke-Pearson (1988), Biometrics 44, 837-845.
-    """
-    events, others = _counts_by_score(y, p, weights)
-    m, n = events.sum(), others.sum()
-    if m <= 1.0 or n <= 1.0:
-        raise InvalidDataError(
-            f"the standard error of the AUC needs two observations of each outcome, got {m:g} and {n:g}."
-        )
-    below = (np.cumsum(others) - 0.5 * others) / n
-    above = 1.0 - (np.cumsum(events) - 0.5 * events) / m
-    area = float(events @ below / m)
-    variance = events @ (below - area) ** 2 / (m * (m - 1.0)) + others @ (above - area) ** 2 / (n * (n - 1.0))
-    normal = Measured.normal(area, np.sqrt(variance), level)
-    return Measured(area, normal.se, max(normal.lower, 0.0), min(normal.upper, 1.0), level)
-
-
-def average_precision(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
-    r"""Area under the precision-recall curve as a sum of steps (AUPRC).
-
-    .. math:: \sum_t (R_t - R_{t-1}) P_t
-
-    over the distinct predictions t from the highest down, with recall :math:`R_t` and precision :math:`P_t` of the rule
-    "prediction at least t". Random predictions have about the prevalence.
-
-    Parameters
-    ----------
-    y, p, weights : array_like
-        See :func:`auc`.
-    """
-    return area_under_precision(*_counts_by_score(y, p, weights))
-
-
-def area_under_precision(events: NDArray, others: NDArray) -> float:
-    """Return the average precision from the events and non-events at each distinct score, by increasing score."""
-    found = np.cumsum(events[::-1])
-    precision = found / np.cumsum((events + others)[::-1])
-    return float(events[::-1] @ precision / found[-1])
-
-
-def _counts_by_score(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None) -> tuple[NDArray, NDArray]:
-    return counts_by_score(scores(y, p, weights, shares=True, infinite=True, name="p"), "discrimination")[1:]
-
-
-def counts_by_score(sample: Sample, what: str) -> tuple[NDArray, NDArray, NDArray]:
-    """Return the distinct scores by increasing score, and the events and non-events at each; `what` needs both."""
-    sample.need_both_outcomes(what)
-    order = np.argsort(sample.p, kind="stable")
-    ordered = sample.p[order]
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    events = np.add.reduceat((sample.weight * sample.y)[order], starts)
-    others = np.add.reduceat((sample.weight * (1.0 - sample.y))[order], starts)
-    return ordered[starts], events, others
 
 
 # -- bins --------------------------------------------------------------------------------------
@@ -327,14 +232,13 @@ def all_indices(
     """
     data = sample.y, sample.p, sample.weight
     brier = (sample.y - sample.p) ** 2
-    spread = np.sqrt(sample.rate * (1.0 - sample.rate) / sample.total)
-    rarer = min(sample.events, sample.total - sample.events)
+    spread = sample.standard_error(sample.y - sample.rate)
     loss = -xlogy(sample.y, sample.p) - xlog1py(1.0 - sample.y, -sample.p)
     indices = {
         "Brier score": _mean_with_interval(sample, brier, level),
         "scaled Brier score": _scaled_brier(sample, brier, level),
         "log loss": _mean_with_interval(sample, loss, level) if np.isfinite(loss).all() else np.inf,
-        "AUC": auc(*data) if rarer <= 1 else auc_interval(*data, level=level),
+        "AUC": _auc_with_interval(sample, level),
         "average precision": average_precision(*data),
         "observed / expected": _observed_to_expected(sample, level),
     }
@@ -361,19 +265,32 @@ def all_indices(
 
 def _mean_with_interval(sample: Sample, values: NDArray, level: float) -> Measured:
     mean = sample.mean(values)
-    return Measured.normal(mean, np.sqrt(sample.mean((values - mean) ** 2) / sample.total), level)
+    return Measured.normal(mean, sample.standard_error(values - mean), level)
+
+
+def _auc_with_interval(sample: Sample, level: float) -> float:
+    """Area with its interval; alone, where too few clusters have events or others."""
+    data = sample.y, sample.p, sample.weight
+    try:
+        return auc_interval(*data, groups=sample.groups, level=level)
+    except InvalidDataError:
+        return auc(*data)
 
 
 def _scaled_brier(sample: Sample, brier: NDArray, level: float) -> Measured:
     """Ratio of Brier score and uncertainty, both of which vary."""
     mean, uncertainty = sample.mean(brier), sample.rate * (1.0 - sample.rate)
     influence = (brier - mean - mean / uncertainty * (1.0 - 2.0 * sample.rate) * (sample.y - sample.rate)) / uncertainty
-    return Measured.normal(1.0 - mean / uncertainty, np.sqrt(sample.mean(influence**2) / sample.total), level)
+    return Measured.normal(1.0 - mean / uncertainty, sample.standard_error(influence), level)
 
 
 def _observed_to_expected(sample: Sample, level: float) -> Measured:
-    """Ratio of events to expected events, with limits that are normal for its logarithm."""
+    """Ratio of events to expected events, with limits that are normal for its logarithm.
+
+    The predictions are taken as given; with clusters, which are drawn with theirs, it is a ratio of two sums.
+    """
     ratio = sample.events / float(sample.weight @ sample.p)
-    spread = np.sqrt((1.0 - sample.rate) / sample.events)
+    expected = sample.rate if sample.groups is None else ratio * sample.p
+    spread = sample.standard_error((sample.y - expected) / sample.rate)
     reach = normal.isf((1.0 - level) / 2.0) * spread
     return Measured(ratio, ratio * spread, ratio * np.exp(-reach), ratio * np.exp(reach), level)

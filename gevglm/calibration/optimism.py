@@ -18,15 +18,20 @@ from gevglm.calibration.bins import PICTURE_GROUPS, Groups, grouped
 from gevglm.calibration.corp import reliability
 from gevglm.calibration.cox import cox_calibration
 from gevglm.calibration.metrics import all_indices
-from gevglm.calibration.sample import predictions, vector
+from gevglm.calibration.sample import checked_groups, predictions, vector
 from gevglm.calibration.sample import scores as checked_outcomes
 from gevglm.calibration.smooth import curve_grid, integrated_calibration
+from gevglm.data.observations import Part
+from gevglm.data.row_weights import RowWeights
 from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn, whole_number
 from gevglm.inference.folds import make_folds
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+MAXIMUM = "Emax"
+NOTE = "Emax, a maximum, is not corrected: its difference between resamples and data is noise at the ends of the calibration curve, and no optimism."
 
 Fit = Callable[[Any, NDArray], Any]
 Assessed = tuple[dict[str, float], NDArray]
@@ -41,7 +46,8 @@ class Optimism:
     ----------
     frame : DataFrame
         One row per index: ``apparent`` (on the data of the fit), ``training`` and ``test`` (means of the refits on their own resample
-        and on the original data), ``optimism`` (their difference), ``corrected`` (apparent less optimism).
+        and on the original data), ``optimism`` (their difference), ``corrected`` (apparent less optimism). The last two are missing for Emax, see
+        :func:`bootstrap_optimism`.
     curve : DataFrame
         The smooth calibration curve, ``apparent`` and ``corrected`` (on the scale of log-odds, so that it stays between 0 and 1), by
         predicted probability, which is the index; missing where fewer than half of the refits have predictions.
@@ -51,6 +57,8 @@ class Optimism:
         Refits behind it.
     failed : int
         Refits left out because they failed.
+    clusters : int or None
+        Clusters that were drawn as a whole; None if observations were drawn.
     """
 
     frame: pd.DataFrame
@@ -58,6 +66,7 @@ class Optimism:
     groups: Groups
     resamples: int
     failed: int
+    clusters: int | None = None
 
     def summary_frame(self) -> pd.DataFrame:
         """Return the table."""
@@ -65,8 +74,9 @@ class Optimism:
 
     def summary(self) -> Summary:
         """Summarise."""
-        facts = {"Resamples": str(self.resamples), "Failed": str(self.failed)}
-        return summary_table("Optimism by bootstrap", facts, self.frame)
+        drawn = "observations" if self.clusters is None else f"{self.clusters} clusters"
+        facts = {"Resamples": str(self.resamples), "Drawn": drawn, "Failed": str(self.failed)}
+        return summary_table("Optimism by bootstrap", facts, self.frame, [NOTE] if MAXIMUM in self.frame.index else [])
 
     def plot(self, ax: Axes | None = None, scale: str | None = None) -> Axes:
         """Draw the apparent and the corrected calibration curve; see :func:`gevglm.calibration.plot_optimism`."""
@@ -92,6 +102,7 @@ def bootstrap_optimism(
     y: ArrayLike,
     *,
     weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     indices: Callable[[NDArray, NDArray], dict[str, float]] = performance,
     resamples: int = 200,
     rng: int | np.random.Generator | None = None,
@@ -114,7 +125,9 @@ def bootstrap_optimism(
     y : array_like
         Outcomes, 0 or 1.
     weights : array_like, optional
-        Whole numbers: how many observations each row stands for. Rows are repeated as often, so that single observations are drawn.
+        Whole numbers: how many observations each row stands for. Single observations are drawn, and rows repeated as often.
+    groups : array_like, optional
+        Cluster of each row; whole clusters are then drawn, as ``rms::validate(cluster=)`` does.
     indices : callable
         ``indices(y, p)``, from names to numbers.
     resamples : int
@@ -134,35 +147,73 @@ def bootstrap_optimism(
     GevglmWarning
         If refits failed, for example because a resample had no events.
 
+    Notes
+    -----
+    Means over rows (scores, ICI) and quantiles in the midst of them (E50, E90) are corrected. Emax is not: the largest distance from the calibration curve
+    is that of the noise at the ends of the curve, larger in a resample, with its repeated rows, than in the data; the difference is no bias of the
+    model, and taking it away leaves less than the mean distance, or less than nothing.
+
     References
     ----------
     Harrell, Lee and Mark (1996), Statistics in Medicine 15, 361-387 (rms::validate).
     """
-    resamples, workers = whole_number("resamples", resamples, 2), whole_number("workers", workers, 1)
     y = _outcomes(y, data)
-    if weights is not None:
-        repeated = np.repeat(np.arange(len(y)), _whole(weights, len(y)))
-        data, y = _taken(data, repeated), y[repeated]
-        _outcomes(y, data)
-    p = _predicted(fit(data, y), data)
-    grid = curve_grid(p)
+    counts = None if weights is None else _whole(weights, len(y))
+    rows = RowWeights(len(y), freq=counts, groups=checked_groups(groups, len(y)))
 
-    def assessed(y: NDArray, p: NDArray) -> Assessed:
-        return indices(y, p), _curve(y, p, grid)
+    def repeated(part: Part) -> NDArray:
+        return np.repeat(np.arange(len(y)), np.rint(np.asarray(part.counts)).astype(int))
+
+    def refit(part: Part) -> NDArray:
+        chosen = repeated(part)
+        return _predicted(fit(_taken(data, chosen), y[chosen]), data)
+
+    def unpacked(part: Part, p: NDArray) -> tuple[NDArray, NDArray]:
+        chosen = repeated(part)
+        return y[chosen], p[chosen]
+
+    options: dict[str, Any] = {"resamples": resamples, "rng": rng, "workers": workers, "progress": progress}
+    return optimism_of(refit, unpacked, indices, y, rows, **options)
+
+
+def optimism_of(
+    refit: Callable[[Part], NDArray],
+    unpacked: Callable[[Part, NDArray], tuple[Any, ...]],
+    indices: Callable[..., dict[str, float]],
+    y: NDArray,
+    rows: RowWeights,
+    *,
+    resamples: int,
+    rng: Any,
+    workers: int,
+    progress: bool,
+) -> Optimism:
+    """Correct indices for optimism, whatever is refitted.
+
+    `refit` returns the predictions for all rows by a fit to a part of the observations, `unpacked` outcomes, predictions and (if there are
+    any) weights of a part, `y` the outcomes of the rows or their shares of events, and `rows` what they stand for.
+    """
+    resamples, workers = whole_number("resamples", resamples, 2), whole_number("workers", workers, 1)
+    events = rows.observations * y
+    whole = Part.of(events, rows.observations - events).need_both_outcomes()
+    p = refit(whole)
+    grid = curve_grid(p[whole.rows])
+
+    def assessed(part: Part, p: NDArray) -> Assessed:
+        sample = unpacked(part, p)
+        return indices(*sample), _curve(sample, grid)
 
     def resample(generator: np.random.Generator) -> tuple[Assessed, Assessed] | GevglmError:
-        rows = generator.integers(len(y), size=len(y))
-        part, outcomes = _taken(data, rows), y[rows]
         try:
-            _outcomes(outcomes, part)
-            model = fit(part, outcomes)
-            return assessed(outcomes, _predicted(model, part)), assessed(y, _predicted(model, data))
+            part = rows.draw(y, generator).need_both_outcomes()
+            predicted = refit(part)
+            return assessed(part, predicted), assessed(whole, predicted)
         except GevglmError as error:
             return error
 
-    apparent, curve = assessed(y, p)
+    apparent, curve = assessed(whole, p)
     seeds = np.random.default_rng(rng).spawn(resamples)
-    answers = list(progress_bar(_mapped(resample, seeds, workers), resamples, progress))
+    answers = list(progress_bar(mapped(resample, seeds, workers), resamples, progress))
     good = [answer for answer in answers if not isinstance(answer, GevglmError)]
     errors = [answer for answer in answers if isinstance(answer, GevglmError)]
     if not good:
@@ -174,22 +225,24 @@ def bootstrap_optimism(
     gained = pd.DataFrame([on_resample[1] - on_data[1] for on_resample, on_data in good])
     corrected = expit(curve - gained.mean().where(gained.notna().mean() >= 0.5))
     curves = pd.DataFrame({"apparent": expit(curve), "corrected": corrected.to_numpy()}, index=grid)
-    groups = grouped(p, y, np.ones_like(y), PICTURE_GROUPS)
-    return Optimism(_corrected_indices(apparent, good), curves, groups, len(good), len(errors))
+    groups = grouped(p[whole.rows], y[whole.rows], rows.observations[whole.rows], PICTURE_GROUPS)
+    clusters = None if rows.clusters is None else len(rows.clusters.keys)
+    return Optimism(_corrected_indices(apparent, good), curves, groups, len(good), len(errors), clusters)
 
 
 def _corrected_indices(apparent: dict[str, float], refits: list[tuple[Assessed, Assessed]]) -> pd.DataFrame:
     """Return the table of indices, corrected by those of each refit on its own resample and on the original data."""
     training, test = (pd.DataFrame([pair[i][0] for pair in refits]) for i in (0, 1))
     optimism = (training - test).mean()
+    optimism[optimism.index == MAXIMUM] = np.nan
     frame = pd.DataFrame({"apparent": apparent, "training": training.mean(), "test": test.mean(), "optimism": optimism})
     return frame.assign(corrected=frame["apparent"] - frame["optimism"])
 
 
-def _curve(y: NDArray, p: NDArray, grid: NDArray) -> NDArray:
+def _curve(sample: tuple[Any, ...], grid: NDArray) -> NDArray:
     """Log-odds of the smooth calibration curve on a grid: missing beyond the predictions, and everywhere if there is none."""
     try:
-        curve = integrated_calibration(y, p).curve
+        curve = integrated_calibration(*sample).curve
     except GevglmError:
         return np.full(len(grid), np.nan)
     return np.interp(grid, curve.x, logit(curve.fitted), left=np.nan, right=np.nan)
@@ -200,7 +253,8 @@ def cross_validated(
     data: Any,
     y: ArrayLike,
     *,
-    folds: int = 10,
+    folds: Any = 10,
+    groups: ArrayLike | None = None,
     rng: int | np.random.Generator | None = None,
     workers: int = 1,
     progress: bool = False,
@@ -211,25 +265,27 @@ def cross_validated(
     ----------
     fit, data, y, rng, workers, progress
         See :func:`bootstrap_optimism`.
-    folds : int
-        Number of folds; each has its share of the events.
+    folds : int, splitter, boolean array or iterable of (train, test)
+        Number of folds, of which each has its share of the events; or see :func:`gevglm.inference.folds.make_folds`. No row may be held out
+        twice.
+    groups : array_like, optional
+        Cluster of each row; folds keep them together.
 
     Returns
     -------
     ndarray of shape (n,)
-        To be given to :func:`assess`.
+        To be given to :func:`assess`; missing for rows that no fold holds out.
     """
     y, workers = _outcomes(y, data), whole_number("workers", workers, 1)
-    if isinstance(folds, bool) or not isinstance(folds, (int, np.integer)) or not 2 <= folds <= len(y):
-        raise InvalidOptionError(f"folds={folds!r} is not possible for {len(y)} rows; give 2 or more.")
-    pairs = make_folds(y, folds, rng, each_outcome=False)
+    pairs = make_folds(y, folds, rng, groups=checked_groups(groups, len(y)), each_outcome=False).refuse_repeats()
 
     def held_out(pair: tuple[NDArray, NDArray]) -> NDArray:
         inside, outside = (np.flatnonzero(rows) for rows in pair)
         return _predicted(fit(_taken(data, inside), y[inside]), _taken(data, outside))
 
-    predicted = np.empty(len(y))
-    for (_, held), values in zip(pairs, progress_bar(_mapped(held_out, pairs, workers), folds, progress), strict=True):
+    predicted = np.full(len(y), np.nan)
+    answers = progress_bar(mapped(held_out, pairs, workers), len(pairs), progress)
+    for (_, held), values in zip(pairs, answers, strict=True):
         predicted[held] = values
     return predicted
 
@@ -268,7 +324,8 @@ def _predicted(model: Any, data: Any) -> NDArray:
     return np.asarray(model.predict(data) if hasattr(model, "predict") else model(data), dtype=float)
 
 
-def _mapped(function: Callable[[Item], Any], items: Iterable[Item], workers: int) -> Iterator[Any]:
+def mapped(function: Callable[[Item], Any], items: Iterable[Item], workers: int) -> Iterator[Any]:
+    """Yield the values of a function, computed by so many threads, in the order of the items."""
     if workers == 1:
         yield from map(function, items)
         return

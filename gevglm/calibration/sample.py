@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
+from gevglm.data.observations import numbered
 from gevglm.exceptions import InvalidDataError
 
 
@@ -20,6 +21,7 @@ class Sample:
     y: NDArray  # outcomes
     p: NDArray  # probabilities, or scores of any kind
     weight: NDArray  # how many observations each row stands for
+    groups: NDArray | None = None  # number of the cluster of each row; None where observations are independent
 
     @cached_property
     def total(self) -> float:
@@ -51,6 +53,30 @@ class Sample:
         """Return the weighted mean."""
         return float(self.weight @ values / self.total)
 
+    def taken(self, order: NDArray) -> Sample:
+        """Return the rows at some positions."""
+        groups = None if self.groups is None else self.groups[order]
+        return Sample(self.y[order], self.p[order], self.weight[order], groups)
+
+    def cluster_sums(self, values: NDArray) -> NDArray:
+        """Return the sum over each cluster of values that observations have, of shape (clusters,) or (clusters, k)."""
+        assert self.groups is not None, "there are clusters"
+        weighted = values * (self.weight if values.ndim == 1 else self.weight[:, None])
+        columns = np.reshape(weighted, (len(weighted), -1)).T
+        return np.transpose([np.bincount(self.groups, column) for column in columns]).reshape(-1, *values.shape[1:])
+
+    def standard_error(self, influence: NDArray) -> float:
+        r"""Return the standard error of a mean of influences, whose mean is zero.
+
+        .. math:: \frac 1n \Big( \sum_i u_i^2 \Big)^{1/2}, \quad \frac 1n \Big( \frac{G}{G-1} \sum_c \big( \sum_{i \in c} u_i \big)^2 \Big)^{1/2}
+
+        for independent observations, and for G clusters c of them.
+        """
+        if self.groups is None:
+            return float(np.sqrt(self.mean(influence**2) / self.total))
+        sums = self.cluster_sums(influence)
+        return float(np.sqrt(len(sums) / (len(sums) - 1.0) * (sums @ sums)) / self.total)
+
     def need_both_outcomes(self, what: str) -> Sample:
         """Return the sample if it has events and others."""
         if not 0.0 < self.events < self.total:
@@ -80,9 +106,16 @@ class Sample:
         return self
 
 
-def predictions(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, shares: bool = False) -> Sample:
-    """Return outcomes (0 or 1, or on request shares of events) and probabilities as a sample."""
-    sample = scores(y, p, weights, shares=shares, name="p")
+def predictions(
+    y: ArrayLike,
+    p: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    shares: bool = False,
+) -> Sample:
+    """Return outcomes (0 or 1, or on request shares of events) and probabilities as a sample, in clusters if there are."""
+    sample = scores(y, p, weights, groups=groups, shares=shares, name="p")
     outside = ~((sample.p >= 0.0) & (sample.p <= 1.0))
     if outside.any():
         raise InvalidDataError(
@@ -97,13 +130,16 @@ def scores(
     s: ArrayLike,
     weights: ArrayLike | None = None,
     *,
+    groups: ArrayLike | None = None,
     shares: bool = False,
     infinite: bool = False,
     name: str = "scores",
 ) -> Sample:
     """Return outcomes and scores of any size (infinite ones on request) as a sample; see :func:`predictions`."""
     series = {
-        word: given.index for word, given in (("y", y), (name, s), ("weights", weights)) if isinstance(given, pd.Series)
+        word: given.index
+        for word, given in (("y", y), (name, s), ("weights", weights), ("groups", groups))
+        if isinstance(given, pd.Series)
     }
     for word, index in list(series.items())[1:]:
         first = next(iter(series))
@@ -124,7 +160,7 @@ def scores(
             f"{int(wrong.sum())} of {len(y)} outcomes are not {allowed} (the first is {y[wrong][0]:g}).{swapped}"
         )
     if weights is None:
-        return Sample(y, s, np.ones_like(y))
+        return Sample(y, s, np.ones_like(y), checked_groups(groups, len(y)))
     weight = vector(weights, "weights")
     if len(weight) != len(y):
         raise InvalidDataError(f"weights has {len(weight)} rows, but y has {len(y)}.")
@@ -133,7 +169,8 @@ def scores(
     used = weight > 0.0
     if not used.any():
         raise InvalidDataError(f"all {len(weight)} weights are zero.")
-    return Sample(y, s, weight) if used.all() else Sample(y[used], s[used], weight[used])
+    clusters = checked_groups(groups, len(y), used)
+    return Sample(y, s, weight, clusters) if used.all() else Sample(y[used], s[used], weight[used], clusters)
 
 
 def vector(values: ArrayLike, name: str, *, infinite: bool = False) -> NDArray:
@@ -151,3 +188,21 @@ def vector(values: ArrayLike, name: str, *, infinite: bool = False) -> NDArray:
             f"(the first in row {int(np.argmin(good))}); leave these rows out of all of y, predictions and weights."
         )
     return array
+
+
+def checked_groups(groups: ArrayLike | None, n: int, used: NDArray | None = None) -> NDArray | None:
+    """Return the cluster of each row by number, of the rows used only if they are given; None where rows are independent."""
+    if groups is None:
+        return None
+    labels = np.asarray(groups)
+    if labels.shape != (n,):
+        raise InvalidDataError(f"groups has shape {labels.shape}, but there are {n} rows; give the cluster of each.")
+    missing = int(pd.isna(labels).sum())
+    if missing:
+        raise InvalidDataError(
+            f"groups are missing in {missing} of {n} rows; leave these rows out, or give them a cluster."
+        )
+    codes, distinct = numbered(labels if used is None else labels[used])
+    if len(distinct) < 2:
+        raise InvalidDataError("all rows are in one cluster; intervals and resamples need at least two.")
+    return codes

@@ -80,6 +80,7 @@ def integrated_calibration(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
+    groups: ArrayLike | None = None,
     method: str = "spline",
     knots: int | None = None,
     span: float | None = None,
@@ -93,6 +94,8 @@ def integrated_calibration(
     ----------
     y, p, weights : array_like
         Outcomes 0 or 1, predicted probabilities, and how many observations each row stands for.
+    groups : array_like, optional
+        Cluster of each row, for the limits of the spline's curve.
     method : {"spline", "loess", "lowess"}
         How the share of events is smoothed, see Notes.
     knots : int, optional
@@ -124,7 +127,7 @@ def integrated_calibration(
     """
     if method not in METHODS:
         raise unknown_option("method", method, METHODS)
-    sample = predictions(y, p, weights).need_both_outcomes("a smooth calibration curve")
+    sample = predictions(y, p, weights, groups=groups).need_both_outcomes("a smooth calibration curve")
     sample.need_distinct("a smooth calibration curve")
     if method == "spline":
         if span is not None:
@@ -158,6 +161,7 @@ def _spline(sample: Sample, knots: int | None, level: float) -> tuple[NDArray, S
     columns = spline_columns(sample.log_odds, places)
     what, start = "the spline of the calibration curve", np.append(IDENTITY, np.zeros(columns.shape[1] - 2))
     fit = fit_logistic(columns, sample.y, sample.weight, what=what, start=start, advice="Take fewer knots.")
+    fit = fit.robust(columns, sample)
     x = curve_grid(sample.p)
     on_grid = spline_columns(np.log(x) - np.log1p(-x), places)
     linear = on_grid @ fit.params

@@ -30,6 +30,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--score", default="risk", metavar="COLUMN", help=score)
     parser.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
     parser.add_argument("--weights", metavar="COLUMN", help="how many observations each row stands for")
+    parser.add_argument("--cluster", metavar="COLUMN", help="intervals and tests robust to clusters")
     known = Words("gevglm.calibration.calibrators", "CALIBRATORS")
     parser.add_argument("--method", choices=known, metavar="METHOD", help="learn a calibrator: %(choices)s")
     parser.add_argument("--apply", metavar="FILE", help="rows to calibrate (default: the same, which flatters)")
@@ -43,27 +44,34 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Assess, and calibrate if asked to."""
-    from gevglm._files import check_target
+    from gevglm._files import check_target, refuse_overwriting
     from gevglm.calibration import assess
+    from gevglm.cli.pictures import save_picture
     from gevglm.cli.tables import check_output, read_table
+    from gevglm.data.tables import column
     from gevglm.exceptions import IncompatibleOptionsError
 
     if (options.apply or options.output) and not options.method:
         raise IncompatibleOptionsError("--apply and -o go with --method, the calibrator to learn.")
+    if options.cluster and options.method:
+        raise IncompatibleOptionsError("--cluster is for the check of probabilities; leave --method out.")
     if options.plot and options.method:
         raise IncompatibleOptionsError("--plot draws predictions unchanged; leave --method out.")
     check_output(options.output or "-")
     if options.plot:
         check_target(options.plot)
+    read = [name for name in (options.data, options.apply) if name]
+    refuse_overwriting({"-o": options.output, "--plot": options.plot}, read)
     frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
     y, score, weights = _columns(frame, options)
     if options.method:
         _calibrate(options, frame, y, score, weights)
         return
-    assessed = assess(y, score, weights, rng=0)
+    clusters = None if options.cluster is None else column(frame, options.cluster, "--cluster").to_numpy()
+    assessed = assess(y, score, weights, groups=clusters, rng=0)
     print(assessed, flush=True)
     if options.plot:
-        _draw(assessed, options.plot)
+        save_picture(assessed.plot(), options.plot)
         say(f"picture: {options.plot}", options.quiet)
 
 
@@ -97,13 +105,3 @@ def _calibrate(options: argparse.Namespace, frame: Any, y: Any, score: Any, weig
         raise InvalidDataError("there is a column 'calibrated' already; rename it first.")
     calibrated = calibrator.predict(column(rows, options.score, "--score").to_numpy())
     write_table(rows.assign(calibrated=calibrated), options.output or "-")
-
-
-def _draw(assessed: Any, name: str) -> None:
-    from gevglm.exceptions import GevglmError
-    from gevglm.plots.axes import save
-
-    try:
-        save(assessed.plot(), name, dpi=150)
-    except (OSError, ValueError) as error:
-        raise GevglmError(f"{name!r} could not be written: {error}.") from None

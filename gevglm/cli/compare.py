@@ -13,7 +13,7 @@ from gevglm.cli.options import add_command, add_model, add_reading, level_named,
 EXAMPLES = """examples:
   gevglm compare "default ~ income + age" loans.csv
       logit, cloglog and the GEV links side by side, with cross-validated scores
-  gevglm compare "default ~ income + age" loans.csv --links logit "GEV canonical" --coefficients
+  gevglm compare "default ~ income + age" loans.csv --links logit,"GEV canonical" --coefficients
       two links, and the table of their coefficients
   gevglm compare "y ~ x1" --also "y ~ x1 + x2" data.csv --links logit -o table.tex
       nested models; the table for a paper, as LaTeX (.tex), HTML (.html) or Markdown (.md)
@@ -36,7 +36,7 @@ def add_to(commands: Any) -> None:
     parser.add_argument(
         "--also", action="append", default=[], metavar="FORMULA", help="another formula; may be repeated"
     )
-    links = f"names of gevglm.fit_links (default: {', '.join(DEFAULT)})"
+    links = f"names of gevglm.fit_links, apart from each other by blanks or commas (default: {', '.join(DEFAULT)})"
     parser.add_argument("--links", nargs="+", default=list(DEFAULT), metavar="LINK", help=links)
     parser.add_argument("--folds", type=int, default=5, help="of the cross-validation (default: 5)")
     parser.add_argument("--coefficients", action="store_true", help="print the table of coefficients too")
@@ -50,7 +50,7 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit, compare and print."""
-    from gevglm._files import check_target, write_text
+    from gevglm._files import check_target, refuse_overwriting, write_text
     from gevglm.cli.tables import read_table
     from gevglm.exceptions import InvalidOptionError
 
@@ -61,6 +61,7 @@ def run(options: argparse.Namespace) -> None:
         if Path(options.output).suffix not in FORMATS_OF_TABLES:
             raise InvalidOptionError(f"-o {options.output!r}: the table is written as {', '.join(FORMATS_OF_TABLES)}.")
         check_target(options.output)
+        refuse_overwriting({"-o": options.output}, [options.data])
     frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
     say(f"{options.data}: {len(frame):,} rows, {len(frame.columns)} columns", options.quiet)
     if options.event is not None:
@@ -77,13 +78,14 @@ def run(options: argparse.Namespace) -> None:
 def _compared(options: argparse.Namespace, frame: Any, words: dict[str, Any]) -> Any:
     from gevglm.comparison import LINKS, compare, fit_links
 
+    links = [link.strip() for word in options.links for link in word.split(",") if link.strip()]
     if not options.also:
-        return fit_links(options.formula, frame, links=options.links, folds=options.folds, **words)
+        return fit_links(options.formula, frame, links=links, folds=options.folds, **words)
     from gevglm.api import fit
     from gevglm.exceptions import unknown_option
 
     results = {}
-    for link in options.links:
+    for link in links:
         if link not in LINKS:
             raise unknown_option("--links", link, LINKS)
         for i, formula in enumerate([options.formula, *options.also], 1):

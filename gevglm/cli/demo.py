@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from gevglm.api import fit
+from gevglm.cli.pictures import save_picture
 from gevglm.datasets.simulated import STUDY_TRUTH, STUDY_XI, simulate_study
 from gevglm.links import GEV
 from gevglm.plots import RiskCurve, plot_risk_curves
-from gevglm.plots.axes import save
 from gevglm.results import BinaryGLMResults
 
 CALIBRATION = ["Brier score", "AUC", "observed / expected", "calibration in the large", "calibration slope", "ICI"]
@@ -50,7 +50,7 @@ def demonstrate(folder: str | Path = "demo-output") -> Path:
     path.mkdir(parents=True, exist_ok=True)
     path = path / "risk.png"
     axes = plot_risk_curves(risk_curves(results), xlabel="age, years above 50", ylabel="risk of the event")
-    save(axes, path, dpi=150)
+    save_picture(axes, path)
     print(f"\nThe fitted risk by age and smoking, with 95 % bands: {path}")
     print("\nThe shape, had it not been known:")
     shape = fit("event ~ age + smoker", data, link="gev", loss="log", xi="ml")
@@ -63,7 +63,7 @@ def demonstrate(folder: str | Path = "demo-output") -> Path:
     print("\nCalibration in a second cohort of 5,000:")
     print(found.summary_frame().loc[CALIBRATION, ["estimate", "ci_lower", "ci_upper"]].round(4))
     picture = path.with_name("calibration.png")
-    save(found.plot(), picture, dpi=150)
+    save_picture(found.plot(), picture)
     print(f"\nPredicted against observed risk there: {picture}")
     report = results.report(path.with_name("report.html"), title="A simulated cohort: smoking, age and a rare event")
     print(f"\nThe report, to read or print in a browser: {report.resolve()}")

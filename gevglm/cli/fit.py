@@ -47,12 +47,15 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fit, print and write."""
-    from gevglm._files import check_target, unwritable
+    from gevglm._files import check_target, refuse_overwriting
+    from gevglm.cli.tables import files_of
 
     check_level(options.level)
-    for name in (options.html, options.save, options.json):
+    targets = {"--html": options.html, "--save": options.save, "--json": options.json}
+    for name in targets.values():
         if name not in (None, "-"):
             check_target(name)
+    refuse_overwriting(targets, files_of(options.data))
     words = {name: word for name, word in (("xi", options.xi), ("link", options.link)) if word is not None}
     words |= model_words(options)
     data = _data(options)
@@ -71,10 +74,7 @@ def run(options: argparse.Namespace) -> None:
         path = results.report(options.html, title=options.title, alpha=alpha, code=_code(options, data, words))
         say(f"report: {path}", options.quiet)
     if options.save:
-        try:
-            results.save(options.save)
-        except OSError as error:
-            raise unwritable(options.save, error) from None
+        results.save(options.save)
         say(f"model: {options.save}", options.quiet)
 
 

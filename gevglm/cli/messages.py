@@ -17,7 +17,7 @@ def say(text: str, quiet: bool = False) -> None:
 
 OPTIONS = {"event": "--event", "bias": "--bias", "link": "--link", "loss": "--loss", "xi": "--xi", "alpha": "--alpha",
            "prevalence": "--prevalence", "sampling": "--sampling", "groups": "--cluster", "freq_weights": "--weights",
-           "var_weights": "--var-weights", "offset": "--offset", "exposure": "--exposure", "subset": "--subset"}  # fmt: skip
+           "var_weights": "--var-weights", "sampling_weights": "--sampling-weights", "offset": "--offset", "exposure": "--exposure", "subset": "--subset"}  # fmt: skip
 
 
 def in_options(text: str) -> str:

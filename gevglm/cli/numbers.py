@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from gevglm import __version__
-from gevglm.results.summary import default_method, notes_of
+from gevglm.results.summary import notes_of
 
 COLUMNS = ("estimate", "std_err", "z", "pvalue", "ci_lower", "ci_upper")
 
 
 def numbers_of(results: Any, formula: str, data: str, alpha: float) -> dict[str, Any]:
-    """Return what the summary shows as plain numbers and words; intervals are Wald's, numbers that are not finite are None."""
+    """Return what the summary shows as plain numbers and words; numbers that are not finite are None."""
     limits = np.asarray(results.conf_int(alpha=alpha))
     columns = np.column_stack([results.params, results.bse, results.tvalues, results.pvalues, limits])
     coefficients = [
@@ -42,7 +42,7 @@ def numbers_of(results: Any, formula: str, data: str, alpha: float) -> dict[str,
         "auc": _number(results.auc),
         "level": 1.0 - alpha,
         "coefficients": coefficients,
-        "notes": notes_of(results, default_method(results)),
+        "notes": notes_of(results, results.inference),
     }
 
 

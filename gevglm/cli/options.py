@@ -11,7 +11,7 @@ from gevglm.covariance import COV_TYPES
 from gevglm.options import LOSSES, bias_words
 
 FORMATS = "csv (also .gz), tsv, parquet, feather, Stata .dta, SAS .sas7bdat and .xpt, SPSS .sav"
-MODEL_OPTIONS = ("loss", "bias", "alpha", "event", "subset", "freq_weights", "var_weights", "offset", "exposure",
+MODEL_OPTIONS = ("loss", "bias", "alpha", "event", "subset", "freq_weights", "var_weights", "sampling_weights", "offset", "exposure",
                  "prevalence", "sampling", "class_weight", "cov_type")  # fmt: skip
 
 
@@ -89,6 +89,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     counts = "frequency weights: how many observations each row stands for"
     group.add_argument("--weights", dest="freq_weights", metavar="COLUMN", help=counts)
     group.add_argument("--var-weights", metavar="COLUMN", help="variance weights, as in statsmodels")
+    members = "sampling weights: how many members of the population each row stands for"
+    group.add_argument("--sampling-weights", metavar="COLUMN", help=members)
     group.add_argument("--offset", metavar="COLUMN")
     group.add_argument("--exposure", metavar="COLUMN")
     events = "share of events in the population, or a range LOW,HIGH, for rows sampled by their outcome"

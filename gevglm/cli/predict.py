@@ -39,11 +39,13 @@ def add_to(commands: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Predict and write."""
+    from gevglm._files import refuse_overwriting
     from gevglm.cli.tables import check_output, read_table, write_table
     from gevglm.exceptions import InvalidOptionError
 
     check_level(options.level)
     check_output(options.output)
+    refuse_overwriting({"-o": options.output}, [options.model, options.data])
     results = load_model(options.model)
     frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
     names = [options.name, f"{options.name}_lower", f"{options.name}_upper"] if options.interval else [options.name]
@@ -51,6 +53,10 @@ def run(options: argparse.Namespace) -> None:
     if taken:
         raise InvalidOptionError(f"{options.data!r} has a column {taken[0]!r} already; choose another --name.")
     if options.interval:
+        if not hasattr(results, "get_prediction"):
+            raise InvalidOptionError(
+                "--interval: risks of a recalibrated model have no confidence limits; leave it out."
+            )
         limits = results.get_prediction(frame).summary_frame(alpha=1.0 - options.level)
         columns = dict(zip(names, (limits.iloc[:, j].to_numpy() for j in (0, 2, 3)), strict=True))
     else:

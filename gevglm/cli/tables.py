@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas as pd
 
-PACKED = (".gz", ".bz2", ".zip", ".xz", ".zst")
 SEPARATORS = {".csv": ",", ".txt": ",", ".tsv": "\t", ".tab": "\t"}
 NAMED = {"\t": "tabs", ";": "';'", ",": "','", "|": "'|'", " ": "blanks"}
+PACKING = {".gz": "gzip", ".bz2": "bz2", ".zip": "zip", ".xz": "xz", ".zst": "zstd"}  # in pandas' words
 WRITTEN = {
-    ".parquet": lambda frame, name: frame.to_parquet(name),
-    ".feather": lambda frame, name: frame.to_feather(name),
-    ".dta": lambda frame, name: frame.to_stata(name, write_index=False),
+    ".parquet": lambda frame, file: frame.to_parquet(file),
+    ".feather": lambda frame, file: frame.to_feather(file),
+    ".dta": lambda frame, file: frame.to_stata(file, write_index=False),
 }
 READERS = {
     ".parquet": "read_parquet", ".pq": "read_parquet", ".feather": "read_feather", ".arrow": "read_feather",
@@ -78,6 +78,14 @@ def comes_in_pieces(name: str) -> bool:
     return as_source(name) is not None
 
 
+def files_of(name: str) -> list[str]:
+    """Return the files that data consist of: one, or those of a folder or pattern."""
+    from gevglm.data.sources import as_source
+
+    source = as_source(name)
+    return [name] if source is None else list(source.paths)
+
+
 def check_output(name: str) -> None:
     """Refuse a name that no table can be written to, before anything is computed; "-" is stdout."""
     from gevglm._files import check_target
@@ -95,28 +103,28 @@ def write_table(frame: pd.DataFrame, name: str) -> None:
     """Write a table to a file, its kind by its name; to stdout as csv for "-"."""
     import sys
 
-    from gevglm._files import unwritable
+    from gevglm._files import writing
 
     if name == "-":
         frame.to_csv(sys.stdout, index=False)
         return
-    kind = _kind(Path(name))
-    try:
+    path = Path(name)
+    kind = _kind(path)
+    with writing(path) as file:
         if kind in WRITTEN:
-            WRITTEN[kind](frame.reset_index(drop=True), name)
+            WRITTEN[kind](frame.reset_index(drop=True), file)
         else:
-            frame.to_csv(name, index=False, sep=SEPARATORS[kind])
-    except OSError as error:
-        raise unwritable(name, error) from None
+            frame.to_csv(file, index=False, sep=SEPARATORS[kind], compression=_packing(path))
 
 
 def _read_csv(path: Path, sep: str, encoding: str | None) -> pd.DataFrame:
     import pandas as pd
 
+    from gevglm.data.csv_dialect import read_csv
     from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
     try:
-        frame = pd.read_csv(path, sep=sep, encoding=encoding or "utf-8")
+        frame = read_csv(path, sep=sep, encoding=encoding or "utf-8")
     except UnicodeDecodeError as error:
         seen = error.object[max(error.start - 20, 0) : error.end + 10]
         raise InvalidDataError(
@@ -147,9 +155,17 @@ def _read_csv(path: Path, sep: str, encoding: str | None) -> pd.DataFrame:
 
 def _kind(path: Path) -> str:
     endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in PACKED:
+    if endings and endings[-1] in PACKING:
         endings.pop()
     return endings[-1] if endings else ""
+
+
+def _packing(path: Path) -> dict[str, str] | None:
+    """Return how a file is compressed, by its name."""
+    method = PACKING.get(path.suffix.lower())
+    if method is None:
+        return None
+    return {"method": method, "archive_name": path.stem} if method == "zip" else {"method": method}
 
 
 def _unescaped(sep: str | None) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from gevglm.data.csv_dialect import EXACT
 from gevglm.exceptions import InvalidDataError
 
 
@@ -17,8 +18,33 @@ def with_columns(frame: pd.DataFrame, names: Iterable[str], change: Callable[[pd
     return frame.assign(**changed) if changed else frame
 
 
+def as_numbers(column: pd.Series) -> pd.Series:
+    """Return a column of Python's numbers or decimals as numbers; others, and whole numbers that would lose digits, unchanged."""
+    if str(column.dtype).startswith("decimal"):  # of pyarrow
+        column = column.astype(object)
+    kind = pd.api.types.infer_dtype(column, skipna=True) if column.dtype == object else ""
+    if kind not in ("decimal", "integer", "floating", "mixed-integer-float"):
+        return column
+    numbers = column.astype(float)
+    if (numbers.abs() < EXACT).all() or (numbers % 1 != 0).any():
+        return numbers if column.hasnans or kind != "integer" else numbers.astype(np.int64)
+    try:
+        return column.map(int, na_action="ignore").astype("Int64" if column.hasnans else np.int64)
+    except OverflowError:
+        return column
+
+
+def widened(column: pd.Series) -> pd.Series:
+    """Return a column of short numbers, whose products would overflow, in 64 bits; others unchanged."""
+    kind, size = column.dtype.kind, getattr(column.dtype, "itemsize", 8)
+    if kind in "iu" and size < 8:
+        return column.astype(np.int64 if isinstance(column.dtype, np.dtype) else "Int64")
+    return column.astype(float) if kind == "f" and size < 4 else column
+
+
 def plain(column: pd.Series, engine: str) -> pd.Series:
-    """Return a column in a NumPy type; patsy does not know pandas' own types, but for categories."""
+    """Return a column in a NumPy type that is wide enough for arithmetic; patsy does not know pandas' own types, but for categories."""
+    column = widened(column)
     dtype = column.dtype
     if isinstance(dtype, (np.dtype, pd.CategoricalDtype)) or (
         engine == "formulaic" and isinstance(dtype, pd.StringDtype)
@@ -27,7 +53,7 @@ def plain(column: pd.Series, engine: str) -> pd.Series:
     if pd.api.types.is_bool_dtype(dtype):
         return column.astype(bool)
     if pd.api.types.is_integer_dtype(dtype) and not column.hasnans:
-        return column.astype(np.int64)
+        return column.astype(np.uint64 if dtype.kind == "u" else np.int64)
     return column.astype(float if pd.api.types.is_numeric_dtype(dtype) else object)
 
 
@@ -38,6 +64,7 @@ def is_number(dtype: Any) -> bool:
 
 def as_before(column: pd.Series, dtype: Any) -> pd.Series:
     """Return a column of new data as the kind of column it was in the data of the model, where it can be one."""
+    column = as_numbers(column)
     if isinstance(dtype, pd.CategoricalDtype):
         if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.categories.equals(dtype.categories):
             return column

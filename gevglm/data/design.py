@@ -14,22 +14,36 @@ from numpy.typing import NDArray
 from gevglm.data import formula as formulas
 from gevglm.data import outcome as outcomes
 from gevglm.data.grouping import Grouping
-from gevglm.data.selection import Selection, check_rows, complete_rows
+from gevglm.data.observations import Part
+from gevglm.data.row_weights import RowWeights
+from gevglm.data.selection import (
+    WEIGHTS,
+    Selection,
+    check_rows,
+    check_weights,
+    cluster_columns,
+    complete_rows,
+    rows_with_weight,
+)
 from gevglm.data.tables import (
+    aligned,
     as_frame,
-    check_labels,
-    column,
+    columns_given,
     combined_offset,
     numeric_matrix,
+    owned,
+    unmasked,
     vector,
     without_unused_levels,
 )
 from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine import Engine, MemoryEngine
-from gevglm.engine.base import product
+from gevglm.engine.base import ArraySum, Block, product, times
+from gevglm.engine.linalg import squared_deviations
 from gevglm.exceptions import InvalidDataError
 
-VECTORS = ("freq", "var", "trials", "offset")
+FIT_AGAIN = "fit the model again, to a table that is held in memory"
+VECTORS = ("freq", "var", "trials", "offset", "represents")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +58,10 @@ class Layout:
     # whether an offset, an exposure was given as an array, so that prediction on new data has to be given one too
     array_offset: bool = False
     array_exposure: bool = False
+    # columns of weights by their roles, which averages over new data look for
+    weight_names: dict[str, str] = field(default_factory=dict)
+    outcome: str = "y"  # name of the outcome
+    event: Any = 1  # the level of the outcome that counts as the event
 
     @property
     def layout(self) -> Layout:
@@ -57,23 +75,30 @@ class Design(Layout):
 
     X: NDArray  # of shape (n, k)
     y: NDArray  # outcomes in [0, 1]; shares of successes for grouped rows
-    outcome: str = "y"  # name of the outcome
-    event: Any = 1  # the level of the outcome that counts as the event
     freq: NDArray | None = None
-    var: NDArray | None = None
+    var: NDArray | None = None  # as the loss has it: variance weights, sampling weights and those by the outcome
     trials: NDArray | None = None
     offset: NDArray | None = None
+    represents: NDArray | None = (
+        None  # variance times sampling weights, as given: how much an observation counts in averages
+    )
     constant: int | None = None  # the first column of ones
     rows: NDArray | None = None  # positions of the rows used in the data given; None if all were
     index: pd.Index | None = field(default=None, repr=False)  # labels of the rows used, if the data given have any
     frame: pd.DataFrame | None = field(default=None, repr=False)  # the rows used of the table given
     n_given: int = 0  # rows of the data given
     n_missing: int = 0  # those dropped because of missing values
+    population: float | None = None  # members of the population behind all rows, by sampling weights if there are
 
     @property
     def has_rows(self) -> bool:
         """Whether the rows are in memory (no more, after they were removed)."""
         return not isinstance(self.X, UnloadedArray)
+
+    @property
+    def readable(self) -> bool:
+        """Whether passes can be made over the rows, in memory or from where they are read."""
+        return self.has_rows
 
     def need_rows(self, what: str, instead: str = "") -> None:
         """Refuse, where the rows are not in memory, what needs them, and say what to do instead."""
@@ -114,9 +139,9 @@ class Design(Layout):
 
     def engine(self, exog: NDArray | None = None) -> Engine:
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
-        self.need_rows("a pass over the data", "give data")
+        self.need_rows("a pass over the data", f"give data where there is a place for them, or {FIT_AGAIN}")
         X = self.X if exog is None else exog
-        return MemoryEngine(X, self.y, freq=self.freq, var=self.var, trials=self.trials, offset=self.offset)
+        return MemoryEngine(X, self.y, **{name: getattr(self, name) for name in VECTORS})
 
     def labelled(self) -> tuple[Any, Any]:
         """Return outcome and design matrix with the labels that statsmodels shows."""
@@ -142,24 +167,30 @@ class Design(Layout):
         """Whether another design has the same rows, as far as their outcomes tell."""
         return self.n_rows == other.n_rows and other.has_rows and np.array_equal(self.y, other.y)
 
-    def column_variances(self) -> NDArray:
-        """Return the variance of each column."""
-        return self.X.var(axis=0)
+    def column_variances(self, by_outcome: Callable[[NDArray], NDArray | None]) -> NDArray:
+        """Return the variance of each column in the population; `by_outcome` are weights that make the rows represent it."""
 
-    def rows_of(self, values: Any, role: str) -> NDArray:
-        """Return per-row values (cluster codes, say), given as arrays or as one or two column names, for the rows used."""
+        def weights(block: Block) -> NDArray:
+            return RowWeights.of(block, by_outcome(block.y)).in_population
+
+        engine = self.engine()
+        total = engine.reduce(ArraySum(lambda block: weights(block).sum()))
+        mean = engine.reduce(ArraySum(lambda block: weights(block) @ block.X)) / total
+        return engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean, weights(block)))) / total
+
+    def rows_of(self, values: Any, role: str) -> pd.DataFrame:
+        """Return what is known of rows (their clusters, say), given by names of columns or as values, for the rows used.
+
+        Values are for the rows of the data given, or for the rows used; those with labels are put into the order of the data.
+        """
         self.need_rows(f"{role} as an array", "name a column")
-        names = [values] if isinstance(values, str) else values
-        if isinstance(names, (list, tuple)) and len(names) <= 2 and all(isinstance(name, str) for name in names):
-            if self.frame is None:
-                raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
-            return np.column_stack([column(self.frame, name, role).to_numpy() for name in names])
-        array = np.asarray(values)
-        if len(array) == self.n_given:
-            return array if self.rows is None else array[self.rows]
-        if len(array) != len(self.y):
-            raise InvalidDataError(f"{role} has {len(array)} rows, but the data have {self.n_given}.")
-        return array
+        table = columns_given(values, self.frame, role, (self.n_given, self.n_rows))
+        if len(table) not in (self.n_given, self.n_rows):
+            raise InvalidDataError(f"{role} has {len(table)} rows, but the data have {self.n_given}.")
+        used = table if self.rows is None or len(table) == self.n_rows else table.iloc[self.rows]
+        if self.index is None or not isinstance(values, (pd.Series, pd.DataFrame)) or used.index.equals(self.index):
+            return used
+        return aligned(table[table.index.isin(self.index)], self.index, role)
 
     def labels_of(self, positions: list[int]) -> list[str]:
         """Return how the user knows the rows at these positions: by label, or by position in the data given."""
@@ -167,19 +198,24 @@ class Design(Layout):
             return [str(label) for label in self.index[positions]]
         return [str(position) for position in (positions if self.rows is None else self.rows[positions])]
 
-    def on_rows(self, rows: NDArray) -> Self:
-        """Return the design of some of the rows, or of some of them more than once, without formula and table."""
-        self.need_rows("a fit to some of the rows")
-        X = self.X[rows]
-        facts: dict[str, Any] = {
-            name: None if (vector := getattr(self, name)) is None else vector[rows] for name in ("y", *VECTORS)
-        }
-        facts |= {"constant": _constant(X), "n_given": len(rows)}
-        return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
+    def on_rows(self, rows: NDArray | Part) -> Self:
+        """Return the design of some of the rows, without formula and table.
 
-    def of_single_observations(self, y: NDArray) -> Self:
-        """Return the design with other outcomes, and rows that are one observation each."""
-        return replace(self, y=y, freq=None, trials=None)
+        `rows` are positions, of which some may repeat, or a part of the observations; rows that it divides have their numbers and shares of
+        events there.
+        """
+        self.need_rows("a fit to some of the rows", FIT_AGAIN)
+        part = rows if isinstance(rows, Part) else None
+        positions: Any = rows if part is None else np.flatnonzero(part.rows)
+        X = self.X[positions]
+        facts: dict[str, Any] = {
+            name: None if (vector := getattr(self, name)) is None else vector[positions] for name in ("y", *VECTORS)
+        }
+        if part is not None and part.counts is not None:
+            facts["freq"] = None
+            facts["y"], facts["freq" if self.trials is None else "trials"] = part.outcomes(self.y)
+        facts |= {"constant": _constant(X), "n_given": len(positions)}
+        return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
 
     def without_rows(self) -> Self:
         """Return the design without anything of the length of the data."""
@@ -187,7 +223,9 @@ class Design(Layout):
         vectors: dict[str, Any] = {
             name: None if getattr(self, name) is None else UnloadedArray.of(n) for name in ("y", *VECTORS)
         }
-        return replace(self, X=UnloadedArray.of(n, len(self.names)), **vectors, rows=None, index=None, frame=None)
+        recipe = None if self.recipe is None else self.recipe.without_rows(self.n_given)
+        X = UnloadedArray.of(n, len(self.names))
+        return replace(self, X=X, **vectors, rows=None, index=None, frame=None, recipe=recipe)
 
 
 def _constant(X: NDArray) -> int | None:
@@ -208,18 +246,23 @@ def from_formula(
     exposure: Any = None,
     freq_weights: Any = None,
     var_weights: Any = None,
+    sampling_weights: Any = None,
     subset: Any = None,
     missing: str = "drop",
+    clusters: Any = None,
     engine: str | None = None,
 ) -> Design:
     """Build a design from a formula and a table."""
-    frame = as_frame(data)
+    frame = owned(as_frame(data))
     n = len(frame)
     if n == 0:
         raise InvalidDataError("the data have no rows.")
-    selection = Selection(formula, scope, offset, exposure, freq_weights, var_weights, subset, missing)
+    weights = {"freq_weights": freq_weights, "var_weights": var_weights, "sampling_weights": sampling_weights}
+    selection = Selection(
+        formula, scope, offset, exposure, **weights, subset=subset, missing=missing, clusters=clusters
+    )
     chosen = selection.of(frame)
-    check_rows(n, chosen.n_selected, chosen.n_missing, missing)
+    check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing, weights)
     recipe = formulas.Recipe(
         selection.right,
         without_unused_levels(chosen.frame, selection.used(frame.columns)),
@@ -239,6 +282,7 @@ def from_formula(
         n_given=n,
         n_missing=chosen.n_missing,
         frame=chosen.frame,
+        weight_names=weight_names(weights),
         **_offset_facts(offset, exposure),
     )
 
@@ -252,35 +296,40 @@ def from_arrays(
     exposure: Any = None,
     freq_weights: Any = None,
     var_weights: Any = None,
+    sampling_weights: Any = None,
     n_trials: Any = None,
     missing: str = "none",
+    clusters: Any = None,
 ) -> Design:
-    """Build a design from an outcome and a design matrix, the latter unchanged."""
+    """Build a design from an outcome and a design matrix, a copy of the latter."""
     if hasattr(exog, "to_pandas"):  # polars and pyarrow
         exog = exog.to_pandas()
     names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
     labelled = exog if isinstance(exog, pd.DataFrame) else endog if isinstance(endog, pd.Series) else None
     index = None if labelled is None else labelled.index
-    options = {"offset": offset, "exposure": exposure, "freq_weights": freq_weights, "var_weights": var_weights}
+    weights = {"freq_weights": freq_weights, "var_weights": var_weights, "sampling_weights": sampling_weights}
+    options = {"offset": offset, "exposure": exposure, **weights}
     if isinstance(exog, pd.DataFrame):
-        for role, value in options.items():
-            check_labels(value, exog.index, role)
+        options = {role: aligned(value, exog.index, role) for role, value in options.items()}
     outcome = str(getattr(endog, "name", None) or "y")
     if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
         raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")
     X = numeric_matrix(exog)
-    y = np.asarray(endog.to_numpy() if hasattr(endog, "to_numpy") else endog)
+    y = np.array(endog.to_numpy() if hasattr(endog, "to_numpy") else unmasked(endog))
     n = len(X)
     if n == 0:
         raise InvalidDataError("the data have no rows.")
     if y.shape not in ((n,), (n, 1), (n, 2)):
         raise InvalidDataError(f"the outcome has shape {y.shape}; for {n} rows it has one column, or two of counts.")
     columns = {role: vector(value, None, role, n) for role, value in (options | {"n_trials": n_trials}).items()}
-    complete = complete_rows(n, missing, [y, X, *columns.values()])
-    n_missing = n - int(complete.sum())
-    check_rows(n, n, n_missing, missing)
-    rows = np.flatnonzero(complete) if n_missing else None
-    if rows is not None:
+    selected = rows_with_weight(n, y, columns)
+    used = selected & complete_rows(n, missing, [y, X, *columns.values(), *cluster_columns(clusters, n, None, index)])
+    n_selected, n_missing = int(selected.sum()), int(selected.sum() - used.sum())
+    check_rows(n, n, n_selected, n_missing, missing, weights | {"n_trials": n_trials})
+    rows = None if used.all() else np.flatnonzero(used)
+    if rows is None:
+        X = X if X.base is None and X is not exog else X.copy(order="K")  # the caller may change theirs
+    else:
         X, y = X[rows], y[rows]
         columns = {role: None if given is None else given[rows] for role, given in columns.items()}
     if names is None:
@@ -304,26 +353,22 @@ def from_arrays(
 def _finish(X: NDArray, values: Any, columns: dict[str, NDArray | None], **facts: Any) -> Design:
     if X.shape[1] == 0:
         raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
-    for role in ("freq_weights", "var_weights"):
-        _check_weights(columns[role], role)
+    for role in WEIGHTS:
+        check_weights(columns[role], role)
     y, event, freq, trials = outcomes.resolve(
         values, facts.pop("event"), facts["outcome"], columns["freq_weights"], columns.get("n_trials")
     )
     offset = combined_offset(columns["offset"], columns["exposure"])
-    vectors: dict[str, Any] = {"freq": freq, "var": columns["var_weights"], "trials": trials, "offset": offset}
-    return Design(X=X, y=y, event=event, constant=_constant(X), **vectors, **facts)
+    given = product(columns["var_weights"], columns["sampling_weights"])
+    vectors: dict[str, Any] = {"freq": freq, "var": given, "trials": trials, "offset": offset, "represents": given}
+    members = columns["sampling_weights"]
+    population = None if members is None else float(times(members, freq, trials).sum())
+    return Design(X=X, y=y, event=event, constant=_constant(X), population=population, **vectors, **facts)
 
 
-def _check_weights(weights: NDArray | None, role: str) -> None:
-    if weights is None:
-        return
-    wrong = ~(np.isfinite(weights) & (weights >= 0))
-    if wrong.any():
-        raise InvalidDataError(
-            f"{role} must be finite and not negative; {int(wrong.sum())} rows are not (the first is {weights[wrong][0]:g})."
-        )
-    if not weights.any():
-        raise InvalidDataError(f"{role} are zero in all {len(weights)} rows.")
+def weight_names(weights: dict[str, Any]) -> dict[str, str]:
+    """Return the columns of weights that were given by name, by their roles."""
+    return {role: name for role, name in weights.items() if isinstance(name, str)}
 
 
 def _offset_facts(offset: Any, exposure: Any) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import builtins
 import functools
 import keyword
 import operator
+import os
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -23,9 +24,24 @@ import pandas as pd
 from gevglm.exceptions import InvalidDataError
 
 _NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w|\s*=[^=])")
-_QUOTED = re.compile(r"Q\((['\"])(.+?)\1\)|`(.+?)`")
-_SYMBOLS = re.compile(r"""('[^']*'|"[^"]*")|([&|])""")
+_NOT_CALLED = re.compile(_NAME.pattern + r"(?!\s*\()")
+_QUOTED = re.compile(r"Q\(\s*(['\"])(.+?)\1\s*\)|`(.+?)`")
+_SYMBOLS = re.compile(r"""('[^']*'|"[^"]*")|[&|]|@(?=[^\W\d])""")
+_VARIABLE = "_variable_"  # what the names of the caller's variables begin with in compiled conditions
+_IN_WORDS = {"&": " and ", "|": " or ", "@": _VARIABLE}
 _LOCK = threading.RLock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_LOCK.acquire, after_in_parent=_LOCK.release, after_in_child=_LOCK.release)
+_BEYOND_ARITHMETIC = (
+    ast.Subscript,
+    ast.MatMult,
+    ast.Lambda,
+    ast.comprehension,
+    ast.IfExp,
+    ast.NamedExpr,
+    ast.Starred,
+    ast.JoinedStr,
+)
 MATHEMATICS = (
     "sin cos tan exp log expm1 log1p log10 sqrt abs floor ceil sinh cosh tanh arcsin arccos arctan arctan2".split()
 )
@@ -52,17 +68,21 @@ class Expression:
         self.variable: str | None = None  # that it is, by itself, quoted or in C(): where a string makes dummies
         self.names: set[str] = set()  # that it uses, besides those of functions it calls
         self.joins_conditions = False  # whether it has operators that are bit operations on numbers
+        self.is_arithmetic = (
+            False  # and calls of functions by simple names or of NumPy's elementwise ones: no methods, no indexing
+        )
         self._by_rows = by_rows
         self._code: CodeType | Exception
         source = with_quotes(text).strip()
-        if by_rows:  # & and | bind as loosely as the words, as in pandas
-            source = _SYMBOLS.sub(lambda match: match[1] or {"&": " and ", "|": " or "}[match[2]], source)
+        if by_rows:  # & and | bind as loosely as the words, and @ is for variables, as in pandas
+            source = _SYMBOLS.sub(lambda match: match[1] or _IN_WORDS[match[0]], source)
         try:
             tree = ast.parse(source, mode="eval")
         except (SyntaxError, ValueError) as error:
             self._code = error
             return
         self.variable = _variable(tree.body)
+        self.is_arithmetic = all(map(_is_arithmetic, ast.walk(tree)))
         self.calls = _calls(tree)
         if by_rows:
             tree = ast.fix_missing_locations(_RowByRow().visit(tree))
@@ -73,16 +93,13 @@ class Expression:
         self._code = compile(tree, text, "eval")
 
     def evaluate(self, context: Mapping[str, Any], wrapped: Callable[[Any, Call], Any] | None = None) -> Any:
-        """Return the value, from what it may name besides Python's own functions; `wrapped` says what to call instead of a function.
-
-        A function may stand in the context under its name with ``()``, where something else has the name itself.
-        """
+        """Return the value, from what it may name besides Python's own functions; `wrapped` says what to call instead of a function."""
         if isinstance(self._code, Exception):
             raise self._code
         scope: dict[str, Any] = {name: context[name] for name in self.names if name in context}
         scope["_joined"] = _joined
         for call in self.calls:
-            function = context.get(f"{call.name}()", context.get(call.name, getattr(builtins, call.name, None)))
+            function = function_named(call.name, context)
             if function is None:
                 raise NameError(f"name {call.name!r} is not defined")
             scope[call.alias] = function if wrapped is None else wrapped(function, call)
@@ -90,6 +107,11 @@ class Expression:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return condition if self._by_rows else expression, (self.text,)
+
+
+def function_named(name: str, context: Mapping[str, Any]) -> Any:
+    """Return what a name stands for where it is called; in a context, ``"name()"`` is a function that a column of that name does not hide."""
+    return context.get(f"{name}()", context.get(name, getattr(builtins, name, None)))
 
 
 def expression(text: str) -> Expression:
@@ -107,12 +129,16 @@ def condition(text: str) -> Expression:
 _compiled = functools.lru_cache(4096)(Expression)
 
 
-def rows_where(given: Expression, frame: Any) -> Any:
-    """Return the value of a condition in the rows of a table."""
+def rows_where(given: Expression, frame: Any, scope: Mapping[str, Any] | None = None) -> Any:
+    """Return the value of a condition in the rows of a table; with an @, it names objects of a scope."""
     mathematics = {name: getattr(np, name) for name in MATHEMATICS}
-    words = {"_in": _is_in, "_not_in": _is_not_in, "Q": frame.__getitem__, "index": frame.index}
+    words = {"_in": _is_in, "_not_in": _is_not_in, "Q()": frame.__getitem__, "index": frame.index}
     columns = {name: frame[name] for name in given.names if name in frame.columns}
-    return given.evaluate(mathematics | words | columns)
+    variables = {f"{_VARIABLE}{name}": value for name, value in (scope or {}).items()}
+    unknown = [name for name in given.names if name.startswith(_VARIABLE) and name not in variables]
+    if unknown:
+        raise NameError(f"there is no variable {unknown[0].removeprefix(_VARIABLE)!r} where the model is built")
+    return given.evaluate(mathematics | words | columns | variables)
 
 
 class _RowByRow(ast.NodeTransformer):
@@ -245,10 +271,17 @@ def argument_of(text: str, function: str) -> str | None:
     return ast.unparse(node.args[0])
 
 
-def names_in(text: str) -> list[str]:
-    """Return the names an expression uses, quoted ones included."""
+def _is_arithmetic(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        value = getattr(np, node.attr, None) if ast.unparse(node.value) in ("np", "numpy") else None
+        return isinstance(value, float) or (isinstance(value, np.ufunc) and value.signature is None)
+    return not isinstance(node, _BEYOND_ARITHMETIC)
+
+
+def names_in(text: str, called: bool = True) -> list[str]:
+    """Return the names an expression uses, quoted ones included; without `called`, names of functions are left out."""
     quoted = [match.group(2) or match.group(3) for match in _QUOTED.finditer(text)]
-    plain = _NAME.findall(re.sub(r"(['\"]).*?\1", "", _QUOTED.sub("", text)))
+    plain = (_NAME if called else _NOT_CALLED).findall(re.sub(r"(['\"]).*?\1", "", _QUOTED.sub("", text)))
     return list(dict.fromkeys(quoted + [name for name in plain if not keyword.iskeyword(name)]))
 
 

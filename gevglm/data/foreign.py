@@ -28,7 +28,7 @@ FUNCTIONS = {
     "cluster": "clusters are an option, cov_type='cluster', cov_kwds={'groups': 'id'}",
     "i": "a factor is C(x), its interaction with a number C(x):z, its reference C(x, Treatment('a'))",
     "exposure": "the logarithm of an exposure is an offset, offset(log(time)); with link='cloglog' there is exposure='time'",
-    "weights": "weights are options, freq_weights= and var_weights=",
+    "weights": "weights are options, freq_weights=, sampling_weights= and var_weights=",
     "pol": "polynomials are poly(x, 2, raw=True), orthogonal ones poly(x, 2)",
     "lsp": "a broken line is x + I(np.maximum(x - 50, 0))",
     "catg": "a factor is C(x)",

@@ -10,11 +10,9 @@ from __future__ import annotations
 import builtins
 import functools
 import re
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -23,14 +21,24 @@ from numpy.typing import NDArray
 from patsy import PatsyError
 from scipy.sparse import issparse
 
-from gevglm.data import dialect
-from gevglm.data.columns import as_before, is_number, plain, with_columns
-from gevglm.data.expressions import Expression, expression, names_in, unquoted
+from gevglm.data import dialect, row_dependence, suspicions
+from gevglm.data import scope as scopes
+from gevglm.data.columns import as_before, is_number, plain, widened, with_columns
+from gevglm.data.expressions import Expression, expression, function_named, names_in, unquoted
 from gevglm.data.foreign import FUNCTIONS
-from gevglm.data.formula_engines import Coding, names_by_level, offsets_in, patsy_codings, patsy_design, read, terms_of
+from gevglm.data.formula_engines import (
+    Coding,
+    categorical,
+    names_by_level,
+    offsets_in,
+    patsy_codings,
+    patsy_design,
+    read,
+    terms_of,
+)
 from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
 from gevglm.data.tables import suggestion
-from gevglm.data.transforms import WORDS, apply_stateful, in_patsy, is_stateful, words_beside
+from gevglm.data.transforms import WORDS, apply_stateful, in_patsy, is_stateful
 from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 
@@ -87,13 +95,6 @@ def offsets_of(right: str) -> list[Expression]:
         return []
 
 
-def caller_names(expression: str, depth: int) -> dict[str, Any]:
-    """Return the objects that an expression names in the scope `depth` frames above the caller, and numpy as ``np``."""
-    frame = sys._getframe(depth + 1)
-    scope = {**frame.f_globals, **frame.f_locals}
-    return {"np": np} | {name: scope[name] for name in names_in(expression) if name in scope}
-
-
 @dataclass(frozen=True)
 class Variable:
     """A variable of a formula, or a column of a design without one."""
@@ -104,6 +105,7 @@ class Variable:
     # those of the data of the model, in the order of their columns; none for numbers, nor for a factor inside expressions
     levels: tuple[Any, ...] = ()
     reference: Any = None  # the level without a column, if there is one
+    values: tuple[Any, ...] = ()  # both values of a number that has no other in the data of the model
 
 
 class Recipe:
@@ -139,7 +141,7 @@ class Recipe:
         self.formula = formula
         self.engine = engine
         self.scope = scope
-        self.used = names_in(formula)
+        self.used = names_in(formula, called=False)
         self.dtypes = {name: frame[name].dtype for name in self.used if name in frame.columns}
         self._patsy: Any = None
         self._matrix = ModelMatrix([])
@@ -151,18 +153,23 @@ class Recipe:
             if engine == "patsy":
                 self._refuse_bit_operations(terms, frame)
                 self._patsy = terms
+                for text in {name for term in terms_of(terms) for name in term if name in frame.columns}:
+                    categorical(frame[text])  # refuses dates
             else:
                 self._matrix = ModelMatrix(terms_of(terms), state, sparse)
             first = self.build(frame)
+            self._refuse_dependence_on_other_rows(terms_of(terms), frame)
         except GevglmError:
             raise
         except Exception as error:
             raise self._explained(error, frame) from None
-        self.variables = self._variables()
+        codings = self._codings()
+        suspicions.warn_of_text({text: coding.levels for text, coding in codings.items()}, self.dtypes)
+        self.variables = self._variables(codings, {} if state is not None else _two_values(frame, self.dtypes))
         self.sparse = issparse(first)
         self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)  # that a row of the design holds
         names = self._patsy.column_names if engine == "patsy" else self._matrix.names
-        self.names = names_by_level(names, [coding for coding in self._codings().values() if coding is not None])
+        self.names = names_by_level(names, codings.values())
         self._first: Matrix | None = first
 
     def take_first(self) -> Matrix:
@@ -202,9 +209,10 @@ class Recipe:
         try:
             if self.engine == "formulaic":
                 return self._matrix.build(frame, self.scope)
-            words = words_beside(self.scope, re.findall(r"[^\W\d]\w*(?=\s*\()", self.formula))
-            scope = {name: in_patsy(value) for name, value in words.items()}
-            matrix, design = patsy_design(self._patsy, frame, scope)
+            own = {name: value for name, value in self.scope.items() if callable(value) or name in self.used}
+            scope = {name: in_patsy(value) for name, value in (WORDS | own).items()}
+            columns = frame[list(self.dtypes)]  # patsy takes columns before functions of their names
+            matrix, design = patsy_design(self._patsy, columns, scope)
             self._patsy = design
             return np.asarray(matrix, dtype=float)
         except GevglmError:
@@ -221,20 +229,22 @@ class Recipe:
         """Return the sum of the offsets that the formula names, None if there is none."""
         return evaluate_offset(self.offsets, frame, self.scope)
 
-    def _codings(self) -> dict[str, Coding | None]:
+    def _codings(self) -> dict[str, Coding]:
         """Return how factors are coded, by their texts."""
-        return {**(patsy_codings(self._patsy) if self.engine == "patsy" else self._matrix.state.factors)}
+        if self.engine == "patsy":
+            return patsy_codings(self._patsy)
+        return {text: coding for text, coding in self._matrix.state.factors.items() if coding is not None}
 
-    def _variables(self) -> dict[str, Variable]:
+    def _variables(self, codings: dict[str, Coding], values: dict[str, tuple]) -> dict[str, Variable]:
         of_variables = {
             variable: coding
-            for text, coding in self._codings().items()
-            if coding is not None and (variable := expression(text).variable) in self.dtypes
+            for text, coding in codings.items()
+            if (variable := expression(text).variable) in self.dtypes
         }
         return {
             name: Variable(name, True, tuple(coding.levels), coding.left_out)
             if (coding := of_variables.get(name)) is not None
-            else Variable(name, not is_number(dtype))
+            else Variable(name, not is_number(dtype), values=values.get(name, ()))
             for name, dtype in self.dtypes.items()
             if name in self._in_terms
         }
@@ -252,6 +262,10 @@ class Recipe:
                 ),
             )
 
+    def _refuse_dependence_on_other_rows(self, terms: list[tuple[str, ...]], frame: pd.DataFrame) -> None:
+        columns = with_columns(frame[list(self.dtypes)], self.dtypes, lambda column: plain(column, "formulaic"))
+        row_dependence.refuse_terms(terms, columns, self.scope, self._matrix.state)
+
     def _refuse_forgetful_calls(self) -> None:
         """Refuse ``patsy.bs(x)`` and the like: only functions called by a simple name remember their first data."""
         for path in re.findall(r"[^\W\d]\w*(?:\.\w+)+(?=\s*\()", self.formula):
@@ -268,54 +282,46 @@ class Recipe:
             return InvalidOptionError(
                 f"formula_engine='patsy' cannot read {unreadable[0]!r}; formula_engine='formulaic' can."
             )
-        unknown = unknown_names(self.formula, frame.columns, self.scope)
+        unknown = scopes.unknown_names(self.formula, frame.columns, self.scope)
         if unknown is not None:
             return unknown
-        cause = " ".join(_DECORATION.sub("", getattr(error, "message", str(error))).split())
-        cause = cause.removeprefix("Error evaluating factor: ").removeprefix("ValueError: ")
-        if "invalid syntax" in cause:
-            cause += ". A formula joins columns and calls of functions by + - : * / and **; 0 leaves out the constant."
-        if "requires a positive integer" in cause:
-            cause = "among terms ** and ^ make interactions, and need a whole number; a power of a column is I(x**0.5)."
-        return InvalidDataError(f"the formula '{self.formula}' could not be evaluated: {cause}")
+        return not_evaluated(self.formula, error)
+
+    def without_rows(self, n_given: int) -> Recipe:
+        """Return the recipe without variables of the caller that have a value for each row of the data given."""
+        scope = scopes.without_rows(self.scope, n_given)
+        if len(scope) == len(self.scope):
+            return self
+        bare = object.__new__(Recipe)
+        bare.__dict__.update(self.__dict__, scope=scope)
+        return bare
 
     def __deepcopy__(self, memo: dict) -> Recipe:
         return self
 
     def __getstate__(self) -> dict:
-        return {**self.__dict__, "_patsy": None, "scope": packed(self.scope)}
+        return {**self.__dict__, "_patsy": None, "scope": scopes.packed(self.scope)}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
-        self.scope = unpacked(state["scope"])
+        self.scope = scopes.unpacked(state["scope"])
 
 
-def unknown_names(formula: str, columns: Iterable[str], scope: dict[str, Any]) -> InvalidDataError | None:
-    """Return the error of names that are neither columns nor known otherwise, None if there are none."""
-    called = {*re.findall(r"[^\W\d]\w*(?=\s*\()", formula)}
-    words = {name for name, word in WORDS.items() if name in called or isinstance(word, type) or not callable(word)}
-    known = {*columns, *scope, *dir(builtins), *words, "Q", *called.intersection(["offset"])}
-    missing = [name for name in names_in(formula) if name not in known]
-    if not missing:
-        return None
-    spaced = [name for name in map(str, columns) if " " in name and name in formula]
-    hint = f" A name with blanks goes into backticks: `{spaced[0]}`." if spaced else suggestion(missing[0], columns)
-    return InvalidDataError(f"the formula names {', '.join(map(repr, missing))}, not in the data.{hint}")
+def not_evaluated(formula: str, error: Exception) -> InvalidDataError:
+    """Return the error of a formula that could not be read or evaluated."""
+    cause = " ".join(_DECORATION.sub("", getattr(error, "message", str(error))).split())
+    cause = cause.removeprefix("Error evaluating factor: ").removeprefix("ValueError: ")
+    if "invalid syntax" in cause:
+        cause += ". A formula joins columns and calls of functions by + - : * / and **; 0 leaves out the constant."
+    if "requires a positive integer" in cause:
+        cause = "among terms ** and ^ make interactions, and need a whole number; a power of a column is I(x**0.5)."
+    return InvalidDataError(f"the formula '{formula}' could not be evaluated: {cause}")
 
 
-def packed(scope: dict[str, Any]) -> dict[str, tuple]:
-    """Return a scope that can be pickled: modules by name."""
-    return {
-        name: (None, value.__name__) if isinstance(value, ModuleType) else (value,) for name, value in scope.items()
-    }
-
-
-def unpacked(scope: dict[str, tuple]) -> dict[str, Any]:
-    """Return the scope again."""
-    return {
-        name: sys.modules.get(entry[1]) or __import__(entry[1]) if len(entry) == 2 else entry[0]
-        for name, entry in scope.items()
-    }
+def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]:
+    """Return both values of the numbers that have two."""
+    numbers = [name for name, dtype in dtypes.items() if is_number(dtype)]
+    return {name: tuple(sorted(frame[name].unique().tolist())) for name in numbers if frame[name].nunique() == 2}
 
 
 # -- the left-hand side ----------------------------------------------------------------------
@@ -327,15 +333,21 @@ def outcome_name(left: str, columns: Any) -> str:
     return name if name in columns else left
 
 
+def count_columns(left: str) -> list[str]:
+    """Return the two columns of counts, of successes and failures, that the left-hand side of a formula may name."""
+    counts = re.fullmatch(r"(?:cbind\(\s*)?([^\W\d]\w*)\s*[+,]\s*([^\W\d]\w*)\s*\)?", left)
+    return list(counts.groups()) if counts else []
+
+
 def evaluate_outcome(left: Expression, frame: pd.DataFrame, scope: dict[str, Any]) -> Any:
     """Return the outcome a formula names: a column, two columns of counts, of shape (n, 2), or the value of an expression."""
     text = left.text
     name = outcome_name(text, frame.columns)
     if name in frame.columns:
         return frame[name]
-    counts = re.fullmatch(r"(?:cbind\(\s*)?([^\W\d]\w*)\s*[+,]\s*([^\W\d]\w*)\s*\)?", text)
-    if counts and all(count in frame.columns for count in counts.groups()):
-        return frame[list(counts.groups())].to_numpy()
+    counts = count_columns(text)
+    if counts and all(count in frame.columns for count in counts):
+        return frame[counts].to_numpy()
     known = {*frame.columns, *scope, *WORDS, "Q"}
     missing = [word for word in names_in(text) if word not in known]
     if missing or text.isidentifier():
@@ -343,7 +355,7 @@ def evaluate_outcome(left: Expression, frame: pd.DataFrame, scope: dict[str, Any
             f"the outcome {text!r} is not in the data.{suggestion((missing or [text])[0], frame.columns)}"
         )
     try:
-        values = left.evaluate(context_of([left], frame, {"np": np} | scope))
+        values = left.evaluate(context_of([left], with_columns(frame, left.names, widened), {"np": np} | scope))
     except GevglmError:
         raise
     except Exception as error:
@@ -368,7 +380,7 @@ def evaluate_offset(offsets: Sequence[Expression], frame: pd.DataFrame, scope: d
     total = np.zeros(len(frame))
     for each in offsets:
         what = f"offset({each.text})"
-        if any(is_stateful(context.get(f"{call.name}()")) for call in each.calls):
+        if any(is_stateful(function_named(call.name, context)) for call in each.calls):
             raise InvalidDataError(f"{what} learns from the data, which an offset does not; compute a column for it.")
         try:
             with np.errstate(divide="ignore", invalid="ignore"):  # values that are not finite are counted elsewhere
@@ -376,6 +388,6 @@ def evaluate_offset(offsets: Sequence[Expression], frame: pd.DataFrame, scope: d
         except GevglmError:
             raise
         except Exception as error:
-            unknown = unknown_names(each.text, frame.columns, scope)
+            unknown = scopes.unknown_names(each.text, frame.columns, scope)
             raise unknown or InvalidDataError(f"{what} could not be evaluated: {error}") from None
     return total

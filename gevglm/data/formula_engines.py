@@ -1,7 +1,7 @@
 """The one door to patsy and formulaic: everything of theirs that is private, undocumented or differs between versions.
 
 patsy says which columns a formula has (its terms, the coding of factors, names); formulaic's model specification is what statsmodels asks for the
-terms of a model. The rest of the package uses the functions of this module and the public names of both.
+terms of a model. The rest of the package uses the functions of this module, the splines in :mod:`gevglm.data.patsy_splines`, and the public names of both.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,12 +25,9 @@ from patsy.categorical import _CategoricalBox
 from patsy.contrasts import _get_level, _name_levels, _obj_to_readable_str, code_contrast_matrix
 from patsy.eval import VarLookupDict
 from patsy.infix_parser import Operator
-from patsy.mgcv_cubic_splines import CC, CR, TE
 from patsy.parse_formula import parse_formula
 from patsy.redundancy import pick_contrasts_for_term
-from patsy.splines import BS
 from patsy.util import SortAnythingKey
-from scipy.interpolate import BSpline
 
 from gevglm.data.expressions import argument_of, with_quotes
 from gevglm.exceptions import InvalidDataError, listed
@@ -123,9 +120,20 @@ def categorical(values: Any) -> Categorical | None:
     dtype = values.dtype if hasattr(values, "dtype") else np.asarray(values).dtype
     if pd.api.types.is_timedelta64_dtype(dtype):
         raise ValueError("lengths of time are not numbers; divide them by pd.Timedelta('1 day')")
+    if _are_dates(values, dtype):
+        raise ValueError(
+            "dates are not numbers; I((date - pd.Timestamp('2020-01-01')) / pd.Timedelta('1 day')) counts days, date.dt.year is the year, "
+            "and C(date) makes a factor of them"
+        )
     if pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
         return None
     return Categorical(values)
+
+
+def _are_dates(values: Any, dtype: Any) -> bool:
+    if pd.api.types.is_object_dtype(dtype):
+        return pd.api.types.infer_dtype(values, skipna=True) in ("date", "datetime", "datetime64", "period")
+    return pd.api.types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype)
 
 
 def unwrapped(values: Any) -> Any:
@@ -299,99 +307,3 @@ def specification(
             for name, coding in state.factors.items()
         },
     )
-
-
-# -- splines of patsy ------------------------------------------------------------------------
-
-
-class Splines:
-    """What splines have in common: where the knots are given, no more is kept of the data than where they begin and end."""
-
-    _tmp: dict[str, Any]
-
-    def memorize_chunk(self, x: Any, *args: Any, **options: Any) -> None:
-        cast(Any, super()).memorize_chunk(x, *args, **options)
-        self.keep_ends_only()
-
-    def needs_all_values(self, args: dict[str, Any]) -> bool:
-        """Whether more than the ends of the data is needed: knots to be placed, or a basis to be centred by the mean over all rows."""
-        return args["knots"] is None or args.get("constraints") is not None
-
-    def keep_ends_only(self) -> None:
-        """Keep the smallest and largest value of the rows seen, if more is not needed."""
-        if not self.needs_all_values(self._tmp["args"]):
-            x = np.concatenate(self._tmp["xs"])
-            self._tmp["xs"] = [np.array([x.min(), x.max()])] if len(x) else [x]
-
-    def merge(self, other: dict[str, Any]) -> None:
-        """Add what was seen of other rows."""
-        self._tmp["xs"] = [*self._tmp["xs"], *other["_tmp"]["xs"]]
-        self.keep_ends_only()
-
-
-class BSplines(Splines, BS):
-    """``bs(x)`` of patsy, whose knots and columns are R's, with R's names of arguments besides its own.
-
-    It has the ways of formulaic to go beyond the data: "clip", "na", "zero" and "extend".
-    """
-
-    def memorize_chunk(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> None:
-        if extrapolation not in ("raise", "clip", "na", "zero", "extend"):
-            raise ValueError(f"extrapolation={extrapolation!r} is not one of raise, clip, na, zero, extend")
-        super().memorize_chunk(x, **_in_words_of_patsy(args, options))
-
-    def needs_all_values(self, args: dict[str, Any]) -> bool:
-        df = args["df"]
-        return args["knots"] is None and df is not None and df > args["degree"] + bool(args["include_intercept"])
-
-    def transform(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> Any:
-        low, high = self._all_knots[[0, -1]]
-        outside = np.asarray((x < low) | (x > high))
-        if extrapolation == "raise" and outside.any():
-            raise ValueError(
-                f"{outside.sum()} values are outside the {low:g} to {high:g} of the spline; "
-                "extrapolation='clip' or 'extend' allows them"
-            )
-        basis = np.array(super().transform(np.clip(x, low, high), **_in_words_of_patsy(args, options)))
-        if extrapolation == "extend" and outside.any():
-            every = BSpline(self._all_knots, np.eye(len(self._all_knots) - self._degree - 1), self._degree)
-            basis[outside] = every(np.asarray(x)[outside])[:, -basis.shape[1] :]
-        elif extrapolation in ("na", "zero"):
-            basis[outside] = np.nan if extrapolation == "na" else 0.0
-        return basis
-
-
-class CubicRegressionSplines(Splines, CR):
-    """``cr(x)`` of patsy."""
-
-
-class CyclicSplines(Splines, CC):
-    """``cc(x)`` of patsy."""
-
-
-class TensorProducts(TE):
-    """``te()`` of patsy: products of the columns of bases; of plain columns it would be no more than their interaction."""
-
-    def memorize_chunk(self, *args: Any, **options: Any) -> None:
-        plain = sum(np.ndim(arg) < 2 for arg in args)
-        if plain:
-            raise ValueError(
-                "te() multiplies bases, as in te(cr(x, df=4), cr(z, df=4)), and is given a plain column; penalised smooths of "
-                "mgcv are not fitted here, and the product of two columns is x:z"
-            )
-        super().memorize_chunk(*args, **options)
-
-
-def _in_words_of_patsy(args: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments of R's bs() after the first under the names that they have in patsy's."""
-    names = ("df", "knots", "degree", "include_intercept", "lower_bound", "upper_bound")
-    renamed = dict(zip(names, args, strict=False)) | options
-    if "intercept" in renamed:
-        renamed["include_intercept"] = bool(renamed.pop("intercept"))
-    if (ends := renamed.pop("Boundary_knots", None)) is not None:
-        renamed["lower_bound"], renamed["upper_bound"] = sorted(ends)
-    if renamed.get("knots") is not None:
-        renamed["knots"] = np.atleast_1d(renamed["knots"])
-    elif renamed.get("df") is None:
-        renamed["knots"] = np.zeros(0)
-    return renamed

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.engine.base import Block
-from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,11 @@ class Grouping:
 
     @classmethod
     def of(cls, values: Any) -> Grouping:
-        """Return the clusters of rows held in memory, from an array of one or two columns."""
-        table = pd.DataFrame(np.reshape(values, (len(values), -1)))
-        check_ways(table.shape[1])
-        refuse_missing(int(table.isna().any(axis=1).sum()))
+        """Return the clusters of rows held in memory, from a table or an array of one or two columns, each of its own type."""
+        table = pd.DataFrame(values)
+        check_ways(list(table.columns))
+        refuse_missing(int(table.isna().any(axis=1).sum()), len(table))
+        table = table.set_axis(range(table.shape[1]), axis=1)
         codes = [pd.factorize(table[j])[0] for j in table]
         both = codes[0] if len(codes) == 1 else codes[0].astype(np.int64) * (codes[1].max() + 1) + codes[1]
         positions, found = pd.factorize(both)
@@ -64,13 +65,17 @@ class Grouping:
         return self.codes[block.start : block.start + len(block.y)]
 
 
-def check_ways(number: int) -> None:
+def check_ways(columns: list[Any]) -> None:
     """Refuse more than two ways of clustering."""
-    if number > 2:
-        raise InvalidOptionError(f"groups has {number} columns; clustering is one- or two-way.")
+    if len(columns) > 2:
+        named = f" ({listed(columns)})" if all(isinstance(name, str) for name in columns) else ""
+        raise InvalidOptionError(f"groups has {len(columns)} columns{named}; clustering is one- or two-way.")
 
 
-def refuse_missing(count: int) -> None:
+def refuse_missing(count: int, total: int) -> None:
     """Refuse rows of no cluster."""
     if count:
-        raise InvalidDataError(f"groups are missing in {count} rows.")
+        raise InvalidDataError(
+            f"groups are missing in {count} of the {total} rows of the model. Leave those rows out of the data; gevglm.fit(formula, data, "
+            "missing='drop', ...) does so itself, because it knows the clusters before it chooses the rows."
+        )

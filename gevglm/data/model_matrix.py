@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -28,7 +28,8 @@ from gevglm.data.formula_engines import (
     treatment_columns,
     unwrapped,
 )
-from gevglm.data.transforms import WORDS, apply_stateful, is_stateful, words_beside
+from gevglm.data.tables import real
+from gevglm.data.transforms import WORDS, apply_stateful, is_stateful
 from gevglm.engine.linalg import Matrix
 from gevglm.engine.sparse import SPARSE, SparseColumn, indicators, matrix_of, row_numbers
 from gevglm.exceptions import GevglmError
@@ -162,7 +163,7 @@ class _Table:
         values = self._numbers[name]
         if isinstance(values, dict):
             values = np.column_stack([column for key, column in values.items() if not str(key).startswith("__")])
-        array = np.asarray(values, dtype=float)
+        array = np.asarray(real(values, name), dtype=float)
         self._check_rows(name, array)
         if array.ndim == 1:
             yield "", array
@@ -193,15 +194,16 @@ class _Table:
             raise ValueError(f"{name} has {np.size(values)} values, but the data have {self._n_rows} rows")
 
 
-def context_of(expressions: Iterable[Expression], frame: pd.DataFrame, scope: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what expressions may name: the columns of a table, what these do not hide of a scope, and the words of formulas."""
-    expressions = list(expressions)
+def context_of(expressions: Collection[Expression], frame: pd.DataFrame, scope: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what expressions may name: the columns of a table, a scope, and the words of formulas.
+
+    Columns hide variables of the scope, and both hide words; but only functions hide a function that is called.
+    """
+    words = {"Q": frame.__getitem__, **WORDS}
+    functions = words | {name: value for name, value in scope.items() if callable(value)}
     called = {call.name for factor in expressions for call in factor.calls}
-    used = called.union(*(factor.names for factor in expressions))
-    columns = {name: frame[name] for name in used if name in frame.columns}
-    functions = words_beside(scope, called)
-    calls = {f"{name}()": functions[name] for name in called if callable(functions.get(name))}
-    return {"Q": frame.__getitem__, **WORDS, **scope, **columns, **calls}
+    columns = {name: frame[name] for factor in expressions for name in factor.names if name in frame.columns}
+    return {**words, **scope, **columns, **{f"{name}()": functions[name] for name in called if name in functions}}
 
 
 def coded(values: pd.Series, levels: list[Any] | None) -> tuple[list[Any], NDArray]:

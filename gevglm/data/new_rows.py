@@ -1,18 +1,21 @@
-"""New data, read the way the data of a model were: design matrix, offset and labels of the rows."""
+"""New data, read the way the data of a model were: design matrix, offset, weights and labels of the rows."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.design import Layout
+from gevglm.data.formula import count_columns
+from gevglm.data.row_weights import RowWeights
+from gevglm.data.selection import check_weights
 from gevglm.data.tables import added, as_frame, combined_offset, numeric_matrix, vector
+from gevglm.engine.base import product
 from gevglm.engine.linalg import Matrix, dense, with_missing_rows
-from gevglm.exceptions import InvalidDataError
+from gevglm.exceptions import GevglmWarning, InvalidDataError, listed, warn
 
 
 @dataclass(frozen=True)
@@ -51,18 +54,56 @@ def read_table(layout: Layout, data: Any, offset: Any = None, exposure: Any = No
 
 
 def read_matrix(layout: Layout, exog: Any, offset: Any = None, exposure: Any = None) -> NewRows:
-    """Read a design matrix unchanged; the columns of a DataFrame may be in any order."""
+    """Read a design matrix unchanged; the columns of a DataFrame are found by their names, if it has those of the model."""
     k = len(layout.names)
     index = exog.index if isinstance(exog, (pd.DataFrame, pd.Series)) else None
-    if isinstance(exog, pd.DataFrame) and set(exog.columns) == set(layout.names):
-        exog = exog[layout.names]
-    X = numeric_matrix(np.asarray(exog))
+    X = numeric_matrix(_by_name(exog, layout.names) if isinstance(exog, pd.DataFrame) else exog)
     X = X.reshape(-1, k) if X.size == k else X
     if X.shape[1] != k:
         raise InvalidDataError(f"exog has {X.shape[1]} columns, but the model has {k} coefficients.")
     n = len(X)
     shift = _offset(layout, vector(offset, None, "offset", n), vector(exposure, None, "exposure", n))
     return NewRows(X, shift, index if index is not None and len(index) == n else None)
+
+
+def _by_name(exog: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """Return the columns of a design matrix by their names, in the order of the model; unchanged if it has other names."""
+    given = [str(name) for name in exog.columns]
+    if given == names or not set(given).intersection(names):
+        return exog
+    for name in names:
+        if given.count(name) != 1:
+            held = "no" if name not in given else "more than one"
+            raise InvalidDataError(
+                f"exog has {held} column {name!r}, and the columns of the model are {listed(names)}."
+            )
+    return exog.iloc[:, [given.index(name) for name in names]]
+
+
+def read_weights(layout: Layout, data: Any) -> RowWeights:
+    """Read what the rows of a table stand for, by the columns of weights and counts that the model names."""
+    frame = as_frame(data)
+    n, columns = len(frame), {}
+    for role, name in weights_in(layout, frame.columns).items():
+        columns[role] = vector(name, frame, role, n)
+        check_weights(columns[role], f"{role} of the new data")
+    counts = count_columns(layout.outcome)
+    trials = frame[counts].to_numpy(float).sum(axis=1) if counts and set(counts) <= set(frame.columns) else None
+    check_weights(trials, "counts of the new data")
+    represents = product(columns.get("var_weights"), columns.get("sampling_weights"))
+    return RowWeights(n, columns.get("freq_weights"), trials=trials, represents=represents)
+
+
+def weights_in(layout: Layout, columns: Any) -> dict[str, str]:
+    """Return the columns of weights that new data have, by their roles, and warn of those that the model names and they do not have."""
+    there = {role: name for role, name in layout.weight_names.items() if name in columns}
+    for role, name in layout.weight_names.items():
+        if role not in there:
+            warn(
+                f"the model has {role}={name!r}, a column that the new data do not have: their rows count as if it were 1.",
+                GevglmWarning,
+            )
+    return there
 
 
 def _offset(layout: Layout, offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:

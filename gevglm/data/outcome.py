@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.data.columns import as_numbers
 from gevglm.exceptions import InvalidDataError, nearest
 
 WHOLE = 1e-6  # how far from a whole number a count may be, for those computed as shares of trials
@@ -74,6 +75,16 @@ class Coding(NamedTuple):
         _need_both(y.min(), y.max(), n_rows, name)
         return cls(found, numbers=numbers, shares=shares)
 
+    @classmethod
+    def of_new(cls, values: Any, event: Any, name: str) -> Coding:
+        """Return the coding of the outcomes of a piece of new data, which need not have both levels."""
+        array = np.asarray(as_numbers(pd.Series(np.ravel(values))).infer_objects())
+        numbers = _as_numbers(array, event) is not None
+        levels = pd.unique(pd.Series(array))
+        if not numbers and len(levels) > 2:
+            raise InvalidDataError(_not_two(levels.tolist(), name))
+        return cls(event, numbers=numbers)
+
     def apply(self, values: Any, freq: NDArray | None, name: str) -> Outcome:
         """Return the outcomes of some rows as numbers."""
         if self.counts:
@@ -115,26 +126,34 @@ def _from_levels(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
     absent = int(pd.isna(values).sum())
     if absent:
         raise InvalidDataError(f"the outcome {name!r} is missing in {absent} rows; missing='drop' drops them.")
-    array = np.asarray(pd.Series(values).infer_objects())
+    array = np.asarray(as_numbers(pd.Series(values)).infer_objects())
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise InvalidDataError(f"the outcome {name!r} is infinite in {int(np.isinf(array).sum())} rows.")
     y = _as_numbers(array, event)
     if y is not None:
         return y, (True if array.dtype.kind == "b" else 1)
     levels = [getattr(level, "item", lambda level=level: level)() for level in pd.unique(pd.Series(array))]
-    shown = ", ".join(map(repr, levels[:5])) + (", ..." if len(levels) > 5 else "")
+    shown = _shown(levels)
     if len(levels) != 2 and not (event is not None and len(levels) == 1):
-        raise InvalidDataError(f"the outcome {name!r} has {len(levels)} levels ({shown}); a binary outcome has two.")
+        raise InvalidDataError(_not_two(levels, name))
     if event is None:
         rarer = min(levels, key=lambda level: int((array == level).sum()))
         raise InvalidDataError(
             f"the outcome {name!r} has the levels {shown}; say which one is the event, as in event={rarer!r}."
         )
     if event not in levels:
-        raise InvalidDataError(
-            f"event={event!r} is not a level of {name!r} ({shown}).{nearest(event, map(str, levels))}"
-        )
+        alike = [level for level in levels if str(level) == str(event)]
+        hint = f" Did you mean event={alike[0]!r}?" if alike else nearest(event, map(str, levels))
+        raise InvalidDataError(f"event={event!r} is not a level of {name!r} ({shown}).{hint}")
     return (array == event).astype(float), event
+
+
+def _shown(levels: list[Any]) -> str:
+    return ", ".join(map(repr, levels[:5])) + (", ..." if len(levels) > 5 else "")
+
+
+def _not_two(levels: list[Any], name: str) -> str:
+    return f"the outcome {name!r} has {len(levels)} levels ({_shown(levels)}); a binary outcome has two."
 
 
 def _from_counts(values: Any, name: str) -> tuple[NDArray, NDArray]:

@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.data import row_dependence
 from gevglm.data.formula import Recipe
 from gevglm.data.grouping import Grouping
 from gevglm.data.outcome import Coding
 from gevglm.data.selection import Selection
 from gevglm.data.tables import combined_offset
 from gevglm.engine.base import Block, product
-from gevglm.engine.linalg import dense
 from gevglm.engine.memory import default_block_rows
 from gevglm.exceptions import InvalidDataError
 
@@ -73,34 +73,29 @@ class Reader:
         self, values: Any, columns: dict[str, NDArray | None], rows: pd.DataFrame
     ) -> dict[str, NDArray | None]:
         y, _, freq, trials = self.coding.apply(values, columns["freq_weights"], self.outcome)
-        var = product(None if self.weights is None else self.weights(y), columns["var_weights"])
+        represents = product(columns["var_weights"], columns["sampling_weights"])
+        var = product(None if self.weights is None else self.weights(y), represents)
         groups = None if self.grouping is None else self.grouping.positions(rows)
         if groups is not None and (groups < 0).any():
             raise InvalidDataError(
                 f"the data have changed during the fit: {int((groups < 0).sum())} rows are in new clusters."
             )
         offset = combined_offset(columns["offset"], columns["exposure"])
-        return {"y": y, "freq": freq, "var": var, "trials": trials, "offset": offset, "groups": groups}
+        weights = {"freq": freq, "var": var, "trials": trials, "represents": represents}
+        return {"y": y, **weights, "offset": offset, "groups": groups}
 
 
 def refuse_dependence_on_other_rows(reader: Reader, example: pd.DataFrame) -> None:
-    """Refuse a formula whose value in a row depends on other rows, such as ``x - x.mean()``: pieces do not see them all."""
-    half = len(example) // 2
-    if not half:
-        return
-    whole = _numbers(reader, example)
-    parts = [_numbers(reader, part) for part in (example.iloc[:half], example.iloc[half:])]
-    same = (whole == np.concatenate(parts)) | np.isnan(whole) & np.isnan(np.concatenate(parts))
-    if not same.all():
-        names = [reader.outcome, *reader.recipe.names]
-        odd = names[int(np.flatnonzero(~same.all(axis=0))[0])]
-        raise InvalidDataError(
-            f"{odd!r} depends on other rows than its own (a mean, a rank or a lag?), which data in pieces do not allow; "
-            "center(), standardize() and scale() do."
-        )
+    """Refuse an outcome or a subset whose value in a row depends on other rows, such as ``x > x.mean()``: pieces do not see them all."""
+    selection = reader.selection
 
+    def outcome(rows: NDArray) -> NDArray:
+        return reader.coding.apply(selection.outcome(example.iloc[rows]), None, reader.outcome).y
 
-def _numbers(reader: Reader, rows: pd.DataFrame) -> NDArray:
-    chosen = reader.selection.of(rows)
-    y = reader.coding.apply(chosen.values, chosen.columns["freq_weights"], reader.outcome).y
-    return np.column_stack([y, dense(reader.recipe.build(chosen.frame))])
+    def subset(rows: NDArray) -> NDArray:
+        return np.asarray(selection.asked_for(example.iloc[rows]), dtype=float)
+
+    if reader.outcome not in example.columns:
+        row_dependence.refuse(reader.outcome, outcome, example, example.columns)
+    if selection.subset is not None:
+        row_dependence.refuse(f"subset={selection.subset}", subset, example, example.columns)

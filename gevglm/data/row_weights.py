@@ -7,14 +7,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.grouping import Grouping
+from gevglm.data.observations import Part, drawn, one_way
 from gevglm.engine.base import Block, product
-from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from gevglm.data.design import Design
 
 
@@ -29,12 +30,16 @@ class RowWeights:
     trials: NDArray | None = None
     # what makes an observation of a sample drawn by the outcome represent the population; None for ones
     population: NDArray | None = None
-    groups: NDArray | None = None  # cluster of each row, for cluster-robust fits; of shape (n,) or (n, 2)
+    groups: pd.DataFrame | None = None  # cluster of each row, for cluster-robust fits: one column or two
+    # variance times sampling weights, as the user gave them: how much an observation counts in averages; None for ones
+    represents: NDArray | None = None
 
     @classmethod
-    def of(cls, rows: Design | Block, population: NDArray | None = None, groups: NDArray | None = None) -> RowWeights:
+    def of(
+        cls, rows: Design | Block, population: NDArray | None = None, groups: pd.DataFrame | None = None
+    ) -> RowWeights:
         """Return the weights of the rows of a design or a block."""
-        return cls(len(rows.y), rows.freq, rows.var, rows.trials, population, groups)
+        return cls(len(rows.y), rows.freq, rows.var, rows.trials, population, groups, rows.represents)
 
     @property
     def counts(self) -> NDArray | None:
@@ -49,12 +54,34 @@ class RowWeights:
     @property
     def population_weights(self) -> NDArray | None:
         """How much each row counts in averages over the population; None for ones."""
-        return product(self.counts, self.population)
+        return product(self.counts, self.represents, self.population)
 
     @property
     def in_population(self) -> NDArray:
         """:attr:`population_weights`, as numbers."""
         return self._numbers(self.population_weights)
+
+    @property
+    def effective_counts(self) -> NDArray | None:
+        r"""Observations behind each row, for what takes weights for numbers of them; None where each row is one.
+
+        Rows with variance or sampling weights :math:`r_i` and :math:`c_i` observations each have :math:`c_i r_i`, scaled to add up to
+        Kish's effective size :math:`(\sum c_i r_i)^2 / \sum c_i r_i^2`.
+        """
+        if self.represents is None:
+            return self.counts
+        weights = self.in_sample
+        return weights * (weights.sum() / self.sum_of_squares)
+
+    @property
+    def in_sample(self) -> NDArray:
+        """How much each row counts by the weights of the user, whatever its outcome."""
+        return self._numbers(product(self.counts, self.represents))
+
+    @property
+    def sum_of_squares(self) -> float:
+        """The sum over observations of the squared weights of the user; that of ones, where there are none, is 0."""
+        return 0.0 if self.represents is None else float(self.in_sample @ self.represents)
 
     @property
     def in_loss(self) -> NDArray:
@@ -66,38 +93,14 @@ class RowWeights:
         """The clusters of the rows; None where rows are independent."""
         return None if self.groups is None else Grouping.of(self.groups)
 
-    def draw(self, generator: np.random.Generator) -> NDArray:
-        """Return as many rows as there are, drawn with replacement; as many whole clusters, where rows are in clusters."""
-        if self.clusters is None:
-            return generator.integers(self.n_rows, size=self.n_rows)
-        members = self._members
-        return np.concatenate([members[i] for i in generator.integers(len(members), size=len(members))])
+    def draw(self, y: NDArray, generator: np.random.Generator) -> Part:
+        """Draw as many observations as there are, with replacement; as many whole clusters, where rows are in clusters.
 
-    @cached_property
-    def _members(self) -> list[NDArray]:
-        assert self.clusters is not None
-        if len(self.clusters.ways) > 1:
-            raise IncompatibleOptionsError("method='bootstrap' draws clusters of one kind; the fit has two.")
-        return list(pd.Series(np.arange(self.n_rows)).groupby(self.clusters.codes).indices.values())
-
-    def single_observations(self, y: NDArray) -> tuple[NDArray, NDArray]:
-        """Return rows repeated so that each is one observation, and their outcomes of 1 and 0: events first, then others."""
-        counts = whole_counts(self.observations)
-        events = np.rint(counts * y).astype(int)
-        repeats = np.concatenate([events, counts - events])
-        rows = np.repeat(np.tile(np.arange(self.n_rows), 2), repeats)
-        return rows, np.repeat([1.0, 0.0], [events.sum(), repeats.sum() - events.sum()])
+        `y` are the outcomes of the rows, or their shares of events.
+        """
+        counts, clusters = self.observations, None if self.clusters is None else one_way(self.clusters)
+        events = counts * y if clusters is not None else np.rint(counts * y)
+        return drawn(events, counts - events, clusters, generator)
 
     def _numbers(self, weights: NDArray | None) -> NDArray:
         return np.ones(self.n_rows) if weights is None else np.asarray(weights, dtype=float)
-
-
-def whole_counts(counts: NDArray) -> NDArray:
-    """Return numbers of observations as integers, or refuse those that are not whole."""
-    wrong = counts[counts != np.rint(counts)]
-    if len(wrong):
-        raise InvalidDataError(
-            f"rows cannot be drawn by frequency weights that are not whole numbers; {len(wrong)} of {len(counts)} are not "
-            f"(the first is {wrong[0]:g})."
-        )
-    return counts.astype(int)

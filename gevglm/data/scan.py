@@ -15,14 +15,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from patsy import PatsyError
 
 from gevglm.data import formula as formulas
-from gevglm.data.expressions import Call, Expression, expression
+from gevglm.data.columns import plain, with_columns
+from gevglm.data.expressions import Call, Expression, expression, function_named
 from gevglm.data.formula_engines import Coding, categorical, read, terms_of
 from gevglm.data.model_matrix import TransformState, context_of, ordered_levels
-from gevglm.data.selection import Selected, Selection
+from gevglm.data.row_dependence import ends_of
+from gevglm.data.scope import unknown_names
+from gevglm.data.selection import WEIGHTS, Selected, Selection
 from gevglm.data.sources.base import Number, Source
-from gevglm.data.transforms import apply_stateful, is_stateful, words_beside
+from gevglm.data.transforms import apply_stateful, is_stateful
 from gevglm.engine.monitor import Monitor
 from gevglm.exceptions import GevglmError, InvalidDataError
 
@@ -66,10 +70,12 @@ class Found:
     """What was learned from some rows."""
 
     n_given: int = 0
+    n_asked: int = 0
     n_selected: int = 0
     n_missing: int = 0
     kept: dict[Number, int] = field(default_factory=dict)  # rows used, by the number of their batch
     example: pd.DataFrame = field(default_factory=pd.DataFrame)  # a few of them
+    ends: pd.DataFrame = field(default_factory=pd.DataFrame)  # those where columns are smallest and largest
     # the levels of factors, None for numbers, by the text of the factor
     factors: dict[str, Levels | None] = field(default_factory=dict)
     # what functions have seen, by the text of their call
@@ -77,19 +83,21 @@ class Found:
     # the sum of the frequency weights by distinct outcome, as long as there are few
     outcomes: dict[Any, float] = field(default_factory=dict)
     counts: bool = False  # whether the outcome has two columns of counts
-    # of the frequency weights; of them times observations, times events
-    sums: NDArray = field(default_factory=lambda: np.zeros(3))
+    # of the frequency weights; of them times observations, times events, times observations and sampling weights
+    sums: NDArray = field(default_factory=lambda: np.zeros(4))
     non_integer: int = 0  # frequency weights that are not whole numbers
     problems: dict[str, int] = field(default_factory=dict)  # rows with values that are out of range, by what is wrong
 
     def add(self, other: Found, kinds: dict[str, Any]) -> None:
         """Add what was learned from the next rows; `kinds` are the functions behind the states."""
         self.n_given += other.n_given
+        self.n_asked += other.n_asked
         self.n_selected += other.n_selected
         self.n_missing += other.n_missing
         self.kept |= other.kept
         if len(self.example) < len(other.example):
             self.example = other.example
+        self.ends = _at_ends(self.ends, other.ends)
         for expr, levels in other.factors.items():
             known = self.factors.setdefault(expr, levels)
             if (known is None) != (levels is None):
@@ -114,17 +122,19 @@ def scan(
     source: Source, selection: Selection, columns: Sequence[str], monitor: Monitor
 ) -> tuple[Found, TransformState]:
     """Look at all rows, and return what was found and what the formula is to remember."""
-    factors = [
-        expression(name) for name in dict.fromkeys(name for term in terms_of(read(selection.right)) for name in term)
-    ]
-    kinds = _kinds(factors, selection.scope_beside(source.columns))
+    try:
+        terms = terms_of(read(selection.right))
+    except PatsyError as error:
+        raise formulas.not_evaluated(selection.right, error) from None
+    factors = [expression(name) for name in dict.fromkeys(name for term in terms for name in term)]
+    kinds = _kinds(factors, _context(factors, pd.DataFrame(), selection))
     states: dict[str, dict[str, Any]] = {}
     while True:
         try:
             look = partial(_look, selection, factors, dict(states))
             found = _look_at_all(source, columns, look, kinds, monitor)
         except InvalidDataError as error:
-            unknown = formulas.unknown_names(selection.right, source.columns, selection.scope)
+            unknown = unknown_names(selection.right, source.columns, selection.scope)
             raise unknown or error from None
         if not sum(found.kept.values()):
             return found, TransformState()
@@ -138,6 +148,7 @@ def scan(
             break
         if not new:
             raise InvalidDataError(f"the formula '{selection.right}' could not be learned from data in pieces.")
+    found.example = pd.concat([found.example, found.ends], ignore_index=True)
     codings = {name: None if levels is None else Coding(levels.ordered()) for name, levels in found.factors.items()}
     return found, TransformState(states, codings)
 
@@ -158,14 +169,13 @@ def _look_at_all(
     return found
 
 
-def _kinds(factors: list[Expression], scope: dict[str, Any]) -> dict[str, Any]:
+def _kinds(factors: list[Expression], context: dict[str, Any]) -> dict[str, Any]:
     """Return the classes of stateful functions of patsy, by the text of their calls; None for those of formulaic."""
-    calls = [call for factor in factors for call in factor.calls]
-    words = words_beside(scope, {call.name for call in calls})
+    functions = {call.text: function_named(call.name, context) for factor in factors for call in factor.calls}
     return {
-        call.text: getattr(words[call.name], "__patsy_stateful_transform__", None)
-        for call in calls
-        if is_stateful(words.get(call.name))
+        text: getattr(function, "__patsy_stateful_transform__", None)
+        for text, function in functions.items()
+        if is_stateful(function)
     }
 
 
@@ -184,7 +194,8 @@ def _look(
     """Learn from a batch of rows."""
     chosen = selection.of(frame)
     rows = chosen.frame
-    found = Found(len(frame), chosen.n_selected, chosen.n_missing, {number: len(rows)}, rows.head(EXAMPLE_ROWS))
+    sizes = len(frame), chosen.n_asked, chosen.n_selected, chosen.n_missing
+    found = Found(*sizes, {number: len(rows)}, rows.head(EXAMPLE_ROWS), _at_ends(rows))
     if not len(rows):
         return found
     _look_at_outcome(chosen, found)
@@ -195,10 +206,19 @@ def _look(
     return found
 
 
+def _at_ends(*tables: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of tables where columns of numbers are smallest and largest."""
+    tables = tuple(table for table in tables if len(table))
+    if not tables:
+        return pd.DataFrame()
+    table = tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
+    return table.iloc[ends_of(column for _, column in table.items())]
+
+
 def _context(factors: list[Expression], rows: pd.DataFrame, selection: Selection) -> dict[str, Any]:
     """Return what factors may name."""
-    plain = formulas.with_columns(rows, rows.columns, lambda column: formulas.plain(column, "formulaic"))
-    return context_of(factors, plain, selection.scope_beside(rows.columns))
+    columns = with_columns(rows, rows.columns, lambda column: plain(column, "formulaic"))
+    return context_of(factors, columns, selection.scope_beside(rows.columns))
 
 
 def _look_at_factor(factor: Expression, context: dict[str, Any], states: dict[str, Any], found: Found) -> None:
@@ -210,7 +230,7 @@ def _look_at_factor(factor: Expression, context: dict[str, Any], states: dict[st
             return function
         if call.text in states:
             return partial(apply_stateful, function, states[call.text])
-        if any(is_stateful(context.get(f"{inner.name}()")) and inner.text not in states for inner in call.inner):
+        if any(is_stateful(function_named(inner.name, context)) and inner.text not in states for inner in call.inner):
             complete = False
             return lambda value, *args, **options: value
         kind = getattr(function, "__patsy_stateful_transform__", None)
@@ -274,7 +294,8 @@ def _finished(kind: Any, text: str, state: dict[str, Any]) -> dict[str, Any]:
 def _look_at_outcome(chosen: Selected, found: Found) -> None:
     columns, n = chosen.columns, len(chosen.frame)
     freq = np.ones(n) if columns["freq_weights"] is None else columns["freq_weights"]
-    for role in ("freq_weights", "var_weights"):
+    stands_for = freq if columns["sampling_weights"] is None else freq * columns["sampling_weights"]
+    for role in WEIGHTS:
         weights = columns[role]
         if weights is not None:
             bad = int((~(np.isfinite(weights) & (weights >= 0))).sum())
@@ -289,7 +310,8 @@ def _look_at_outcome(chosen: Selected, found: Found) -> None:
     if np.ndim(values) == 2 and np.shape(values)[1] == 2:
         found.counts = True
         counts = np.asarray(values, dtype=float)
-        found.sums = np.array([freq.sum(), freq @ counts.sum(axis=1), freq @ counts[:, 0]])
+        trials = counts.sum(axis=1)
+        found.sums = np.array([freq.sum(), freq @ trials, freq @ counts[:, 0], stands_for @ trials])
         return
     codes, levels = pd.factorize(np.ravel(values) if isinstance(values, np.ndarray) else values)
     _note(found, "the outcome is missing; missing='drop' drops such rows", int((codes < 0).sum()))
@@ -298,7 +320,7 @@ def _look_at_outcome(chosen: Selected, found: Found) -> None:
     found.outcomes = dict(zip(levels.tolist()[:MOST_LEVELS], sizes[:MOST_LEVELS].tolist(), strict=True))
     numbers = np.asarray(levels)
     events = float(sizes @ numbers) if numbers.dtype.kind in "biuf" else 0.0
-    found.sums = np.array([freq.sum(), freq.sum(), events])
+    found.sums = np.array([freq.sum(), freq.sum(), events, stands_for.sum()])
 
 
 def _note(found: Found, problem: str, count: int) -> None:

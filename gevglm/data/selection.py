@@ -11,12 +11,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
+from gevglm.data.columns import as_numbers, widened, with_columns
 from gevglm.data.expressions import Expression, condition, expression, names_in, rows_where
-from gevglm.data.tables import added, check_labels, vector
+from gevglm.data.scope import packed, unpacked
+from gevglm.data.tables import added, aligned, columns_given, vector
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
-ROLES = ("offset", "exposure", "freq_weights", "var_weights")
+WEIGHTS = ("freq_weights", "var_weights", "sampling_weights")
+ROLES = ("offset", "exposure", *WEIGHTS)
 MISSING = ("drop", "raise", "none")
 
 
@@ -27,7 +30,8 @@ class Selected(NamedTuple):
     values: Any  # the outcome, not yet coded
     columns: dict[str, NDArray | None]  # offset, exposure and weights
     rows: NDArray | None  # positions in the table; None if all rows are used
-    # rows asked for, and those among them that are incomplete
+    # rows asked for, of them those with a weight above zero, and those among these that are incomplete
+    n_asked: int
     n_selected: int
     n_missing: int
 
@@ -37,13 +41,17 @@ class Selection:
     """A formula and the options that name columns; what they say is compiled once, and again only where a pickled one arrives."""
 
     formula: str
-    scope: dict[str, Any] = field(repr=False)  # objects of the user's scope that the formula names
+    scope: dict[str, Any] = field(
+        repr=False
+    )  # objects of the user's scope that the formula names, or the subset with an @
     offset: Any = None
     exposure: Any = None
     freq_weights: Any = None
     var_weights: Any = None
+    sampling_weights: Any = None
     subset: Any = None
     missing: str = "drop"
+    clusters: Any = None  # rows without one are incomplete
     left: Expression = field(init=False, repr=False)  # the left-hand side of the formula
     right: str = field(init=False, repr=False)  # the right-hand side
     offsets: list[Expression] = field(init=False, repr=False)  # those named on the right-hand side
@@ -59,8 +67,10 @@ class Selection:
 
     @cached_property
     def _names(self) -> tuple[list[str], list[str], set[str]]:
-        """Names in the formula, on its left and on its right."""
-        return names_in(self.formula), names_in(self.left.text), set(names_in(self.right))
+        """Names in the formula, on its left and on its right, that are not called."""
+        parts = (self.formula, self.left.text, self.right)
+        names, left, right = (names_in(part, called=False) for part in parts)
+        return names, left, set(right)
 
     def used(self, columns: Any) -> list[str]:
         """Return the names of the formula that are columns, or say what is wrong with them."""
@@ -76,35 +86,49 @@ class Selection:
         return used
 
     def scope_beside(self, columns: Any) -> dict[str, Any]:
-        """Return the scope without what columns hide."""
-        return {name: value for name, value in self.scope.items() if name not in columns}
+        """Return the scope without what columns hide, which are no functions."""
+        hidden = set(columns).intersection(self._names[0])
+        return {name: value for name, value in self.scope.items() if name not in hidden}
 
     def of(self, frame: pd.DataFrame) -> Selected:
         """Return what a table holds of it."""
         n = len(frame)
+        used = self.used(frame.columns)
+        frame = with_columns(frame, used, as_numbers)
         columns = {role: vector(getattr(self, role), frame, role, n) for role in ROLES}
         inside = formulas.evaluate_offset(self.offsets, frame, self.scope_beside(frame.columns))
         columns["offset"] = added(columns["offset"], inside)
-        values = formulas.evaluate_outcome(self.left, frame, self.scope_beside(frame.columns))
-        used = self.used(frame.columns)
-        selected = self._asked_for(frame)
-        complete = complete_rows(n, self.missing, [values, *columns.values(), *(frame[name] for name in used)])
-        keep = complete if selected is None else selected & complete
+        values = self.outcome(frame)
+        asked = self.asked_for(frame)
+        selected = rows_with_weight(n, values, columns) & (True if asked is None else asked)
+        given = [values, *columns.values(), *cluster_columns(self.clusters, n, frame, frame.index)]
+        complete = complete_rows(n, self.missing, [*given, *(frame[name] for name in used)])
+        keep = selected & complete
         rows = None if keep.all() else np.flatnonzero(keep)
-        n_selected = n if selected is None else int(selected.sum())
+        n_asked, n_selected = n if asked is None else int(asked.sum()), int(selected.sum())
         if rows is not None:
             frame = frame.iloc[rows]
             values = values.iloc[rows] if isinstance(values, pd.Series) else np.asarray(values)[rows]
             columns = {role: None if given is None else given[rows] for role, given in columns.items()}
         if self.missing == "none":
             _refuse_missing_levels(frame, used)
-        return Selected(frame, values, columns, rows, n_selected, n_selected - len(frame))
+        return Selected(frame, values, columns, rows, n_asked, n_selected, n_selected - len(frame))
 
-    def _asked_for(self, frame: pd.DataFrame) -> NDArray | None:
+    def outcome(self, frame: pd.DataFrame) -> Any:
+        """Return the outcome of all rows of a table, not yet coded."""
+        return formulas.evaluate_outcome(self.left, frame, self.scope_beside(frame.columns))
+
+    def asked_for(self, frame: pd.DataFrame) -> NDArray | None:
+        """Return which rows of a table are asked for; None if all are."""
         subset = self.subset
         if self._condition is not None:
             try:
-                subset = rows_where(self._condition, frame)
+                subset = rows_where(self._condition, with_columns(frame, names_in(self.subset), widened), self.scope)
+            except NameError as error:
+                raise InvalidDataError(
+                    f"subset={self.subset!r} could not be evaluated: {error}. Names are those of columns; a variable of your own is "
+                    "written with an @, as in 'age < @limit'."
+                ) from error
             except Exception as error:
                 raise InvalidDataError(f"subset={self.subset!r} could not be evaluated: {error}") from None
             if np.asarray(subset).dtype != bool:
@@ -112,10 +136,10 @@ class Selection:
         return None if subset is None else _subset_mask(frame, subset)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "scope": formulas.packed(self.scope)}
+        return {**self.__dict__, "scope": packed(self.scope)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "scope": formulas.unpacked(state["scope"])})
+        self.__dict__.update({**state, "scope": unpacked(state["scope"])})
 
 
 def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:
@@ -129,10 +153,45 @@ def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:
     return complete
 
 
-def check_rows(n_given: int, n_selected: int, n_missing: int, missing: str) -> None:
-    """Refuse data of which nothing is left, and warn of rows that were dropped."""
-    if n_selected == 0:
+def cluster_columns(clusters: Any, n: int, frame: pd.DataFrame | None, index: pd.Index | None) -> list[Any]:
+    """Return the columns that say which cluster each of n rows is in; none where clusters are not given, or not for these rows."""
+    table = pd.DataFrame() if clusters is None else columns_given(clusters, frame, "groups", [n])
+    if len(table) != n:
+        return []
+    if isinstance(clusters, (pd.Series, pd.DataFrame)) and index is not None:
+        table = aligned(table, index, "groups")
+    return [table.iloc[:, j] for j in range(table.shape[1])]
+
+
+def rows_with_weight(n: int, values: Any, columns: dict[str, NDArray | None]) -> NDArray:
+    """Return which of n rows have a weight above zero; the others, and counts of no trials, are as if they were not there."""
+    present = np.ones(n, dtype=bool)
+    for role in (*WEIGHTS, "n_trials"):
+        if (weights := columns.get(role)) is not None:
+            present &= weights != 0
+    if np.ndim(values) == 2 and np.shape(values)[1] == 2:
+        present &= ~(np.asarray(values) == 0).all(axis=1)
+    return present
+
+
+def check_weights(weights: NDArray | None, role: str) -> None:
+    """Refuse weights that are negative or not finite."""
+    wrong = None if weights is None else ~(np.isfinite(weights) & (weights >= 0))
+    if weights is not None and wrong is not None and wrong.any():
+        raise InvalidDataError(
+            f"{role} must be finite and not negative; {int(wrong.sum())} rows are not (the first is {weights[wrong][0]:g})."
+        )
+
+
+def check_rows(
+    n_given: int, n_asked: int, n_selected: int, n_missing: int, missing: str, weights: dict[str, Any]
+) -> None:
+    """Refuse data of which nothing is left, and warn of rows that were dropped; `weights` are as given, by their roles."""
+    if n_asked == 0:
         raise InvalidDataError(f"subset selects none of the {n_given} rows.")
+    if n_selected == 0:
+        roles = [role for role, given in weights.items() if given is not None]
+        raise InvalidDataError(f"{' or '.join(roles) or 'the counts'} are zero in all {n_asked} rows.")
     if n_missing and missing == "raise":
         raise InvalidDataError(f"{n_missing} of {n_selected} rows have missing values; missing='drop' drops them.")
     if n_missing == n_selected:
@@ -158,8 +217,8 @@ def _incomplete(array: Any) -> NDArray:
 def _subset_mask(frame: pd.DataFrame, subset: Any) -> NDArray:
     n = len(frame)
     if isinstance(subset, pd.Series) and len(subset) == n:
-        check_labels(subset, frame.index, "subset")
-    array = np.asarray(subset)
+        subset = aligned(subset, frame.index, "subset")
+    array = np.asarray(np.ma.filled(subset, False) if isinstance(subset, np.ma.MaskedArray) else subset)
     if array.dtype == object and all(isinstance(value, (bool, np.bool_)) for value in array.ravel()):
         array = array.astype(bool)
     if array.ndim != 1:

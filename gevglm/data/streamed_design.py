@@ -13,17 +13,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
-from gevglm.data.design import Design
+from gevglm.data.design import FIT_AGAIN, Design, weight_names
 from gevglm.data.expressions import names_in
 from gevglm.data.formula import Recipe
 from gevglm.data.grouping import Grouping, check_ways, refuse_missing
 from gevglm.data.outcome import Coding
 from gevglm.data.reader import Reader, refuse_dependence_on_other_rows
-from gevglm.data.selection import ROLES, Selection, check_rows
+from gevglm.data.selection import ROLES, WEIGHTS, Selection, check_rows
 from gevglm.data.sources.base import Number, Source
 from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine.base import ArraySum, Block
-from gevglm.engine.linalg import squared_deviations
 from gevglm.engine.memory import physical_memory
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.engine.streamed import StreamedEngine
@@ -44,9 +43,13 @@ class StreamedDesign(Design):
     sum_freq: float = 0.0
     n_non_integer: int = 0
 
+    @property
+    def readable(self) -> bool:
+        return self.source is not None
+
     def engine(self, exog: NDArray | None = None) -> StreamedEngine:
         if exog is not None:
-            self.need_rows("another design matrix")
+            self.need_rows("another design matrix", FIT_AGAIN)
         return self._engine
 
     @cached_property
@@ -56,7 +59,9 @@ class StreamedDesign(Design):
     @property
     def _source(self) -> Source:
         if self.source is None:
-            raise InvalidDataError(rows_needed("a pass over the data", "give data"))
+            raise InvalidDataError(
+                rows_needed("a pass over the data", "give data where there is a place for them, or fit the model again")
+            )
         return self.source
 
     def labelled(self) -> tuple[Any, Any]:
@@ -69,14 +74,15 @@ class StreamedDesign(Design):
         return replace(self, var=UnloadedArray.of(self.n_rows), reader=replace(self.reader, weights=weights))
 
     def unweighted(self) -> StreamedDesign:
-        selection = replace(self.reader.selection, var_weights=None)
-        return replace(self, var=None, reader=replace(self.reader, selection=selection, weights=None))
+        selection = replace(self.reader.selection, var_weights=None, sampling_weights=None)
+        reader = replace(self.reader, selection=selection, weights=None)
+        return replace(self, var=None, represents=None, reader=reader)
 
     def grouping(self, groups: Any) -> Grouping:
-        names = [groups] if isinstance(groups, str) else list(groups)
-        if not all(isinstance(name, str) for name in names):
+        names = _names(groups)
+        if names is None:
             raise InvalidOptionError("the data are read in pieces: give groups as the name of a column, or two names.")
-        check_ways(len(names))
+        check_ways(names)
         self._source.check(names)
         columns = list(dict.fromkeys([*self.reader.columns, *names]))
         keys, missing = [], 0
@@ -86,18 +92,15 @@ class StreamedDesign(Design):
                 missing += absent
                 if len(keys) > 64:
                     keys = [pd.concat(keys).drop_duplicates()]
-        refuse_missing(missing)
+        refuse_missing(missing, self.n_rows)
         return Grouping(pd.concat(keys, ignore_index=True).drop_duplicates(ignore_index=True))
 
     def same_outcomes(self, other: Design) -> bool:
         if not isinstance(other, StreamedDesign):
             return False
-        return (self.kept, self.n_events, self.outcome) == (other.kept, other.n_events, other.outcome)
-
-    def column_variances(self) -> NDArray:
-        engine = self.engine()
-        mean = engine.reduce(ArraySum(lambda block: block.X.sum(axis=0))) / engine.n_rows
-        return engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean))) / engine.n_rows
+        roles = [[getattr(design.reader.selection, role) for role in ROLES] for design in (self, other)]
+        same = (self.kept, self.n_events, self.outcome) == (other.kept, other.n_events, other.outcome)
+        return same and roles[0] == roles[1]
 
     def without_rows(self) -> StreamedDesign:
         return replace(self, source=None)
@@ -114,6 +117,7 @@ def from_source(
     event: Any = None,
     subset: Any = None,
     missing: str = "drop",
+    clusters: Any = None,
     engine: str | None = None,
     monitor: Monitor = NULL_MONITOR,
     **roles: Any,
@@ -127,15 +131,15 @@ def from_source(
         raise InvalidOptionError("data in pieces need formula_engine='formulaic'.")
     from gevglm.data.scan import scan
 
-    selection = Selection(formula, scope, **roles, subset=subset, missing=missing)
+    scope = {name: value for name, value in scope.items() if name not in source.columns}  # not what columns hide
+    selection = Selection(formula, scope, **roles, subset=subset, missing=missing, clusters=_names(clusters))
     columns = _columns(selection, source)
     source.check(columns)
     found, state = scan(source, selection, columns, monitor)
-    _check_found(found, missing)
+    weights = {role: getattr(selection, role) for role in WEIGHTS}
+    _check_found(found, missing, weights)
     outcome = formulas.outcome_name(selection.left.text, source.columns)
-    recipe = Recipe(
-        selection.right, found.example, selection.scope_beside(source.columns), "formulaic", state, sparse=True
-    )
+    recipe = Recipe(selection.right, found.example, selection.scope, "formulaic", state, sparse=True)
     recipe.take_first()
     if not recipe.names:
         raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
@@ -161,28 +165,29 @@ def from_source(
         n_total=total,
         sum_freq=float(n_rows if coding.shares else found.sums[0]),
         n_non_integer=found.non_integer,
+        population=None if selection.sampling_weights is None else float(found.sums[3]),
+        weight_names=weight_names(weights),
         offset_name=selection.offset,
         exposure_name=selection.exposure,
     )
     return replace(design, constant=_constant(design))
 
 
-def _check_found(found: Any, missing: str) -> None:
+def _check_found(found: Any, missing: str, weights: dict[str, Any]) -> None:
     """Refuse a table in which the first look found nothing to fit, or values that cannot be used."""
     if not found.n_given:
         raise InvalidDataError("the data have no rows.")
-    check_rows(found.n_given, found.n_selected, found.n_missing, missing)
+    check_rows(found.n_given, found.n_asked, found.n_selected, found.n_missing, missing, weights)
     for problem, count in found.problems.items():
         raise InvalidDataError(f"{problem}; {count} rows are not.")
-    if not found.sums[0] > 0:
-        raise InvalidDataError(f"freq_weights are zero in all {sum(found.kept.values())} rows.")
 
 
 def _vectors(selection: Selection, coding: Coding, n_rows: int) -> dict[str, Any]:
     """Return stand-ins for the weights, trials and offset that the rows have."""
     vectors = {
         "freq": selection.freq_weights is not None and not coding.shares,
-        "var": selection.var_weights is not None,
+        "var": selection.var_weights is not None or selection.sampling_weights is not None,
+        "represents": selection.var_weights is not None or selection.sampling_weights is not None,
         "trials": coding.counts or coding.shares,
         "offset": selection.offset is not None or selection.exposure is not None or bool(selection.offsets),
     }
@@ -207,7 +212,7 @@ def _outcome(found: Any, event: Any, name: str, selection: Selection) -> tuple[C
 
 def _columns(selection: Selection, source: Source) -> list[str]:
     """Return the columns to read."""
-    named = [getattr(selection, role) for role in ROLES]
+    named = [*(getattr(selection, role) for role in ROLES), *(selection.clusters or ())]
     subset = names_in(selection.subset) if selection.subset is not None else []
     for name in named:
         if name is not None and name not in source.columns:
@@ -215,6 +220,12 @@ def _columns(selection: Selection, source: Source) -> list[str]:
     roles = [name for name in named if name is not None]
     in_subset = [name for name in subset if name in source.columns]
     return list(dict.fromkeys([*selection.used(source.columns), *roles, *in_subset]))
+
+
+def _names(groups: Any) -> list[str] | None:
+    """Return the names of the columns of clusters; None if they are not given by name, or not at all."""
+    names: Any = [groups] if isinstance(groups, str) else groups if isinstance(groups, (list, tuple)) else [None]
+    return list(names) if all(isinstance(name, str) for name in names) else None
 
 
 def _refuse_too_many_columns(number: int) -> None:

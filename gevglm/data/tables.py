@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.data.csv_dialect import kind_of_file, read_csv
 from gevglm.exceptions import InvalidDataError, nearest
+
+COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 
 
 def as_frame(data: Any) -> pd.DataFrame:
@@ -34,6 +37,22 @@ def as_frame(data: Any) -> pd.DataFrame:
         f"data of type {type(data).__name__} is not a table; give a pandas or polars DataFrame, a pyarrow Table, "
         "a dict of columns, or the path of a csv or parquet file."
     )
+
+
+def owned(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table that stays as it is when the caller changes the one given: a copy, made by pandas 3 when something is changed."""
+    return frame.copy(deep=not COPY_ON_WRITE)
+
+
+def unmasked(values: Any) -> Any:
+    """Return a masked array with missing values where it is masked; others unchanged."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if values.dtype.kind in "iuf":
+        return np.ma.filled(values.astype(float), np.nan)
+    objects = np.array(values.data, dtype=object)
+    objects[np.ma.getmaskarray(values)] = None
+    return objects
 
 
 def _with_sorted_levels(frame: pd.DataFrame, source: Any) -> pd.DataFrame:
@@ -89,9 +108,10 @@ def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> ND
             raise InvalidDataError(f"{role}={value!r} names a column, but the data are arrays; give an array.")
         value = column(frame, value, role)
     elif frame is not None:
-        check_labels(value, frame.index, role)
+        value = aligned(value, frame.index, role)
+    value = real(unmasked(value), role)
     try:
-        array = np.asarray(value, dtype=float)
+        array = np.array(value, dtype=float)
     except (TypeError, ValueError):
         raise InvalidDataError(f"{role} must be numbers, got values such as {np.ravel(value)[0]!r}.") from None
     if array.ndim == 0:
@@ -120,7 +140,7 @@ def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray
 
 def numeric_matrix(exog: Any) -> NDArray:
     """Return a design matrix as floats, in the precision it has."""
-    X = exog.to_numpy() if hasattr(exog, "to_numpy") else np.asarray(exog)
+    X = real(exog.to_numpy() if hasattr(exog, "to_numpy") else np.asarray(unmasked(exog)), "the design")
     if X.ndim == 1:
         X = X[:, None]
     if X.dtype.kind not in "fiub":
@@ -133,26 +153,64 @@ def numeric_matrix(exog: Any) -> NDArray:
     return X if X.dtype in (np.float64, np.float32) else X.astype(float)
 
 
-def check_labels(value: Any, index: pd.Index, role: str) -> None:
-    """Refuse a Series whose labels are not those of the data."""
-    if isinstance(value, pd.Series) and not value.index.equals(index):
-        raise InvalidDataError(
-            f"{role} is a Series whose index is not that of the data; align it, or give .to_numpy()."
-        )
+def aligned(value: Any, index: pd.Index, role: str) -> Any:
+    """Return a Series or DataFrame in the order of the data, whose labels it must have; what has no labels as it is."""
+    if not isinstance(value, (pd.Series, pd.DataFrame)) or value.index.equals(index):
+        return value
+    unique = value.index.is_unique and index.is_unique and len(value) == len(index)
+    if unique and index.isin(value.index).all():
+        return value.iloc[value.index.get_indexer(index)]
+    raise InvalidDataError(f"the index of {role} is not that of the data; align it, or give .to_numpy().")
+
+
+def columns_given(values: Any, frame: pd.DataFrame | None, role: str, lengths: Sequence[int]) -> pd.DataFrame:
+    """Return what is known of rows, given by names of columns or as values, as a table whose columns keep their types.
+
+    A list of words that is as long as the data (one of `lengths`) is values, any other list of words is names.
+    """
+    names = [values] if isinstance(values, str) else values
+    words = isinstance(names, (list, tuple)) and all(isinstance(name, str) for name in names)
+    if not words or (len(names) in lengths and len(names) > 2):
+        return _as_columns(values)
+    if frame is None:
+        raise InvalidDataError(f"{role}={values!r} names columns, but the model was built from arrays.")
+    return pd.concat([column(frame, name, role) for name in names], axis=1)
+
+
+def _as_columns(values: Any) -> pd.DataFrame:
+    """Return values of rows as a table, none of whose columns is converted to the type of another."""
+    if hasattr(values, "to_pandas"):  # polars and pyarrow
+        values = values.to_pandas()
+    if isinstance(values, (list, tuple)) and all(np.ndim(value) == 0 for value in values):
+        values = pd.Series(list(values))
+    if isinstance(values, pd.Series):
+        return values.to_frame()
+    if isinstance(values, pd.DataFrame):
+        return values
+    array = np.atleast_1d(np.asanyarray(values))
+    return pd.DataFrame(array if array.ndim < 3 else array.reshape(len(array), -1))
+
+
+def real(values: Any, what: str) -> Any:
+    """Return values, unless they are complex numbers."""
+    if np.iscomplexobj(values):
+        raise InvalidDataError(f"{what} has complex numbers; give their real or imaginary parts.")
+    return values
 
 
 def _read(path: Path) -> pd.DataFrame:
-    readers = {".csv": pd.read_csv, ".parquet": pd.read_parquet, ".pq": pd.read_parquet}
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() in readers]
+    readers: dict[str, Callable[[Path], pd.DataFrame]]
+    readers = {".csv": read_csv, ".parquet": pd.read_parquet, ".pq": pd.read_parquet}
+    kind = kind_of_file(path)
     if not path.exists():
         raise InvalidDataError(f"there is no file {str(path)!r}.")
-    if not suffixes:
+    if kind not in readers:
         raise InvalidDataError(
             f"{str(path)!r} is neither a csv nor a parquet file by its name; read it with pandas first."
         )
     try:
-        return readers[suffixes[0]](path)
+        return readers[kind](path)
     except ImportError:
-        raise InvalidDataError("reading parquet needs pyarrow: pip install 'gevglm[parquet]'.") from None
+        raise InvalidDataError(f"reading {path.suffix} needs pyarrow: pip install 'gevglm[parquet]'.") from None
     except Exception as error:
         raise InvalidDataError(f"{str(path)!r} could not be read: {error}") from error

@@ -7,7 +7,6 @@ may be looked at in any place; a function without it needs all rows at once.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,14 +17,8 @@ import patsy.builtins
 
 from gevglm.data import bases
 from gevglm.data.expressions import MATHEMATICS
-from gevglm.data.formula_engines import (
-    BSplines,
-    CubicRegressionSplines,
-    CyclicSplines,
-    Reference,
-    TensorProducts,
-    hashed,
-)
+from gevglm.data.formula_engines import Reference, hashed
+from gevglm.data.patsy_splines import BSplines, CubicRegressionSplines, CyclicSplines, TensorProducts
 
 
 class Moments:
@@ -115,12 +108,6 @@ def in_patsy(value: Any) -> Any:
             return np.column_stack(list(result.values())) if isinstance(result, dict) else np.asarray(result)
 
     return patsy.stateful_transform(Stateful)
-
-
-def words_beside(scope: Mapping[str, Any], called: Collection[str] = ()) -> dict[str, Any]:
-    """Return the words of formulas and a scope, which hides them; but what is called must be a function."""
-    hidden = {name for name in called if name in WORDS and not callable(scope.get(name))}
-    return WORDS | {name: value for name, value in scope.items() if name not in hidden}
 
 
 def lag(x: Any, k: int = 1) -> pd.Series:

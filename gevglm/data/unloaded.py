@@ -15,9 +15,11 @@ class RowsNotLoadedError(InvalidDataError, AttributeError):
 
 
 def rows_needed(what: str, instead: str = "") -> str:
-    """Return the one sentence about rows that are not in memory."""
+    """Return the one sentence about rows that are not in memory, and what to do."""
     where = "which are not in memory (removed, as from a saved model, or read in pieces)"
-    return f"{what} needs the rows of the fit, {where}{'; ' if instead else ''}{instead}."
+    return (
+        f"{what} needs the rows of the fit, {where}; {instead or 'give data, or fit a table that is held in memory'}."
+    )
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class UnloadedArray:
         return self._refuse()
 
     def _refuse(self, *args: Any, **options: Any) -> NoReturn:
-        raise RowsNotLoadedError(rows_needed("this", "give data, or fit a table that is held in memory"))
+        raise RowsNotLoadedError(rows_needed("this"))
 
     __array__ = __getitem__ = __iter__ = __matmul__ = __rmatmul__ = __add__ = __radd__ = __sub__ = __rsub__ = _refuse
     __lt__ = __gt__ = __le__ = __ge__ = __truediv__ = __rtruediv__ = __pow__ = _refuse

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.tables import suggestion
 from gevglm.effects.rows import Rows, Scenario, label_of, levels_of, reference_row, variables
+from gevglm.effects.sampled import RowInfluence, influence_for
 from gevglm.effects.standardised import averages, risk_table
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
@@ -47,8 +48,8 @@ class EffectCurve:
         Whether the values are points of a range, or the levels of the variable.
     seen : ndarray
         Percentiles of a continuous variable in the data: where the curve rests on data.
-    n_averaged : int
-        Rows that are averaged over; 0 at typical values.
+    n_averaged : float
+        Observations that are averaged over; 0 at typical values.
     held : dict
         Typical values of the other variables, if the curve is at those.
     """
@@ -58,7 +59,7 @@ class EffectCurve:
     frame: pd.DataFrame
     continuous: bool
     seen: NDArray
-    n_averaged: int
+    n_averaged: float
     held: dict[str, Any]
 
     def groups(self) -> list[tuple[str, pd.DataFrame]]:
@@ -118,28 +119,41 @@ def effect_curve(
     levels = [None] if by is None else _groups(all_rows, by)
     held: dict[str, Any] = {}
     if at == "typical":
-        held = reference_row(design, results.model.sampling.population_weights(design.y), {variable, by})
+        held = reference_row(design, all_rows.weights, {variable, by})
     chosen = _typical_row(all_rows, held) if at == "typical" else _subsampled(all_rows, rows)
     curves = []
     for level in levels:
         group = chosen if by is None else _set(chosen, by, level)
-        curves.append(_risks(results, group, variable, grid, alpha).assign(value=grid, group=level))
+        influence = influence_for(results, None) if chosen is all_rows else None
+        curves.append(_risks(results, group, variable, grid, alpha, influence).assign(value=grid, group=level))
     frame = pd.concat(curves, ignore_index=True)[["value", "group", "risk", "ci_lower", "ci_upper"]]
     seen = np.array([])
     if continuous:
         column = all_rows.frame[variable].to_numpy(float)
         seen = weighted_quantile(column, all_rows.weights, np.linspace(0.01, 0.99, 99))
-    return EffectCurve(variable, by, frame, continuous, seen, 0 if at == "typical" else len(chosen.X), held)
+    return EffectCurve(variable, by, frame, continuous, seen, 0.0 if at == "typical" else chosen.observations, held)
 
 
-def _risks(results: ResultsCore, rows: Rows, variable: str, grid: list, alpha: float) -> pd.DataFrame:
-    """Return the average risk over rows with the variable set to each value, with its limits."""
+def _risks(
+    results: ResultsCore, rows: Rows, variable: str, grid: list, alpha: float, influence: RowInfluence | None
+) -> pd.DataFrame:
+    """Return the average risk over rows with the variable set to each value, with its limits; `influence` if the rows are a sample."""
     evaluate = results.risk_and_slope()
-    found = [averages([_set(rows, variable, value).X], rows.offset, rows.weights[None, :], evaluate) for value in grid]
-    gradient = np.vstack([average.gradient for average in found])
-    risks = np.concatenate([average.risks for average in found])
-    cov = gradient @ results.joint_covariance @ gradient.T
-    table = risk_table(risks, cov, pd.RangeIndex(len(grid)), alpha)
+    risks, gradients, variances = [], [], []
+    for value in grid:
+        X = _set(rows, variable, value).X
+        found = averages([X], rows.offset, rows.weights[None, :], evaluate)
+        risks.append(found.risks[0])
+        gradients.append(found.gradient[0])
+        if influence is not None:
+            p = results.model.population_link.inverse(np.dot(X, results._params) + rows.offset)
+            cov = influence.covariance(found.risks, found.gradient, p[:, None], rows.weights[:, None])
+            variances.append(cov[0, 0])
+    if influence is None:
+        cov = results.delta_covariance(np.array(gradients), f"the risk along {variable}")
+    else:
+        cov = np.diag(variances)
+    table = risk_table(np.array(risks), cov, pd.RangeIndex(len(grid)), alpha)
     return table.rename(columns={"estimate": "risk"})
 
 
@@ -156,7 +170,8 @@ def _subsampled(rows: Rows, most: int | None) -> Rows:
         return rows
     used = np.linspace(0, n - 1, most).astype(int)
     offset = np.broadcast_to(rows.offset, (n,))[used]
-    return replace(rows, frame=rows.frame.iloc[used], X=rows.X[used], offset=offset, weights=rows.weights[used])
+    chosen = replace(rows, frame=rows.frame.iloc[used], X=rows.X[used], offset=offset, weights=rows.weights[used])
+    return replace(chosen, observations=float(most))
 
 
 def _typical_row(rows: Rows, held: dict[str, Any]) -> Rows:

@@ -7,6 +7,10 @@ of b, with covariance V, it is to second order (equation :eq:`averaged-risk` of 
 
 for the logit :math:`C = (\tfrac12 - \pi)\, \pi (1 - \pi)\, x'Vx`. Simulation, with coefficients drawn from :math:`N(\hat b, V)`, has no such
 approximation and serves for functions of several risks.
+
+A shape :math:`\xi` that was estimated with b, with standard error s, is averaged over as well. The likelihood is then a curved ridge: with :math:`b(\xi)` the fit at
+a shape and :math:`V_\xi` the covariance of b there, :math:`\xi \sim N(\hat\xi, s^2)` is averaged over by three points, :math:`\hat\xi` and
+:math:`\hat\xi \pm \sqrt3 s` (Gauss-Hermite), and draws are those of :math:`b \mid \xi \sim N(b(\xi), V_\xi)`.
 """
 
 from __future__ import annotations
@@ -23,37 +27,93 @@ from gevglm.effects.covariance import check_draws
 from gevglm.effects.rows import label_of
 from gevglm.engine.linalg import quadratic_forms
 from gevglm.exceptions import unknown_option
+from gevglm.inference.shape_track import ShapeTrack
 from gevglm.links.base import BinaryLink
 
 METHODS = ("bayes", "unbiased", "simulation")
 ROWS = 2048  # simulated at a time
+NODES, SHARES = (
+    np.sqrt(3.0) * np.array([-1.0, 0.0, 1.0]),
+    np.array([1.0, 4.0, 1.0]) / 6.0,
+)  # of the average over a shape
 
 
 @dataclass(frozen=True)
 class RiskModel:
-    """Estimated coefficients and what turns them into risks."""
+    """Estimated coefficients, perhaps with the shape of their link, and what turns them into risks."""
 
     params: NDArray  # of shape (k,)
-    covariance: NDArray  # of shape (k, k)
+    covariance: (
+        NDArray  # of the coefficients and, last, of a shape that was estimated; of shape (k, k) or (k + 1, k + 1)
+    )
     link: BinaryLink  # from linear predictors to probabilities in the population
     # the share of events in the population for which they were estimated, if one was given
     prevalence: float | None = None
+    track: ShapeTrack | None = None  # how the coefficients move with the shape, if that was estimated
 
-    def linear(self, X: NDArray, offset: NDArray | float) -> tuple[NDArray, NDArray]:
-        """Return the linear predictor of rows and its variance."""
-        return np.dot(X, self.params) + offset, quadratic_forms(X, self.covariance)
+    def linear(self, X: NDArray, offset: NDArray | float) -> NDArray:
+        """Return the linear predictor of rows."""
+        return np.dot(X, self.params) + offset
 
     def limits(self, X: NDArray, offset: NDArray | float, quantile: float) -> tuple[NDArray, NDArray]:
         """Return the limits of the risks of rows: those of the linear predictor, transformed."""
-        linear, variance = self.linear(X, offset)
-        reach = quantile * np.sqrt(variance)
+        linear = self.linear(X, offset)
+        columns = X if self.track is None else np.column_stack([X, shape_column(self.link, linear)])
+        reach = quantile * np.sqrt(quadratic_forms(columns, self.covariance))
         return self.link.inverse(linear - reach), self.link.inverse(linear + reach)
 
+    def averaged(self, X: NDArray, offset: NDArray | float) -> NDArray:
+        """Return the risks of rows averaged over the uncertainty of the estimates, to second order: F + C of the module."""
+        if self.track is None:
+            return _second_order(self.link, self.linear(X, offset), quadratic_forms(X, self.covariance))
+        shapes, shift, scale = self._shapes_at(NODES)
+        total = np.zeros(len(X))
+        for share, xi, change, factor in zip(SHARES, shapes, shift, scale, strict=True):
+            linear = np.dot(X, self.params + change) + offset
+            variance = quadratic_forms(X * factor, self._at_shape)
+            total += share * _second_order(self.link.with_shape(xi), linear, variance)
+        return total
+
     def draws(self, X: NDArray, offset: NDArray | float, normals: NDArray) -> NDArray:
-        """Return simulated risks, one row per draw of the coefficients, one column per row of `X`."""
-        values, vectors = np.linalg.eigh(self.covariance)
+        """Return simulated risks, one row per draw of the estimates, one column per row of `X`.
+
+        Draws of a shape beyond the range in which it was estimated are moved to its end.
+        """
+        if not np.isfinite(self.covariance).all():
+            return np.full((len(normals), len(X)), np.nan)
+        values, vectors = np.linalg.eigh(self._at_shape)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
-        return self.link.inverse(np.dot(self.params + np.dot(normals, root.T), X.T) + offset)
+        if self.track is None:
+            return self.link.inverse(np.dot(self.params + np.dot(normals, root.T), X.T) + offset)
+        shapes, shift, scale = self._shapes_at(normals[:, -1])
+        linear = np.dot(self.params + shift + scale * np.dot(normals[:, :-1], root.T), X.T) + offset
+        return np.array([self.link.with_shape(xi).inverse(row) for xi, row in zip(shapes, linear, strict=True)])
+
+    @property
+    def _at_shape(self) -> NDArray:
+        """The covariance of the coefficients at the estimated shape."""
+        if self.track is None:
+            return self.covariance
+        coefficients, mixed, shape = self.covariance[:-1, :-1], self.covariance[:-1, -1], self.covariance[-1, -1]
+        return coefficients - np.outer(mixed, mixed) / shape
+
+    def _shapes_at(self, deviates: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Return the shapes at standard normal deviates, and how coefficients and their deviations change to there."""
+        assert self.track is not None
+        shapes = self.track.inside(self.track.xi + np.sqrt(self.covariance[-1, -1]) * deviates)
+        return shapes, *self.track.moved(shapes)
+
+
+def _second_order(link: BinaryLink, linear: NDArray, variance: NDArray) -> NDArray:
+    """Return the mean risk of linear predictors with a variance."""
+    return link.inverse(linear) + 0.5 * link.inverse_deriv2(linear) * variance
+
+
+def shape_column(link: BinaryLink, linear: NDArray) -> NDArray:
+    r"""Return the column of an estimated shape in a design: a change of the shape moves a risk as one of the linear predictor by :math:`F_\xi/F'`."""
+    with np.errstate(all="ignore"):
+        point = link.at(np.array(linear, dtype=float, ndmin=1))
+        return np.nan_to_num(point.dcdf_dshape / point.pdf, posinf=0.0, neginf=0.0)
 
 
 def corrected_risks(
@@ -67,20 +127,19 @@ def corrected_risks(
     draws: int = 2000,
     rng: Any = None,
 ) -> pd.DataFrame:
-    """Return the risks of rows, corrected for the uncertainty of the coefficients; see :mod:`gevglm.effects.king_zeng`.
+    """Return the risks of rows, corrected for the uncertainty of the estimates; see :mod:`gevglm.effects.king_zeng`.
 
     By `method`, the risk plus C ("bayes"), the average over the uncertainty of the coefficients; minus C ("unbiased"), nearly unbiased; or the
     average of simulated risks ("simulation"). The limits are by `quantile`, of the distribution of estimates, or percentiles of the draws.
     """
     if method not in METHODS:
         raise unknown_option("method", method, METHODS)
-    linear, variance = model.linear(X, offset)
-    risk = model.link.inverse(linear)
+    risk = model.link.inverse(model.linear(X, offset))
     if method == "simulation":
-        corrected, lower, upper = _simulated(model, X, offset, normals(draws, X.shape[1], rng), alpha)
+        corrected, lower, upper = _simulated(model, X, offset, normals(draws, len(model.covariance), rng), alpha)
     else:
         sign = 1.0 if method == "bayes" else -1.0
-        corrected = np.clip(risk + sign * 0.5 * model.link.inverse_deriv2(linear) * variance, 0.0, 1.0)
+        corrected = np.clip(risk + sign * (model.averaged(X, offset) - risk), 0.0, 1.0)
         lower, upper = model.limits(X, offset, quantile)
     return pd.DataFrame({"risk": risk, "corrected": corrected, "ci_lower": lower, "ci_upper": upper})
 
@@ -99,7 +158,7 @@ def _simulated(
 
 def risk_range(models: Sequence[RiskModel], X: NDArray, offset: NDArray | float, quantile: float) -> pd.DataFrame:
     """Return the range of the risks of rows over several prevalences: the smallest and largest risks, and limits."""
-    risks = np.array([model.link.inverse(model.linear(X, offset)[0]) for model in models])
+    risks = np.array([model.link.inverse(model.linear(X, offset)) for model in models])
     limits = np.array([model.limits(X, offset, quantile) for model in models])
     columns = {"lower": risks.min(axis=0), "upper": risks.max(axis=0)}
     return pd.DataFrame(columns | {"ci_lower": limits[:, 0].min(axis=0), "ci_upper": limits[:, 1].max(axis=0)})
@@ -160,7 +219,7 @@ def risk_change(
 
     The two rows of `X` are those before and after the change.
     """
-    normal = normals(draws, X.shape[1], rng)
+    normal = normals(draws, len(models[0].covariance), rng)
     tables = [_change_table(model.draws(X, offset, normal), alpha) for model in models]
     table = tables[0]
     if len(tables) > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,9 +10,16 @@ from numpy.typing import NDArray
 from statsmodels.discrete.discrete_margins import DiscreteMargins
 from statsmodels.tools.numdiff import approx_fprime_cs
 
+from gevglm.calibration._summary_table import EscapedSummary
+from gevglm.calibration.bins import weighted_quantile
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:
+    from statsmodels.iolib.summary import Summary
+
+    from gevglm.inference.shape import ShapeEstimate
+    from gevglm.inference.shape_track import ShapeTrack
+    from gevglm.links.base import BinaryLink
     from gevglm.results.core import ResultsCore
 
 METHODS = ("dydx", "eyex", "dyex", "eydx")
@@ -26,15 +34,18 @@ class Margins(DiscreteMargins):
     ----------
     results : BinaryGLMResults
     args : tuple
-        ``(at, method, atexog, dummy, count)``, as in :meth:`BinaryGLMResults.get_margeff`, and the weights of the rows in averages.
+        ``(at, method, atexog, dummy, count)``, as in :meth:`BinaryGLMResults.get_margeff`, the weights of the rows in averages, and the
+        influence of observations, if the rows are a sample.
 
     Notes
     -----
-    The average over the rows is weighted by frequency weights times trials; effects at representative values are taken at
-    the weighted mean of the offset. Standard errors are by the delta method, through complex steps.
+    The average over the rows, and the means and medians at which effects are taken, are weighted by what the rows stand for; the offset is at
+    its mean there. Standard errors are by the delta method, through complex steps; averages over a sample include its randomness.
     """
 
-    def get_margeff(self, at="overall", method="dydx", atexog=None, dummy=False, count=False, weights=None):
+    def get_margeff(
+        self, at="overall", method="dydx", atexog=None, dummy=False, count=False, weights=None, influence=None
+    ):
         """Compute the effects; see :meth:`BinaryGLMResults.get_margeff`."""
         self._reset()
         if method not in METHODS:
@@ -54,22 +65,65 @@ class Margins(DiscreteMargins):
             return _effects(link, params, exog, offset, columns, discrete, method)
 
         params = np.asarray(results.params)
+        undefined = [i for i, j in enumerate(columns) if results.infinite[j] != 0.0 and j not in discrete]
         self.margeff_options = {"method": method, "at": at}
         if at == "all":
             self.margeff = effects(params)
+            self.margeff[:, undefined] = np.nan
             return
         average = lambda params, *link: weight @ effects(params, *link)  # noqa: E731
         self.margeff = average(params)
-        jacobian, covariance = np.atleast_2d(approx_fprime_cs(params, average)), results.cov_params_matrix
-        if results._joint is not None:
-            moved = [
-                average(params, model.family.link.with_shape(results.xi + step)) for step in (SHAPE_STEP, -SHAPE_STEP)
-            ]
-            change = moved[0] - moved[1]
-            jacobian = np.column_stack([jacobian, change / (2.0 * SHAPE_STEP)])
-            covariance = results.joint_covariance
-        self.margeff_cov = jacobian @ covariance @ jacobian.T
+        jacobian = np.atleast_2d(approx_fprime_cs(params, average))
+        if results._shape is not None:
+            self.margeff_cov = _shape_covariance(results, results._shape, average, model.family.link)
+        elif influence is not None and at == "overall":
+            values = effects(params)
+            averaged = np.broadcast_to(weight[:, None], values.shape)
+            self.margeff_cov = influence.covariance(self.margeff, jacobian, values, averaged)
+        else:
+            self.margeff_cov = results.delta_covariance(jacobian, "an average marginal effect")
+        self.margeff[undefined] = np.nan  # slopes of infinite coefficients
         self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Summarise the effects; see statsmodels."""
+        return EscapedSummary.of(super().summary(alpha))
+
+
+def _shape_covariance(
+    results: ResultsCore, shape: ShapeEstimate, average: Callable[..., NDArray], link: BinaryLink
+) -> NDArray:
+    """Return the covariance of average effects whose link has an estimated shape, by the delta method."""
+    covariance, params = results.joint_covariance, np.asarray(results.params)
+    if shape.irregular:
+        return _covariance_by_steps(covariance, params, shape.track, average, link)
+    moved = [average(params, link.with_shape(shape.xi + step)) for step in (SHAPE_STEP, -SHAPE_STEP)]
+    change = (moved[0] - moved[1]) / (2.0 * SHAPE_STEP)
+    jacobian = np.column_stack([np.atleast_2d(approx_fprime_cs(params, average)), change])
+    return jacobian @ covariance @ jacobian.T
+
+
+def _covariance_by_steps(
+    covariance: NDArray, params: NDArray, track: ShapeTrack, average: Callable[..., NDArray], link: BinaryLink
+) -> NDArray:
+    """Do what the delta method does with differences over one standard error, for effects without a useful derivative.
+
+    They have none where rows are at the end of the support. One step is along the fits of other shapes, the others along the principal axes of the
+    covariance of the coefficients at the estimated shape.
+    """
+    here = link.with_shape(track.xi)
+    if not np.isfinite(covariance).all():
+        return np.full((len(average(params, here)),) * 2, np.nan)
+    error, mixed = np.sqrt(covariance[-1, -1]), covariance[:-1, -1]
+    values, vectors = np.linalg.eigh(covariance[:-1, :-1] - np.outer(mixed, mixed) / error**2)
+    steps = (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    changes = [(average(params + step, here) - average(params - step, here)) / 2.0 for step in steps]
+    ends = track.inside(track.xi + np.array([-error, error]))
+    before, after = (
+        average(params + shift, link.with_shape(xi)) for xi, shift in zip(ends, track.moved(ends)[0], strict=True)
+    )
+    changes.append((after - before) * error / np.ptp(ends))
+    return np.transpose(changes) @ changes
 
 
 def _discrete_columns(exog: NDArray, columns: NDArray, dummy: bool, count: bool) -> dict[int, str]:
@@ -98,7 +152,7 @@ def _representative(
     if at == "mean":
         row = share @ exog
     elif at == "median":
-        row = np.median(exog, axis=0)
+        row = np.array([weighted_quantile(column, weights, np.array([0.5]))[0] for column in exog.T])
     else:
         row = np.zeros(exog.shape[1])
         constant = (exog[0] != 0) & (exog == exog[0]).all(axis=0)

@@ -11,10 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.calibration.bins import weighted_quantile
+from gevglm.data.columns import as_numbers, with_columns
 from gevglm.data.design import Design
 from gevglm.data.formula import Variable
-from gevglm.data.new_rows import read_matrix, read_table
-from gevglm.data.tables import as_frame, suggestion
+from gevglm.data.new_rows import read_matrix, read_table, read_weights
+from gevglm.data.tables import aligned, as_frame, suggestion
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
 
@@ -41,7 +42,9 @@ def shifts(design: Design) -> list[str]:
 
 
 def levels_of(variable: Variable, column: pd.Series, few: int) -> list[Any] | None:
-    """Return the levels of a factor that rows have, in their order, or the values of a number that has at most so many; None for other numbers."""
+    """Return the levels of a factor, in their order, or the values of a number that has at most so many; None for other numbers."""
+    if known := variable.levels or variable.values:  # in the data of the fit, which the rows may be a part of
+        return list(known)
     if isinstance(column.dtype, pd.CategoricalDtype):
         present = set(column.unique())
         return [level for level in column.cat.categories if level in present]
@@ -87,18 +90,22 @@ class Scenario:
 
 
 def scenarios(variable: Variable, column: pd.Series, at: Any, weights: NDArray) -> list[Scenario]:
-    """Return the scenarios to compare; the first is the reference.
+    """Return the scenarios to compare; the first is the reference, that of the formula where it names one.
 
-    `at` are values of the variable; "unit" or "sd" to move every row by one unit or one standard deviation, centred on where it is; "iqr" or
+    `column` and `weights` are those of the data of the fit, where they are in memory. `at` are values of the variable; "unit" or "sd" to move every row by one unit or one standard deviation, centred on where it is; "iqr" or
     "range" for the quartiles or the extremes. By default every level of a factor, a boolean or a variable with two values, and a unit of others.
     """
     levels = levels_of(variable, column, few=2)
+    if levels is not None and variable.reference in levels:
+        levels = [variable.reference, *(level for level in levels if level != variable.reference)]
     if at is None:
         at = "unit" if levels is None or (len(levels) < 2 and not variable.is_factor) else levels
         if len(at) > MOST_LEVELS:
             raise InvalidOptionError(
                 f"{variable.name!r} has {len(at)} levels; give those to compare as at=, the first being the reference."
             )
+        if not isinstance(at, str):
+            return [Scenario.at(value) for value in at]
     if isinstance(at, str):
         return _moved(variable, column, at, weights)
     if np.ndim(at) != 1 or len(at) < 2:
@@ -154,33 +161,43 @@ class Rows:
     frame: pd.DataFrame  # variables of the formula, or columns of the design
     X: NDArray  # of shape (n, k)
     offset: NDArray | float  # of shape (n,)
-    weights: NDArray  # of shape (n,)
+    weights: NDArray  # how much each counts in averages; of shape (n,)
+    observations: float  # behind all of them
+    index: pd.Index | None = None  # labels of the rows, if they have any
+    fitted: Rows | None = None  # the rows of the fit, where others are averaged over and these are in memory
 
     @classmethod
     def of(cls, results: ResultsCore, data: Any = None) -> Rows:
-        """Return the rows of the fit, weighted to the population, or rows given as data, each counted once."""
+        """Return the rows of the fit, or rows given as data, with what they stand for in the population."""
         design = results.model.design
         if data is not None:
-            return cls._given(design, data)
+            return cls._given(design, data, cls.of(results) if design.has_rows else None)
         design.need_rows("an average over rows", "give data= to average over")
         offset = 0.0 if design.offset is None else design.offset
-        return cls(design, frame_of(design), design.X, offset, results.row_weights.in_population)
+        size = results.row_weights.in_population
+        return cls(design, frame_of(design), design.X, offset, size, design.n_total, design.index)
 
     @classmethod
-    def _given(cls, design: Design, data: Any) -> Rows:
+    def _given(cls, design: Design, data: Any, fitted: Rows | None) -> Rows:
         if design.recipe is not None:
-            frame = as_frame(data)
+            frame = with_columns(as_frame(data), design.recipe.used, as_numbers)
+            weights = read_weights(design.layout, frame)
+            used = weights.in_population > 0
+            frame, size, observations = frame[used], weights.in_population[used], weights.observations[used].sum()
             read = read_table(design.layout, frame)
         else:
             read = read_matrix(design.layout, data)
             frame = pd.DataFrame(read.X, columns=design.names)
+            size, observations = np.ones(len(frame)), len(frame)
         X = dense(read.X)
         incomplete = ~np.isfinite(X).all(axis=1)
         if incomplete.any():
             raise InvalidDataError(
                 f"{int(incomplete.sum())} of {len(frame)} rows of data are incomplete; drop or fill them."
             )
-        return cls(design, frame, X, 0.0 if read.offset is None else read.offset, np.ones(len(frame)))
+        index = frame.index if isinstance(data, pd.DataFrame) else None
+        shift = 0.0 if read.offset is None else read.offset
+        return cls(design, frame, X, shift, size, float(observations), index, fitted)
 
     def column(self, name: str, role: str) -> pd.Series:
         """Return a variable by its name."""
@@ -197,8 +214,9 @@ class Rows:
 
     def scenarios(self, variable: str, at: Any) -> list[Scenario]:
         """Return the scenarios of a comparison; see :func:`scenarios`."""
-        column = self.column(variable, "variable")
-        return scenarios(variables(self.design)[variable], column, at, self.weights)
+        seen = self.fitted or self
+        column = seen.column(variable, "variable")
+        return scenarios(variables(self.design)[variable], column, at, seen.weights)
 
     def designs(self, variable: str, chosen: Sequence[Scenario]) -> list[NDArray]:
         """Return the design matrix in each scenario."""
@@ -223,9 +241,11 @@ class Rows:
         """Return the labels of groups of rows, and the weights of the rows in each."""
         if by is None:
             return None, self.weights[None, :]
-        values = self.column(by, "by") if isinstance(by, str) else pd.Series(np.asarray(by))
+        values = self.column(by, "by") if isinstance(by, str) else by
         if len(values) != len(self.weights):
             raise InvalidOptionError(f"by has {len(values)} values, but {len(self.weights)} rows are averaged.")
+        values = values if self.index is None else aligned(values, self.index, "by")
+        values = values if isinstance(values, pd.Series) else pd.Series(np.asarray(values))
         codes, labels = pd.factorize(values, sort=True)
         if (codes < 0).any():
             raise InvalidDataError(f"by is missing in {int((codes < 0).sum())} rows.")
@@ -247,7 +267,7 @@ def changed_rows(
     """Return a row before and after a change, its offset, and the values at which the other variables are held.
 
     `change` is from a variable (of the formula, or a column of the design) to its value before and after, `at` from other variables to
-    their values. Means and frequencies of the rest are by `weights`, besides frequency weights.
+    their values. Means and frequencies of the rest are by `weights`, needed for rows in memory only.
     """
     names = list(dict.fromkeys([*variables(design), *shifts(design)]))
     at = {} if at is None else at
@@ -282,9 +302,8 @@ def reference_row(design: Design, weights: NDArray | None, moved: set[str | None
 def reference_value(design: Design, name: str, weights: NDArray | None) -> Any:
     """Return the mean of a variable, or its most frequent level."""
     design.need_rows(f"the mean of {name!r}", "give its value in at=")
-    size = np.ones(design.n_rows) if design.freq is None else design.freq
-    size = size if weights is None else size * weights
+    assert weights is not None  # the rows are in memory
     column = frame_of(design)[name]
     if variables(design).get(name, Variable(name)).is_factor:
-        return pd.Series(size, index=column.to_numpy()).groupby(level=0, observed=True).sum().idxmax()
-    return float(size @ column.to_numpy(float) / size.sum())
+        return pd.Series(weights, index=column.to_numpy()).groupby(level=0, observed=True).sum().idxmax()
+    return float(weights @ column.to_numpy(float) / weights.sum())

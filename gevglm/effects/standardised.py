@@ -19,10 +19,13 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from gevglm.effects.rows import Scenario
-from gevglm.exceptions import unknown_option
+from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.links.base import BinaryLink
 
 ROWS = 65_536  # averaged at a time
+
+
+TITLES = {"difference": "Risk difference", "ratio": "Risk ratio", "odds": "Odds ratio"}
 
 
 @dataclass(frozen=True)
@@ -105,7 +108,10 @@ class RiskContrast:
         ``ci_lower`` and ``ci_upper``.
         """
         if self.contrast != "difference":
-            raise unknown_option("contrast", self.contrast, ("difference",))
+            raise InvalidOptionError(
+                f"the number needed is one over a risk difference, but these are {TITLES[self.contrast].lower()}s; use "
+                f"risk({self.variable!r}, ..., contrast='difference').number_needed."
+            )
         with np.errstate(divide="ignore"):
             inverse = 1.0 / self.table[["estimate", "ci_upper", "ci_lower"]]
         return inverse.set_axis(["estimate", "ci_lower", "ci_upper"], axis=1)
@@ -114,8 +120,9 @@ class RiskContrast:
         def text(table: pd.DataFrame) -> str:
             return table.to_string(float_format=lambda x: f"{x:.5g}")
 
-        title = {"difference": "Risk difference", "ratio": "Risk ratio", "odds": "Odds ratio"}[self.contrast]
-        return f"{title} of {self.variable} ({self.note})\n{text(self.table)}\n\nRisks\n{text(self.risks)}"
+        return (
+            f"{TITLES[self.contrast]} of {self.variable} ({self.note})\n{text(self.table)}\n\nRisks\n{text(self.risks)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -180,12 +187,11 @@ def contrast_table(
 ) -> tuple[pd.DataFrame, pd.Series]:
     """Return contrasts of pairs of risks (positions of the reference, and of the other) with their limits, and p-values."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        matrix = np.zeros((len(pairs), len(risks)))
-        for row, (reference, other) in enumerate(pairs):
-            matrix[row, reference], matrix[row, other] = -1.0, 1.0
-        estimate = matrix @ contrast.scale(risks)
-        jacobian = matrix * contrast.slope(risks)
-        error = np.sqrt(np.einsum("ij,jk,ik->i", jacobian, cov, jacobian))
+        reference, other = np.array(pairs).T
+        scaled, slope = contrast.scale(risks), contrast.slope(risks)
+        estimate = scaled[other] - scaled[reference]
+        variance = slope[other] ** 2 * cov[other, other] + slope[reference] ** 2 * cov[reference, reference]
+        error = np.sqrt(variance - 2.0 * slope[other] * slope[reference] * cov[other, reference])
         reach = norm.isf(alpha / 2.0) * error
         pvalues = 2.0 * norm.sf(np.abs(estimate / error))
         columns = {"estimate": estimate, "se": error, "ci_lower": estimate - reach, "ci_upper": estimate + reach}

@@ -49,6 +49,9 @@ class Block:
     trials: NDArray | None = None
     offset: NDArray | None = None  # added to the linear predictor; None stands for zeros
     groups: NDArray | None = None  # clusters of the rows, in engines that were asked to carry them
+    represents: NDArray | None = (
+        None  # how much an observation counts in averages, by the user's weights; None for ones
+    )
 
     @property
     def weight(self) -> NDArray | None:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import threading
-from contextlib import AbstractContextManager, nullcontext
-from functools import cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 from scipy.sparse import csr_array, hstack, issparse, vstack
-from threadpoolctl import ThreadpoolController
 
 from gevglm.engine import sparse
+from gevglm.engine.blas import one_blas_thread as one_blas_thread
 
 COLLINEAR = 1e-13  # share of a column's length, squared, that its predecessors leave unexplained (R's qr uses 1e-14)
 
@@ -22,38 +20,12 @@ Matrix: TypeAlias = NDArray | csr_array
 _scratch = threading.local()
 
 
-class _OneBlasThread:
-    """Limits BLAS from the first that enters to the last that leaves, in whatever thread."""
+def linear_predictor(X: Matrix, params: NDArray) -> NDArray:
+    """Return X params with the same bits for equal rows wherever they stand, so that ties between them stay ties.
 
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._inside = 0
-        self._limit: AbstractContextManager = nullcontext()
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limit = _blas().limit(limits=1)
-            self._inside += 1
-
-    def __exit__(self, *error: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limit.__exit__(None, None, None)
-
-
-_one_blas_thread = _OneBlasThread()
-
-
-def one_blas_thread() -> AbstractContextManager:
-    """Keep BLAS to one thread per call: our own threads work on different blocks, and k x k algebra is too small to share."""
-    return _one_blas_thread
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    return ThreadpoolController()
+    BLAS rounds the last rows of a matrix in another way than the rest. It is quicker, and good enough for sums over the rows.
+    """
+    return X @ params if issparse(X) else np.einsum("ij,j->i", X, params)
 
 
 def weighted_gram(X: NDArray, weights: NDArray) -> NDArray:
@@ -130,11 +102,11 @@ def column_squares(X: Matrix, weight: NDArray | None) -> NDArray:
     return (np.ones(X.shape[0]) if weight is None else weight) @ X**2
 
 
-def squared_deviations(X: Matrix, mean: NDArray) -> NDArray:
-    """Return the sum of squared distances of each column from a number."""
+def squared_deviations(X: Matrix, mean: NDArray, weights: NDArray) -> NDArray:
+    """Return the weighted sum of squared distances of each column from a number."""
     if issparse(X):
-        return (X**2).sum(axis=0) - 2.0 * mean * X.sum(axis=0) + X.shape[0] * mean**2
-    return ((X - mean) ** 2).sum(axis=0)
+        return weights @ X**2 - 2.0 * mean * (weights @ X) + weights.sum() * mean**2
+    return weights @ (X - mean) ** 2
 
 
 def nonfinite_counts(X: Matrix) -> NDArray:

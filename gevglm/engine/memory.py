@@ -37,12 +37,15 @@ class MemoryEngine(Engine):
         var: NDArray | None = None,
         trials: NDArray | None = None,
         offset: NDArray | None = None,
+        represents: NDArray | None = None,
         block_rows: int | None = None,
         threads: int | None = None,
     ):
         self.n_rows, self.n_cols = X.shape
         self.threads = threads or available_cores()
-        self._X, self._y, self._vectors = X, y, (freq, var, trials, offset)
+        vectors = {"freq": freq, "var": var, "trials": trials, "offset": offset, "represents": represents}
+        self._X, self._y = X, y
+        self._vectors = {name: vector for name, vector in vectors.items() if vector is not None}
         rows = block_rows or default_block_rows(self.n_cols)
         self._starts = range(0, self.n_rows, rows)
         self._rows = rows
@@ -73,12 +76,13 @@ class MemoryEngine(Engine):
         lock = threading.Lock()
 
         def work() -> None:
-            while True:
-                with lock:
-                    i = next(queue, None)
-                if i is None:
-                    return
-                parts[i] = reducer.map(self._block(starts[i]))
+            with one_blas_thread():  # in every thread: some libraries have a limit for each
+                while True:
+                    with lock:
+                        i = next(queue, None)
+                    if i is None:
+                        return
+                    parts[i] = reducer.map(self._block(starts[i]))
 
         # this thread works too: one that waits frees its core, to which the system is apt to send the others
         helpers = [_pool(workers - 1).submit(work) for _ in range(workers - 1)]
@@ -92,8 +96,8 @@ class MemoryEngine(Engine):
 
     def _block(self, start: int) -> Block:
         rows = slice(start, start + self._rows)
-        vectors = [None if vector is None else vector[rows] for vector in self._vectors]
-        return Block(start, self._X[rows].astype(np.float64, copy=False), self._y[rows], *vectors)
+        vectors = {name: vector[rows] for name, vector in self._vectors.items()}
+        return Block(start, self._X[rows].astype(np.float64, copy=False), self._y[rows], **vectors)
 
 
 def default_block_rows(n_cols: int, sparse: bool = False) -> int:
@@ -118,3 +122,7 @@ def available_cores() -> int:
 @cache
 def _pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(workers, thread_name_prefix="gevglm")
+
+
+if hasattr(os, "register_at_fork"):  # the threads of a pool stay with the parent
+    os.register_at_fork(after_in_child=_pool.cache_clear)

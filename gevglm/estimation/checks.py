@@ -82,7 +82,7 @@ def _still_moving(engine: Engine, result: SolverResult) -> Passes[bool]:
 
 def information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> Passes[NDArray]:
     """Sum up the information on each column, as a share of that in the null model of the given event rate."""
-    null = loss.expected_curvature_at(loss.link.at(np.atleast_1d(loss.link(rate))))
+    null = loss.expected_curvature_at(loss.link.at_probability(np.array([rate])))
     squares = yield Pass(engine, ArraySum(lambda block: column_squares(block.X, block.weight)))
     return np.diagonal(information) / (squares * null)
 
@@ -200,9 +200,13 @@ def warn_of_problems(
             SeparationWarning,
         )
     elif not fitted.converged and maxiter > 0:
+        steps = f"{fitted.n_iter} step{'' if fitted.n_iter == 1 else 's'}"
+        shape = model.link.shape_name
+        causes = "Too small a maxiter" + (
+            f" and a {shape} that does not suit the data are the usual causes." if shape else " is the usual cause."
+        )
         warn(
-            f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {fitted.n_iter} steps). "
-            "An xi that does not suit the data, or too small a maxiter, are the usual causes.",
+            f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {steps}). {causes}",
             ConvergenceWarning,
         )
     elif not fitted.positive_definite:

@@ -10,7 +10,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from gevglm.engine.base import ArraySum, Block, Engine, Pass, Passes, Reducer, ReducerGroup, make_pass, relay, run
+from gevglm.engine.base import (
+    ArraySum,
+    Block,
+    Engine,
+    MappedEngine,
+    Pass,
+    Passes,
+    Reducer,
+    ReducerGroup,
+    make_pass,
+    relay,
+    run,
+)
 from gevglm.engine.linalg import COLLINEAR, Cholesky, one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import first_root, rough_start
@@ -129,6 +141,19 @@ class Problem:
             positive_definite=factor.positive,
             reason=reason,
         )
+
+    def holding(self, columns: Sequence[int], values: NDArray) -> Problem:
+        """Return the problem of the other coefficients, with what these columns add as an offset."""
+        free = np.delete(np.arange(self.engine.n_cols), columns)
+
+        def without(block: Block) -> Block:
+            shift = block.X[:, list(columns)] @ values
+            return replace(block, X=block.X[:, free], offset=shift if block.offset is None else block.offset + shift)
+
+        engine = MappedEngine(self.engine, without, len(free))
+        constant = None if self.constant is None or self.constant in columns else int((free < self.constant).sum())
+        names = None if self.names is None else [self.names[int(j)] for j in free]
+        return replace(self, engine=engine, constant=constant, names=names, start=None)
 
     def objective(self, *, value: bool = True) -> Objective:
         """Return what is minimised: value, gradient and second derivative as a function of the coefficients."""

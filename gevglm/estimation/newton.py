@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from math import isfinite
 from typing import TypeAlias, TypeVar
 
 import numpy as np
@@ -111,7 +112,15 @@ def newton(
             return SolverResult(params, sums, n_iter, decrement, False, reason, step)
         length, sums = found
         params = params + length * step
-    return SolverResult(params, sums, maxiter, decrement, False, f"{maxiter} iterations were not enough", step)
+    return SolverResult(
+        params,
+        sums,
+        maxiter,
+        decrement,
+        False,
+        f"{maxiter} iteration{' was' if maxiter == 1 else 's were'} not enough",
+        step,
+    )
 
 
 class Extrapolation:
@@ -236,5 +245,5 @@ def _newton_step(sums: NewtonSums) -> tuple[NDArray, float, bool]:
 
 
 def _finite(sums: NewtonSums) -> bool:
-    numbers = (sums.gradient, sums.hessian, sums.value)
-    return sums.feasible and all(bool(np.isfinite(number).all()) for number in numbers)
+    numbers = sums.feasible and isfinite(sums.value)
+    return numbers and bool(np.isfinite(sums.gradient).all()) and bool(np.isfinite(sums.hessian).all())

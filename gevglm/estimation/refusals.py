@@ -8,9 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import ArraySum, Block, Engine
-from gevglm.engine.linalg import dependent_columns, nonfinite_counts, weighted_gram
+from gevglm.engine.linalg import Matrix, dependent_columns, nonfinite_counts, squared_deviations, weighted_gram
 from gevglm.estimation.objective import Penalty
 from gevglm.exceptions import CollinearityError, InvalidDataError, listed
+
+FAR = 1e-6  # spread relative to the mean, below which a column is constant as far as its sums of squares tell
 
 
 def refuse_nonfinite_columns(engine: Engine, names: Sequence[str] | None) -> None:
@@ -28,17 +30,42 @@ def refuse_collinear_columns(engine: Engine, penalty: Penalty | None, names: Seq
     if penalty is not None:
         gram[np.diag_indices_from(gram)] += penalty.curvature
     dependent = dependent_columns(gram)
-    if dependent:
-        labels = [str(names[j]) if names is not None else f"column {j}" for j in dependent]
-        empty = [label for label, j in zip(labels, dependent, strict=True) if gram[j, j] == 0]
-        if empty:
+    if not dependent:
+        return
+    labels = {j: str(names[j]) if names is not None else f"column {j}" for j in dependent}
+    empty = [j for j in dependent if gram[j, j] == 0]
+    if empty:
+        used = engine.reduce(ArraySum(lambda block: _nonzero_counts(block.X)))
+        tiny = [labels[j] for j in empty if used[j]]
+        if tiny:
             raise CollinearityError(
-                f"{listed(empty)}: zero in every row; drop it (a level without rows is the usual cause)."
+                f"{listed(tiny)}: so near to zero in every row that its square is zero; give it in other units."
             )
         raise CollinearityError(
-            f"{listed(labels)}: an exact linear combination of the columns before it. "
-            "Drop it (a constant beside a full set of dummies, or the same variable twice, are the usual causes)."
+            f"{listed(labels[j] for j in empty)}: zero in every row; drop it (a level without rows is the usual cause)."
         )
+    mean, spread = _moments(engine)
+    far = [j for j in dependent if 0.0 < spread[j] < FAR * abs(mean[j])]
+    if far:
+        raise CollinearityError(
+            f"{listed(labels[j] for j in far)}: nearly constant: {mean[far[0]]:.6g} on average with a standard deviation of {spread[far[0]]:.2g}, "
+            "which rounding hides; subtract a number near its mean, as center() does in formulas."
+        )
+    raise CollinearityError(
+        f"{listed(labels.values())}: an exact linear combination of the columns before it. "
+        "Drop it (a constant beside a full set of dummies, or the same variable twice, are the usual causes)."
+    )
+
+
+def _moments(engine: Engine) -> tuple[NDArray, NDArray]:
+    """Return the mean and the standard deviation of each column."""
+    mean = engine.reduce(ArraySum(lambda block: np.ravel(block.X.sum(axis=0)))) / engine.n_rows
+    squares = engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean, np.ones(len(block.y)))))
+    return mean, np.sqrt(squares / engine.n_rows)
+
+
+def _nonzero_counts(X: Matrix) -> NDArray:
+    return np.ravel((X != 0).sum(axis=0))
 
 
 def _ones_where_used(block: Block) -> NDArray:

@@ -7,24 +7,26 @@ probabilities, the log loss or the Brier score, on rows that were not used to fi
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.data.observations import Part
 from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import progress_bar
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Penalty
 from gevglm.exceptions import CollinearityError, GevglmError, unknown_option
-from gevglm.inference.folds import Folds, Masks, make_folds
+from gevglm.inference.folds import Folds, make_folds
 from gevglm.inference.shape import ROUGH, LossOf, ShapePath
 from gevglm.links.base import BinaryLink, Point
 from gevglm.losses import Log
 
-__all__ = ["CRITERIA", "Search", "make_folds", "rows_where", "search"]
+__all__ = ["CRITERIA", "Search", "make_folds", "rows_of", "search"]
 
 CRITERIA: dict[str, Callable[[NDArray, Point, BinaryLink], NDArray]] = {
     "log_loss": lambda y, point, link: Log(link).value_at(y, point),
@@ -75,7 +77,7 @@ class Search:
 def search(
     problem: Problem,
     loss_of: LossOf,
-    folds: Folds | Sequence[Masks],
+    folds: Folds,
     *,
     grid: Sequence[float],
     alphas: Sequence[float] = (0.0,),
@@ -86,7 +88,7 @@ def search(
 ) -> Search:
     """Score every shape of `grid` and penalty of `alphas` on held-out rows; `refine` looks between the best shape and its neighbours too.
 
-    `folds` are pairs of boolean masks of the rows, see :func:`gevglm.inference.folds.make_folds`.
+    See :func:`gevglm.inference.folds.make_folds` for the folds.
     """
     if criterion not in CRITERIA:
         raise unknown_option("criterion", criterion, CRITERIA)
@@ -96,7 +98,7 @@ def search(
     refused: list[CollinearityError] = []
     middle = int(np.argmin(np.abs(shapes)))
     order = [*range(middle, len(shapes)), *range(middle - 1, -1, -1)]
-    parts = [(rows_where(problem.engine, train), rows_where(problem.engine, test)) for train, test in folds]
+    parts = [(rows_of(problem.engine, train), rows_of(problem.engine, test)) for train, test in folds.parts]
     weights = [_weight(held) for _, held in parts]
     with one_blas_thread():
         paths_to_follow = [(f, alpha) for f in range(len(folds)) for alpha in alphas]
@@ -126,17 +128,21 @@ def search(
     return found
 
 
-def rows_where(engine: Engine, mask: NDArray) -> MappedEngine:
-    """Return an engine over the rows that a boolean mask selects."""
+def rows_of(engine: Engine, part: Part) -> MappedEngine:
+    """Return an engine over some of the observations."""
     keep = engine.in_memory and engine.n_rows * engine.n_cols <= KEPT_ELEMENTS
     kept: dict[int, Block] = {}
 
     def select(block: Block) -> Block:
         if block.start in kept:
             return kept[block.start]
-        rows = mask[block.start : block.start + len(block.y)]
-        vectors = (None if v is None else v[rows] for v in (block.freq, block.var, block.trials, block.offset))
-        selected = Block(block.start, block.X[rows], block.y[rows], *vectors)
+        rows = part.rows[block.start : block.start + len(block.y)]
+        y, counts = part.outcomes(block.y, block.start)
+        vectors = {each.name: getattr(block, each.name) for each in fields(Block) if each.name not in ("start", "y")}
+        chosen: dict[str, Any] = {name: None if vector is None else vector[rows] for name, vector in vectors.items()}
+        if counts is not None:
+            chosen |= {"freq": counts, "trials": None}
+        selected = Block(start=block.start, y=y, **chosen)
         if keep:
             kept[block.start] = selected
         return selected

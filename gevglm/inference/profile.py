@@ -8,23 +8,59 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.engine.base import run, run_in_lockstep
 from gevglm.engine.linalg import Cholesky, one_blas_thread
+from gevglm.estimation.estimate import Problem
 from gevglm.estimation.newton import newton, value_search
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
+from gevglm.exceptions import GevglmError
 from gevglm.inference.profile_limits import JointSteps
 
 MANY_ROWS = 5_000
 ROUGH = 1e-5  # distance from a constrained minimum, in standard errors, whose square the value does not see
 STEPS = 40
 FARTHEST = 200.0  # in standard errors: beyond, a limit is reported as infinite
+
+
+class Curve(Protocol):
+    """A likelihood ratio as a function of some coefficients."""
+
+    def restart(self) -> None:
+        """Return to the estimates, before turning to another side."""
+
+    def ratio(self, values: NDArray) -> float:
+        """Return the likelihood-ratio statistic at given values."""
+
+
+class Likelihood(Protocol):
+    """What a likelihood at its maximum answers; also that of :mod:`gevglm.inference.shape_profile`."""
+
+    @property
+    def params(self) -> NDArray: ...
+    @property
+    def covariance(self) -> NDArray: ...
+    @property
+    def infinite(self) -> NDArray | None: ...
+    def is_infinite(self, column: int) -> bool:
+        """Whether a coefficient is infinite, or not determined, under separation."""
+
+    def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
+        """Return the profile intervals of coefficients."""
+
+    def ratios(self, hypotheses: Sequence[list[int]]) -> list[float]:
+        """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
+
+    def curve(self, columns: list[int]) -> Curve:
+        """Return the likelihood ratio as a function of some coefficients."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +73,30 @@ class PenalisedLikelihood:
     sums: NewtonSums  # value, gradient and second derivative there
     covariance: NDArray  # the inverse of the second derivative; of shape (k, k)
     n_rows: int  # above MANY_ROWS, looks at the likelihood are expensive
+    problem: Problem | None = (
+        None  # of which it is the loss; minimised from scratch where steps from the estimates fail
+    )
+    # under separation, where the estimates lie: -inf, inf, 0 for finite ones, NaN for those that are not determined; of shape (k,)
+    infinite: NDArray | None = None
 
     @classmethod
-    def at(cls, evaluate: Objective, params: NDArray, n_rows: int) -> PenalisedLikelihood:
-        """Look at a likelihood at its maximum."""
+    def at(
+        cls,
+        evaluate: Objective,
+        params: NDArray,
+        n_rows: int,
+        problem: Problem | None = None,
+        infinite: NDArray | None = None,
+    ) -> PenalisedLikelihood:
+        """Look at a likelihood at its maximum, or where it hardly rises any more on the way to infinity."""
         with one_blas_thread():
             sums = evaluate(params)
-            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse(), n_rows)
+            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse(), n_rows, problem, infinite)
+
+    @classmethod
+    def of(cls, problem: Problem, params: NDArray, infinite: NDArray | None = None) -> PenalisedLikelihood:
+        """Look at the loss of a problem at its minimum, where it is a likelihood."""
+        return cls.at(problem.objective(), params, problem.engine.n_rows, problem, infinite)
 
     def interval(self, column: int, alpha: float) -> tuple[float, float]:
         """Return the profile interval of a coefficient, infinite where the ratio never reaches the quantile."""
@@ -52,17 +105,34 @@ class PenalisedLikelihood:
     def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
         """Return the profile intervals of coefficients."""
         quantile = float(norm.ppf(1.0 - alpha / 2.0))
-        steps = self._steps
+        steps, finite = self.steps, [j for j in columns if not self.is_infinite(j)]
         with one_blas_thread():
-            found = run_in_lockstep((steps.limits(j, quantile) for j in columns), self.evaluate.at_all)
+            found = run_in_lockstep((steps.limits(j, quantile) for j in finite), self.evaluate.at_all)
+            limits = {
+                j: (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
+                for j, (lower, upper) in zip(finite, found, strict=True)
+            }
             return [
-                (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
-                for j, (lower, upper) in zip(columns, found, strict=True)
+                limits[j] if j in limits else (self._far_limit(j, -quantile), self._far_limit(j, quantile))
+                for j in columns
             ]
+
+    def is_infinite(self, column: int) -> bool:
+        """Whether a coefficient is infinite, or not determined, under separation."""
+        return self.infinite is not None and self.infinite[column] != 0.0
+
+    def _far_limit(self, column: int, target: float) -> float:
+        """Return a limit of an infinite estimate: infinite on its own side, and where the ratio reaches the quantile on the other."""
+        assert self.infinite is not None
+        if self.infinite[column] == np.copysign(np.inf, target):
+            return float(self.infinite[column])
+        information = self.evaluate(np.zeros_like(self.params)).hessian[column, column]
+        unit = 1.0 / np.sqrt(information) if np.isfinite(information) and information > 0.0 else 1.0
+        return _far_crossing(ProfileCurve(self, [column]), target, unit)
 
     def _limit(self, column: int, target: float, found: float | None) -> float:
         """Return a limit; where joint steps have not found it, by following the constrained minimum."""
-        return _crossing(ProfileCurve(self, [column]), target) if found is None else found
+        return crossing(ProfileCurve(self, [column]), target) if found is None else found
 
     def ratio(self, columns: list[int]) -> float:
         """Return the likelihood-ratio statistic of the hypothesis that coefficients are zero."""
@@ -70,7 +140,7 @@ class PenalisedLikelihood:
 
     def ratios(self, hypotheses: Sequence[list[int]]) -> list[float]:
         """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
-        steps, curves = self._steps, [ProfileCurve(self, columns) for columns in hypotheses]
+        steps, curves = self.steps, [ProfileCurve(self, columns) for columns in hypotheses]
         with one_blas_thread():
             searches = (steps.ratio(curve.columns, curve.predicted(curve.null)) for curve in curves)
             found = run_in_lockstep(searches, self.evaluate.at_all)
@@ -78,8 +148,19 @@ class PenalisedLikelihood:
                 curve.ratio(curve.null) if ratio is None else ratio for curve, ratio in zip(curves, found, strict=True)
             ]
 
+    def limit(self, column: int, target: float) -> float:
+        """Find where the signed root of a coefficient reaches a value, below the estimate if that is negative."""
+        with one_blas_thread():
+            lower, upper = run(self.steps.limits(column, abs(target)), self.evaluate)
+            return self._limit(column, target, lower if target < 0.0 else upper)
+
+    def curve(self, columns: list[int]) -> ProfileCurve:
+        """Return the likelihood ratio as a function of some coefficients."""
+        return ProfileCurve(self, columns)
+
     @property
-    def _steps(self) -> JointSteps:
+    def steps(self) -> JointSteps:
+        """The steps to limits and ratios."""
         careful = {} if self.n_rows <= MANY_ROWS else {"smallest_contraction": 0.0}
         return JointSteps(self.params, self.sums.value, self.covariance, **careful)
 
@@ -116,10 +197,26 @@ class ProfileCurve:
             return max(2.0 * (sums.value - self.likelihood.sums.value), 0.0)
         steps = newton(point[self.free], search=value_search, tol=ROUGH, extrapolate=True)
         found = run(steps, partial(self._constrained, values))
-        if not (found.converged or found.decrement < ROUGH**2):
+        rise = 2.0 * (found.sums.value - self.likelihood.sums.value)
+        if found.converged or found.decrement < ROUGH**2:
+            return max(
+                rise - found.decrement, 0.0
+            )  # the last step, not evaluated, lowers the value by half its decrement
+        if self.likelihood.infinite is None:
+            return self._ratio_from_scratch(values)
+        return max(rise, 0.0)  # others may be on their way to infinity, where the value hardly changes
+
+    def _ratio_from_scratch(self, values: NDArray) -> float:
+        """Return the likelihood-ratio statistic by a fit of the other coefficients that knows nothing of the estimates."""
+        if self.likelihood.problem is None:
             return np.inf
-        # the last step, not evaluated, lowers the value by half its decrement
-        return max(2.0 * (found.sums.value - self.likelihood.sums.value) - found.decrement, 0.0)
+        problem = self.likelihood.problem.holding(self.columns, values)
+        try:
+            params = problem.estimate().params
+        except GevglmError:  # no coefficients keep every row inside the support
+            return np.inf
+        value = problem.objective()(params).value
+        return max(2.0 * (value - self.likelihood.sums.value), 0.0) if np.isfinite(value) else np.inf
 
     def root(self, value: float) -> float:
         """Return the signed root z at a value of a single coefficient."""
@@ -132,7 +229,9 @@ class ProfileCurve:
         moved[self.columns] = values
         if len(self.free):
             change = sums.hessian[self.free[:, None], self.columns] @ (values - point[self.columns])
-            moved[self.free] -= Cholesky(sums.hessian[np.ix_(self.free, self.free)]).solve(change)
+            factor = Cholesky(sums.hessian[np.ix_(self.free, self.free)])
+            if factor.positive:  # not where other coefficients are infinite as well
+                moved[self.free] -= factor.solve(change)
         return moved
 
     def _constrained(self, values: NDArray, free_params: NDArray) -> NewtonSums:
@@ -173,15 +272,17 @@ class Profile:
         return plot_profile(self, ax=ax)
 
 
-def profile(likelihood: PenalisedLikelihood, column: int, name: str, alpha: float, points: int = 41) -> Profile:
+def profile(likelihood: Likelihood, column: int, name: str, alpha: float, points: int = 41) -> Profile:
     """Return the profile likelihood of a coefficient, from beyond one limit to beyond the other."""
     center, error = likelihood.params[column], np.sqrt(likelihood.covariance[column, column])
-    lower, upper = likelihood.interval(column, alpha)
+    ((lower, upper),) = likelihood.intervals([column], alpha)
     reach = float(norm.ppf(1.0 - alpha / 2.0)) * error
+    if likelihood.is_infinite(column):  # the curve ends where the iteration did, on the way to the estimate
+        error, reach = np.nan, 0.0
     first = lower if np.isfinite(lower) else center - 3.0 * reach
     last = upper if np.isfinite(upper) else center + 3.0 * reach
     values = np.linspace(center - 1.25 * (center - first), center + 1.25 * (last - center), points)
-    curve = ProfileCurve(likelihood, [column])
+    curve = likelihood.curve([column])
     ratio = np.empty(points)
     with one_blas_thread():
         for side in (np.flatnonzero(values < center)[::-1], np.flatnonzero(values >= center)):
@@ -189,16 +290,17 @@ def profile(likelihood: PenalisedLikelihood, column: int, name: str, alpha: floa
             for i in side:
                 ratio[i] = curve.ratio(values[i : i + 1])
     frame = pd.DataFrame({"value": values, "ratio": ratio, "wald": ((values - center) / error) ** 2})
-    return Profile(name, float(center), (lower, upper), alpha, frame)
+    estimate = likelihood.infinite[column] if likelihood.infinite is not None and np.isnan(error) else center
+    return Profile(name, float(estimate), (lower, upper), alpha, frame)
 
 
-def ratio_tests(likelihood: PenalisedLikelihood, names: list[str]) -> pd.DataFrame:
+def ratio_tests(likelihood: Likelihood, names: list[str]) -> pd.DataFrame:
     """Return the likelihood-ratio test of every coefficient being zero: columns ``statistic`` and ``pvalue``."""
     statistics = likelihood.ratios([[j] for j in range(len(names))])
     return pd.DataFrame({"statistic": statistics, "pvalue": chi2.sf(statistics, 1)}, index=names)
 
 
-def _crossing(curve: ProfileCurve, target: float, tol: float = 1e-9) -> float:
+def crossing(curve: ProfileCurve, target: float, tol: float = 1e-9) -> float:
     """Return where z crosses a quantile, by secant steps from minimum to minimum."""
     sign = np.sign(target)
     curve.restart()
@@ -228,3 +330,20 @@ def _crossing(curve: ProfileCurve, target: float, tol: float = 1e-9) -> float:
             return float(following)
         value = following
     return float(value)
+
+
+def _far_crossing(curve: ProfileCurve, target: float, unit: float) -> float:
+    """Return where z crosses a quantile, from an estimate at infinity: by steps of growing length, then by root finding."""
+    center, sign = float(curve.center[0]), float(np.sign(target))
+    inner, step = center, unit
+
+    def beyond(value: float) -> float:
+        curve.restart()
+        return min(float(np.sqrt(curve.ratio(np.array([value])))), FARTHEST) - abs(target)
+
+    for _ in range(STEPS):
+        outer = inner + sign * step
+        if beyond(outer) >= 0.0:
+            return float(brentq(beyond, *sorted((inner, outer)), xtol=1e-10 * unit, rtol=1e-12))
+        inner, step = outer, 2.0 * step
+    return float(sign * np.inf)

@@ -66,6 +66,11 @@ class Separation:
         """Names of the coefficients whose estimates are infinite."""
         return [self.names[j] for j in np.flatnonzero(self.directions)]
 
+    @property
+    def limits(self) -> NDArray:
+        """:attr:`directions`, with NaN for finite coefficients of completely separated data, of which no row determines them."""
+        return np.where(self.complete & (self.directions == 0), np.nan, self.directions)
+
     def summary_frame(self) -> pd.DataFrame:
         """Return a table with the direction of each coefficient, "finite", "-inf" or "+inf"."""
         words = {0.0: "finite", np.inf: "+inf", -np.inf: "-inf"}

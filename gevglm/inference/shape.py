@@ -1,25 +1,17 @@
-r"""Maximum likelihood for the shape xi of a GEV link, with both losses.
+r"""Maximum likelihood for the shape xi of a GEV link, with both losses: the search, and what the profile over the shape says.
 
 With the log loss, coefficients and shape maximise the likelihood together. With the canonical loss the losses of different shapes are
-different yardsticks; the shape then maximises the Bernoulli log-likelihood of the canonical fit. In both cases the estimates
-solve stacked estimating equations
+different yardsticks; the shape then maximises the Bernoulli log-likelihood of the canonical fit. The equations that both solve are those
+of :mod:`gevglm.inference.shape_equations`.
 
-.. math::
-
-    \sum_i w_i a_i (y_i - F_i)\, x_i = 0, \qquad \sum_i w_i e_i (y_i - F_i) = 0,
-
-with :math:`V = F(1-F)` and
-
-* log loss: :math:`a = F'/V` and :math:`e = F_\xi / V`, the scores of coefficients and shape;
-* canonical loss: :math:`a = 1` and :math:`e = (F_\xi + F' x'c)/V`, the derivative of the log-likelihood along the path
-  :math:`\hat b(\xi)` of canonical fits, whose direction is :math:`c = -(\sum w F' x x')^{-1} \sum w F_\xi x`.
-
-The covariance of all of them is the sandwich of these equations (the inverse joint observed information for the log loss).
+The likelihood may have several maxima over the shape, and kinks, where rows cross the end of the support of the link. Every maximum on the grid is
+followed up, and the largest taken. Where the likelihood falls off from it in another way than its curvature says (rows at the end of the
+support, a shape below -1/2: Smith 1985), or the maximum is at an end of the grid, standard errors come from the profile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -27,34 +19,27 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
+from scipy.signal import find_peaks
 from scipy.stats import chi2, norm
 
-from gevglm.covariance import Covariance, Fitted
-from gevglm.engine.base import (
-    ArraySum,
-    Block,
-    Engine,
-    MappedEngine,
-    Pass,
-    Passes,
-    make_pass,
-    make_passes,
-    run,
-    run_in_lockstep,
-)
-from gevglm.engine.linalg import hstack_column, one_blas_thread, scale_rows
+from gevglm.engine.base import make_pass, make_passes, run, run_in_lockstep
+from gevglm.engine.linalg import Cholesky, one_blas_thread
 from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import Estimate, Problem
-from gevglm.estimation.sums import LossSums
-from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, WeakShapeWarning, unknown_option, warn
-from gevglm.losses import Canonical, Log, Loss
+from gevglm.exceptions import GevglmError, InvalidDataError, WeakShapeWarning, unknown_option, warn
+from gevglm.inference.shape_equations import LossOf, log_loss_sum, shape_score
+from gevglm.inference.shape_track import ShapeTrack
+from gevglm.losses import Log, Loss
 
 ROUGH = 1e-3  # tolerance of the fits on the grid
 REACH, APART = 0.35, 0.08  # how far away the fits may be that predict the next one, and how close to each other
-STEP = 1e-5  # of the differences of analytic scores
-
-LossOf = Callable[[float], Loss]
+LOWER_PEAK = 1.0  # how much lower than the best of the grid a maximum of the likelihood may begin
+VALLEY = 1e-3  # depth of a valley of the log-likelihood that is not that of rough fits
+NEARBY = 1e-4  # distance from a maximum found by values at which the score may have changed its sign
+QUANTILE = float(norm.ppf(0.975))
+NO_ROOT = 0.05  # a score, times the standard error, that is not zero
+DISAGREEMENT = 3.0  # between standard errors by curvature and by profile
 
 
 class ShapePath:
@@ -71,7 +56,7 @@ class ShapePath:
         tol = self.problem.tol if tol is None else tol
         cached = self._fits.get(xi)
         if cached is None or cached[0] > tol:
-            found = self._problem_at(xi, self._predicted(xi), tol).estimate()
+            found = self.problem_at(xi, self._predicted(xi), tol).estimate()
             self.passes += found.n_passes
             self.steps += found.n_iter
             self._fits[xi] = cached = (tol, found)
@@ -86,14 +71,16 @@ class ShapePath:
             path = ShapePath(replace(self.problem, engine=part), self.loss_of)
             rough = [path.fit(xi, tol) for xi in order]
             starts = [found.params if found.converged else None for found in rough]
-        fits = [self._problem_at(xi, start, tol).estimation() for xi, start in zip(order, starts, strict=True)]
+        fits = [self.problem_at(xi, start, tol).estimation() for xi, start in zip(order, starts, strict=True)]
         with one_blas_thread():
             for xi, found in zip(order, run_in_lockstep(fits, make_passes), strict=True):
                 self._fits[xi] = (tol, found)
                 self.steps += found.n_iter
         self.passes += max(found.n_passes for _, found in self._fits.values())
 
-    def _problem_at(self, xi: float, start: NDArray | None, tol: float) -> Problem:
+    def problem_at(self, xi: float, start: NDArray | None = None, tol: float | None = None) -> Problem:
+        """Return the problem of the coefficients at a shape."""
+        tol = self.problem.tol if tol is None else tol
         return replace(self.problem, loss=self.loss_of(xi), start=start, tol=tol)
 
     def log_likelihoods(self, grid: Sequence[float] | NDArray, tol: float) -> NDArray:
@@ -117,6 +104,19 @@ class ShapePath:
         self.passes += 1
         log = Log(self.loss_of(xi).link)
         return -run(log_loss_sum(self.problem.engine, log, found.params), make_pass)
+
+    def track(self, estimate: float, shapes: Iterable[float]) -> ShapeTrack:
+        """Return how the coefficients move with the shape, from the fits that converged at some shapes, and at the estimate."""
+        fits = {xi: self.fit(xi, np.inf) for xi in shapes}
+        fits = {xi: found for xi, found in fits.items() if found.converged or xi == estimate}
+        errors = [np.sqrt(np.diagonal(found.inverse_information)) for found in fits.values()]
+        return ShapeTrack(
+            estimate, np.array(list(fits)), np.array([found.params for found in fits.values()]), np.array(errors)
+        )
+
+    def score(self, xi: float) -> float:
+        """Return the derivative of :meth:`log_likelihood` by the shape."""
+        return shape_score(self.problem.engine, self.loss_of(xi), self.fit(xi).params)
 
     def _predicted(self, xi: float) -> NDArray | None:
         """Extrapolate the coefficients from two near shapes that are not too close to each other."""
@@ -142,11 +142,25 @@ class ShapeEstimate:
     loss: Loss  # the loss at xi
     profile: pd.DataFrame  # columns ``xi`` and ``llf``: the profile log-likelihood on the grid and at the estimate
     boundary: bool  # whether the likelihood is largest at an end of the grid, where it was cut off
+    track: ShapeTrack  # the fits on the grid and at the estimate
+    score: float  # the derivative of the log-likelihood by the shape at xi, which a maximum without a kink has at zero
     path: ShapePath | None  # for further shapes; None after the rows were dropped
+    irregular: str = ""  # why the curvature at the maximum says nothing about its accuracy; empty if it does
 
     @cached_property
     def llf(self) -> float:
         return self._log_likelihood(self.xi)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The ends of the grid, between which the likelihood was maximised."""
+        shapes = self.profile["xi"]
+        return float(shapes.min()), float(shapes.max())
+
+    @property
+    def n_peaks(self) -> int:
+        """The number of maxima of the likelihood over the shape, as far as the grid shows them."""
+        return len(_peaks(self.profile["llf"].to_numpy()))
 
     def ratio(self, xi: float) -> float:
         """Return the likelihood-ratio statistic of a shape."""
@@ -160,9 +174,14 @@ class ShapeEstimate:
         return bare
 
     def _log_likelihood(self, xi: float) -> float:
+        return self.needed_path.log_likelihood(xi)
+
+    @property
+    def needed_path(self) -> ShapePath:
+        """The fits at other shapes, which need the rows."""
         if self.path is None:
             raise InvalidDataError("the data are gone, which the likelihood of another shape needs.")
-        return self.path.log_likelihood(xi)
+        return self.path
 
     def interval(self, alpha: float) -> tuple[float, float]:
         """Return the profile interval, cut off at the ends of the grid."""
@@ -182,6 +201,77 @@ class ShapeEstimate:
             inner = outer
         return float(inner)
 
+    # -- where the curvature says nothing ----------------------------------------------------
+
+    @cached_property
+    def profile_error(self) -> float:
+        """The standard error of the shape by how the likelihood falls off on the grid; NaN where it does so at once on both sides.
+
+        The distance to where the signed root reaches 1.96, over 1.96, averaged over both sides; cut off at the ends of the grid.
+        """
+        shapes, values = self.profile["xi"].to_numpy(), self.profile["llf"].to_numpy()
+        roots = np.sqrt(np.maximum(2.0 * (self.llf - values), 0.0))
+        distances = np.abs(shapes - self.xi)
+        sides = [
+            _distance_per_root(distances[side], roots[side])
+            for side in (shapes < self.xi, shapes > self.xi)
+            if side.any()
+        ]
+        reached = [distance for distance in sides if distance > 0.0]
+        return float(np.mean(reached)) if reached else np.nan
+
+    def covariance(self, joint: NDArray, conditional: NDArray, *, weighted: bool = False) -> NDArray:
+        """Return the covariance of coefficients and shape: `joint`, by the curvature, if that can be believed, else by the profile.
+
+        The latter starts from `conditional`, that of the coefficients at the estimated shape. The profile of rows that are `weighted` by their
+        outcome is not that of a likelihood, and no yardstick.
+        """
+        self.irregular = self._irregularity(joint, weighted)
+        return self.profile_covariance(conditional) if self.irregular else joint
+
+    def _irregularity(self, joint: NDArray, weighted: bool) -> str:
+        error, variance = self.profile_error, joint[-1, -1]
+        if self.boundary:
+            return "it is an end of the grid"
+        if not (np.isfinite(joint).all() and Cholesky(joint).positive):
+            return "the information there is not positive definite"
+        if not abs(self.score) * error < NO_ROOT:
+            return f"the score there is {self.score:.2g} instead of 0, as where rows cross the end of the support"
+        if not weighted and not error / DISAGREEMENT < np.sqrt(variance) < DISAGREEMENT * np.ptp(self.range):
+            return f"by its curvature the standard error would be {np.sqrt(variance):.2g}, by its profile it is {error:.2g}"
+        return ""
+
+    def profile_covariance(self, conditional: NDArray) -> NDArray:
+        """Return the covariance of coefficients and shape by the profile, from that of the coefficients at the estimated shape.
+
+        With s the standard error of the shape by its profile and c the change of the coefficients with the shape, between the fits at one
+        standard error below and above, that of the coefficients is ``conditional + s**2 c c'``.
+        """
+        error, path = self.profile_error, self.needed_path
+        fits = {self.xi: self.fitted}
+        if np.isfinite(error):
+            fits |= {xi: path.fit(xi) for xi in np.clip([self.xi - error, self.xi + error], *self.range).tolist()}
+        usable = sorted(xi for xi, found in fits.items() if found.converged)
+        if len(usable) < 2:
+            return np.full((len(conditional) + 1,) * 2, np.nan)
+        first, last = usable[0], usable[-1]
+        change = np.append((fits[last].params - fits[first].params) / (last - first), 1.0)
+        joint = error**2 * np.outer(change, change)
+        joint[:-1, :-1] += conditional
+        return joint
+
+
+def _distance_per_root(distances: NDArray, roots: NDArray) -> float:
+    """Return the distance at which the signed root of one side reaches 1.96, over 1.96; at most up to the end of the side."""
+    order = np.argsort(distances)
+    distances, roots = np.append(0.0, distances[order]), np.append(0.0, roots[order])
+    beyond = np.flatnonzero(roots >= QUANTILE)
+    if not len(beyond):
+        return float(distances[-1] / max(roots[-1], 1.0))
+    outer, inner = beyond[0], beyond[0] - 1
+    share = (QUANTILE - roots[inner]) / (roots[outer] - roots[inner])
+    return float(distances[inner] + share * (distances[outer] - distances[inner])) / QUANTILE
+
 
 def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] | None = None) -> ShapeEstimate:
     """Maximise the log-likelihood over the shape, between the ends of the grid of those that are tried first.
@@ -198,11 +288,11 @@ def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] | No
             )
         xi, boundary = _best(path, shapes, values)
         found = path.fit(xi)
-        llf = path.log_likelihood(xi)
+        llf, score = path.log_likelihood(xi), path.score(xi)
     profile = pd.DataFrame({"xi": np.append(shapes, xi), "llf": np.append(values, llf)}).drop_duplicates("xi")
-    estimate = ShapeEstimate(
-        float(xi), found, loss_of(xi), profile.sort_values("xi", ignore_index=True), boundary, path
-    )
+    profile = profile.sort_values("xi", ignore_index=True)
+    track = path.track(float(xi), profile["xi"])
+    estimate = ShapeEstimate(float(xi), found, loss_of(xi), profile, boundary, track, score, path)
     _warn(estimate, shapes, values)
     return estimate
 
@@ -214,22 +304,64 @@ def outwards(grid: Sequence[float] | NDArray) -> list[float]:
 
 
 def _best(path: ShapePath, grid: NDArray, values: NDArray) -> tuple[float, bool]:
-    """Return the root of the profile score next to the best shape of the grid, and whether there is none inside."""
-    best = int(np.nanargmax(values))
+    """Return the shape of the largest likelihood between the ends of the grid, and whether it is an end where the likelihood still rises."""
+    peaks = [int(i) for i in _peaks(values) if values[i] > values.max() - LOWER_PEAK]
+    found = [_peak(path, grid, values, i) for i in peaks]
+    return found[0] if len(found) == 1 else max(found, key=lambda peak: path.log_likelihood(peak[0]))
 
-    def score(xi: float) -> float:
-        return shape_score(path.problem.engine, path.loss_of(xi), path.fit(xi).params)
 
-    slope = score(grid[best])
-    if slope == 0.0:
-        return float(grid[best]), False
-    neighbour = best + (1 if slope > 0 else -1)
+def _peaks(values: NDArray) -> NDArray:
+    """Return the places of the largest value and of the maxima that valleys separate from a larger one."""
+    floor = values[np.isfinite(values)].min() - 1.0
+    padded = np.concatenate([[floor], np.maximum(values, floor), [floor]])
+    found, _ = find_peaks(padded, prominence=VALLEY)
+    return np.union1d(found - 1, np.argmax(values))
+
+
+def _peak(path: ShapePath, grid: NDArray, values: NDArray, top: int) -> tuple[float, bool]:
+    """Return the maximum next to a shape of the grid, and whether the likelihood rises beyond the grid."""
+    here = float(grid[top])
+    slope = path.score(here)
+    if slope == 0.0 or np.isnan(slope) or values[top] > -VALLEY:  # separated outcomes: no shape is better
+        return here, False
+    neighbour = top + (1 if slope > 0 else -1)
     if not 0 <= neighbour < len(grid):
-        return float(grid[best]), True
-    low, high = sorted((grid[best], grid[neighbour]))
-    if not (np.isfinite(values[neighbour]) and score(low) > 0 > score(high)):
-        return float(grid[best]), False
-    return float(brentq(score, low, high, xtol=1e-10, rtol=1e-12)), False
+        return here, True
+    low, high = sorted((here, float(grid[neighbour])))
+    if np.isfinite(values[neighbour]):
+        root = _root_of_score(path, low, high)
+        if root is not None and path.log_likelihood(root) >= path.log_likelihood(here):
+            return root, False
+    # the score has no root, or several: rows cross the end of the support in between
+    floor = values[np.isfinite(values)].min() - 1.0
+    best = minimize_scalar(
+        lambda xi: -max(path.log_likelihood(xi), floor), bounds=(low, high), method="bounded", options={"xatol": 1e-8}
+    )
+    if -best.fun <= path.log_likelihood(here):
+        return here, False
+    around = _root_of_score(path, max(best.x - NEARBY, low), min(best.x + NEARBY, high))
+    return float(best.x) if around is None else around, False
+
+
+def _root_of_score(path: ShapePath, low: float, high: float) -> float | None:
+    """Return where the profile score falls through zero; None if it does not have both signs."""
+    if not path.score(low) > 0 > path.score(high):
+        return None
+    return float(brentq(path.score, low, high, xtol=1e-10, rtol=1e-12))
+
+
+def warn_of_irregularity(estimate: ShapeEstimate, n_outside: int) -> None:
+    """Warn of a maximum that is not a regular one; that at an end of the grid was warned of when it was found."""
+    if not estimate.irregular or estimate.boundary:
+        return
+    name, link = estimate.loss.link.shape_name, estimate.loss.link
+    outside = f"; {n_outside} rows lie outside the support of the link" if n_outside else ""
+    other = ", or use loss='canonical'" if estimate.loss.is_likelihood else ""
+    warn(
+        f"{name}={link.shape:.4g} is an irregular maximum of the likelihood: {estimate.irregular}{outside}. Standard errors are by the profile of "
+        f"{name} instead; use {name}_conf_int() and conf_int(method='profile') for intervals, fix {name}{other}.",
+        WeakShapeWarning,
+    )
 
 
 def _warn(estimate: ShapeEstimate, grid: NDArray, values: NDArray) -> None:
@@ -237,7 +369,7 @@ def _warn(estimate: ShapeEstimate, grid: NDArray, values: NDArray) -> None:
     if estimate.boundary:
         warn(
             f"the likelihood is largest at {name}={estimate.xi:g}, an end of the grid: the data ask for a shape beyond it, or for "
-            "another link. Its standard error has no meaning.",
+            f"another link. It has no standard error (xi_bse is NaN); those of the coefficients are by the profile of {name}.",
             WeakShapeWarning,
         )
     elif (2.0 * (estimate.llf - values) < chi2.ppf(0.95, 1)).all():
@@ -246,107 +378,6 @@ def _warn(estimate: ShapeEstimate, grid: NDArray, values: NDArray) -> None:
             f"fix {name}, or choose a simpler link.",
             WeakShapeWarning,
         )
-
-
-# -- scores and covariances ------------------------------------------------------------------
-
-
-def log_loss_sum(engine: Engine, log: Log, params: NDArray) -> Passes[float]:
-    """Sum up the log loss; infinite where the fit rules out a row."""
-
-    def total(block: Block) -> NDArray:
-        value = log.value_at(block.y, log.link.at(block.linear_predictor(params)))
-        return block.weighted(value).sum()
-
-    value = float((yield Pass(engine, ArraySum(total))))
-    return value if np.isfinite(value) else np.inf
-
-
-def path_direction(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
-    """Return how the coefficients of the canonical fit move with the shape; zero for the log loss."""
-    if loss.is_likelihood:  # at its maximum, moving the coefficients does not change it
-        return np.zeros_like(params)
-
-    def shift(block: Block) -> NDArray:
-        point = loss.link.at(block.linear_predictor(params))
-        return block.weighted(point.dcdf_dshape) @ block.X
-
-    hessian = engine.reduce(LossSums(loss, params, expected=True)).hessian
-    return -np.linalg.solve(hessian, engine.reduce(ArraySum(shift)))
-
-
-def shape_score(engine: Engine, loss: Loss, params: NDArray, direction: NDArray | None = None) -> float:
-    """Return the derivative of the log-likelihood by the shape, along the path of fits."""
-    direction = path_direction(engine, loss, params) if direction is None else direction
-
-    def score(block: Block) -> NDArray:
-        point = loss.link.at(block.linear_predictor(params))
-        return block.weighted(_shape_factor(block, point, direction) * (block.y - point.cdf)).sum()
-
-    return float(engine.reduce(ArraySum(score)))
-
-
-def joint_covariance(engine: Engine, loss: Loss, params: NDArray, covariance: Covariance, nobs: float) -> NDArray:
-    """Return the covariance of coefficients and shape, the shape last; `loss` is that at the estimated shape."""
-    if not covariance.defined_for_shape:
-        raise InvalidOptionError(
-            f"{covariance.name} is not defined when xi is estimated (which leverage?); use HC0, HC1 or cluster."
-        )
-    with one_blas_thread():
-        if loss.is_likelihood and covariance.assumes_model:
-            return np.linalg.inv(observed_information(engine, loss, params))
-        direction = path_direction(engine, loss, params)
-        bread = np.linalg.inv(_expected_derivative(engine, loss, params, direction))
-        k = len(params)
-
-        def stack(block: Block) -> Block:
-            linear = block.linear_predictor(params)
-            point = loss.link.at(linear)
-            factor = _finite(loss.residual_factor_at(point))
-            columns = hstack_column(scale_rows(block.X, factor), _shape_factor(block, point, direction))
-            return replace(block, X=columns, offset=linear)
-
-        stacked = MappedEngine(engine, stack, k + 1)
-        fit = Fitted(stacked, Canonical(loss.link), np.zeros(k + 1), bread, nobs)
-        return bread @ covariance.meat(fit) @ bread.T
-
-
-def observed_information(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
-    """Return the joint second derivative of the negative log-likelihood, by differences of analytic scores in the shape."""
-    link, xi = loss.link, float(loss.link.parameters[str(loss.link.shape_name)])
-
-    def scores(shape: float) -> NDArray:
-        moved = Log(link.with_shape(shape))
-        return np.append(-engine.reduce(LossSums(moved, params)).gradient, shape_score(engine, moved, params))
-
-    change = -(scores(xi + STEP) - scores(xi - STEP)) / (2.0 * STEP)
-    joint = np.empty((len(change), len(change)))
-    joint[:-1, :-1] = engine.reduce(LossSums(loss, params)).hessian
-    joint[-1], joint[:, -1] = change, change
-    return joint
-
-
-def _expected_derivative(engine: Engine, loss: Loss, params: NDArray, direction: NDArray) -> NDArray:
-    """Return minus the expected derivative of the stacked equations."""
-
-    def derivative(block: Block) -> NDArray:
-        point = loss.link.at(block.linear_predictor(params))
-        factor = _finite(loss.residual_factor_at(point))
-        left = hstack_column(scale_rows(block.X, factor), _shape_factor(block, point, direction))
-        right = hstack_column(scale_rows(block.X, point.pdf), point.dcdf_dshape)
-        return scale_rows(left, block.weighted(np.ones_like(point.v))).T @ right
-
-    return engine.reduce(ArraySum(derivative))
-
-
-def _shape_factor(block: Block, point, direction: NDArray) -> NDArray:
-    change = point.dcdf_dshape + point.pdf * (block.X @ direction)
-    return _finite(change / (point.cdf * point.sf))
-
-
-def _finite(values: NDArray) -> NDArray:
-    """Set the factors of rows outside the support, where nothing changes, to zero."""
-    return np.where(np.isfinite(values), values, 0.0)
 
 
 def shape_interval(estimate: ShapeEstimate, error: float, alpha: float, method: str) -> tuple[float, float]:

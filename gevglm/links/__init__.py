@@ -1,8 +1,9 @@
 """Links: the inverses of distribution functions, usable here and in statsmodels."""
 
 from gevglm.links.base import BinaryLink, Point
+from gevglm.links.by_outcome import Sampled, Weighted
 from gevglm.links.gev import GEV, CLogLog, GEVc, LogLog
-from gevglm.links.odds import Sampled, ScaledOdds
+from gevglm.links.odds import ScaledOdds
 from gevglm.links.standard import Cauchit, Logit, Probit
 
 __all__ = [
@@ -17,4 +18,5 @@ __all__ = [
     "Probit",
     "Sampled",
     "ScaledOdds",
+    "Weighted",
 ]

@@ -42,4 +42,4 @@ class PiecewiseIntegral:
         x = np.clip(x, self.edges[0], self.edges[-1])
         piece = np.searchsorted(self.edges[1:-1], x)
         value = chebyshev.chebval((x - self.edges[piece]) / self.half - 1.0, self.series[:, piece], tensor=False)
-        return value if self.from_top else np.maximum(value, 0.0)
+        return value if self.from_top else np.where(x > self.edges[0], np.maximum(value, 0.0), 0.0)

@@ -172,6 +172,8 @@ class BinaryLink(CDFLink):
         The shape parameter: the name of an attribute and of the only argument of the class.
     default_grid : tuple of float
         Shapes that are tried when the shape is chosen from the data.
+    regular_above : float
+        The shape above which maximum likelihood of the shape is regular: the information stays finite at the end of the support.
     support : tuple of float
         The open interval of v on which 0 < F(v) < 1.
     log_concave : bool
@@ -190,6 +192,7 @@ class BinaryLink(CDFLink):
     default_loss: str = "log"
     shape_name: str | None = None
     default_grid: tuple[float, ...] = ()
+    regular_above: float = -np.inf
     canonical_is_log: bool = False
 
     @property
@@ -315,7 +318,7 @@ class BinaryLink(CDFLink):
 
     @property
     def population(self) -> BinaryLink:
-        """The link of the population; the link itself, unless it describes a sample that was drawn by the outcome."""
+        """The link of the population; the link itself, unless rows were sampled or weighted by the outcome."""
         return self
 
     def with_shape(self, shape: float) -> BinaryLink:

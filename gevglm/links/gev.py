@@ -169,6 +169,7 @@ class GEV(BinaryLink):
     default_loss = "canonical"
     shape_name: str | None = "xi"
     default_grid = PAPER_GRID
+    regular_above = -0.5  # Smith (1985)
 
     def __init__(self, xi: float):
         self.xi = checked_shape(xi)
@@ -239,6 +240,7 @@ class GEVc(BinaryLink):
     default_loss = "canonical"
     shape_name: str | None = "xi"
     default_grid = PAPER_GRID
+    regular_above = -0.5  # Smith (1985)
 
     def __init__(self, xi: float):
         self._gev = GEV(xi)

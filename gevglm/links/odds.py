@@ -223,60 +223,6 @@ class ScaledOdds(BinaryLink):
         return self.link.integral_sf(v) / self.factor + (1.0 - 1.0 / self.factor) * rest(-log_odds)
 
 
-class Sampled(ScaledOdds):
-    r"""A link seen through sampling on the outcome: prior correction for any link.
-
-    Fitting with it, to a sample with more (or fewer) events than the population, gives the coefficients of `link` in the population.
-
-    Parameters
-    ----------
-    link : BinaryLink
-        The link F of the population.
-    prevalence : float
-        Share of events :math:`\tau` in the population.
-    sample_mean : float
-        Share of events :math:`\bar y` in the sample.
-
-    Notes
-    -----
-    .. math::
-
-        P(y = 1 \mid x, \text{sampled}) = \frac{r F(v)}{1 - F(v) + r F(v)}, \qquad
-        r = \frac{\bar y}{1 - \bar y} \Big/ \frac{\tau}{1 - \tau}.
-
-    Equation :eq:`sampled-link` of the theory pages. With the logit this is the prior correction of King and Zeng (2001), a shift of the intercept
-    by ln r.
-
-    Examples
-    --------
-    >>> from gevglm.links import Probit, Sampled
-    >>> link = Sampled(Probit(), prevalence=0.01, sample_mean=0.5)
-    >>> link
-    Sampled(Probit(), prevalence=0.01, sample_mean=0.5)
-    >>> round(float(link.inverse(Probit()(0.01))), 12)
-    0.5
-    """
-
-    def __init__(self, link: BinaryLink, prevalence: float, sample_mean: float):
-        self.prevalence = checked_share("prevalence", prevalence)
-        self.sample_mean = checked_share("sample_mean", sample_mean)
-        super().__init__(link, odds(self.sample_mean) / odds(self.prevalence))
-
-    @property
-    def population(self) -> BinaryLink:
-        return self.link.population
-
-    @property
-    def parameters(self) -> dict[str, float]:
-        return {**self.link.parameters, "prevalence": self.prevalence, "sample_mean": self.sample_mean}
-
-    def with_shape(self, shape: float) -> Sampled:
-        return Sampled(self.link.with_shape(shape), self.prevalence, self.sample_mean)
-
-    def _arguments(self) -> list[str]:
-        return [f"prevalence={self.prevalence:g}", f"sample_mean={self.sample_mean:g}"]
-
-
 @lru_cache(maxsize=64)
 def _log_concave(link: BinaryLink, factor: float) -> bool:
     """Look at the signs of the second derivatives of ln G and ln(1 - G), at log odds in all parts of the distribution."""

@@ -25,7 +25,7 @@ def plot_coefficients(
     ----------
     models : mapping of str to DataFrame
         One row per coefficient, in the order from top to bottom; columns ``estimate``, ``ci_lower`` and ``ci_upper``. Coefficients that a model
-        does not have are left out for it; infinite limits end at the edge, with an arrow.
+        does not have are left out for it; infinite limits and estimates are arrows at the edge.
     xlabel : str
     ax : Axes, optional
     """
@@ -39,10 +39,12 @@ def plot_coefficients(
         y = np.array([place[name] for name in table.index]) + shift
         limits = [table[limit].clip(low, high) for limit in ("ci_lower", "ci_upper")]
         ax.hlines(y, *limits, color=color(i), linewidth=1.8)
-        for limit, edge, marker in (("ci_lower", low, "<"), ("ci_upper", high, ">")):
-            beyond = ~np.isfinite(table[limit].to_numpy())
+        for limit, edge, marker, side in (("ci_lower", low, "<", -np.inf), ("ci_upper", high, ">", np.inf)):
+            beyond = (table[["estimate", limit]] == side).any(axis=1).to_numpy()
             ax.plot(np.full(beyond.sum(), edge), y[beyond], marker, color=color(i), markersize=5)
-        ax.plot(table["estimate"].clip(low, high), y, "o", color=color(i), markersize=5, label=label)
+        ax.plot(
+            table["estimate"].where(np.isfinite(table["estimate"])), y, "o", color=color(i), markersize=5, label=label
+        )
     ax.set_yticks(list(place.values()), [str(name) for name in place])
     ax.set_ylim(-len(names) + 0.4, 0.6)
     ax.spines["left"].set_visible(False)

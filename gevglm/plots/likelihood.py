@@ -21,12 +21,14 @@ def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:
     ax = ax or new_axes()
     frame, quantile = profile.frame, chi2.ppf(1.0 - profile.alpha, 1)
     ax.plot(frame["value"], frame["ratio"], color=COLORS[0], label="likelihood ratio")
-    ax.plot(frame["value"], frame["wald"], color=COLORS[1], linestyle="--", linewidth=1, label="Wald approximation")
+    if frame["wald"].notna().any():
+        ax.plot(frame["value"], frame["wald"], color=COLORS[1], linestyle="--", linewidth=1, label="Wald approximation")
     ax.axhline(quantile, color="0.5", linewidth=0.8)
     for limit in profile.interval:
         if np.isfinite(limit):
             ax.plot([limit, limit], [0.0, quantile], color=COLORS[0], linewidth=0.8, linestyle=":")
-    ax.plot(profile.estimate, 0.0, "o", color=COLORS[0])
+    if np.isfinite(profile.estimate):
+        ax.plot(profile.estimate, 0.0, "o", color=COLORS[0])
     ax.set_ylim(0.0, 2.2 * quantile)
     lower, upper = profile.interval
     ax.set_title(f"{100 * (1 - profile.alpha):g} % interval: {lower:.4g} to {upper:.4g}", fontsize=10)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gevglm.calibration.assessment import Assessment, assess
+from gevglm.calibration.estimates import CalibrationTest
 from gevglm.exceptions import GevglmError
 from gevglm.report.html import Html, joined, table, tag
 from gevglm.report.numbers import count, plain, pvalue, with_limits
-from gevglm.results.calibration import assessed_rows
 from gevglm.results.plotting import influential_rows
+from gevglm.results.predicted_rows import assessed_rows
 from gevglm.results.summary import FEW_EVENTS_PER_PARAMETER, events_per_parameter
 
 if TYPE_CHECKING:
@@ -37,12 +38,19 @@ class Assessed:
     how: str  # on which predictions, in a few words
     weighted: bool  # whether rows were weighted to the population, so that intervals and tests do not hold
 
+    @property
+    def tests(self) -> dict[str, CalibrationTest]:
+        """The tests that are shown, and that the findings speak of."""
+        known = {} if self.weighted else self.assessment.tests
+        return {name: known[name] for name in TESTS if name in known}
+
 
 def assess_predictions(results: BinaryGLMResults) -> Assessed:
     """Assess the predictions: cross-validated where that is quick and possible, else on the rows of the fit."""
     model = results.model
-    weighted = model.sampling.population_weights(np.array([0.0, 1.0])) is not None or model.sampling.reweights
-    plain_rows = results.has_data and model.design.counts is None and not model._has_var_weights
+    by_outcome = model.sampling.population_weights(np.array([0.0, 1.0]))
+    weighted = by_outcome is not None or model.sampling.reweights or model.design.represents is not None
+    plain_rows = results.has_data and model.design.counts is None
     if plain_rows and not weighted and results.search is None and len(model.endog) <= REFITTED_ROWS:
         try:
             return Assessed(results.calibration(resampling="cv", folds=FOLDS), f"{FOLDS}-fold cross-validation", False)
@@ -61,19 +69,14 @@ def calibration(results: BinaryGLMResults, assessed: Assessed) -> Html:
         known = np.isfinite(row["ci_lower"]) and not assessed.weighted
         limits = with_limits(row["estimate"], row["ci_lower"], row["ci_upper"]) if known else plain(row["estimate"])
         rows.append((name, limits, ""))
-    tests = [name for name in TESTS if name in frame.index and not assessed.weighted]
-    for name, row in frame.loc[tests].iterrows():
-        rows.append((f"{name} (test)", f"{plain(row['statistic'])} on {row['df']:g} df", pvalue(row["pvalue"])))
+    for name, test in assessed.tests.items():
+        rows.append((f"{name} (test)", f"{plain(test.statistic)} on {test.df:g} df", pvalue(test.pvalue)))
     remarks = [f"Predictions: {assessed.how}."]
     if assessed.how.startswith("on the rows"):
         remarks.append("Every model looks better on the rows it was fitted to than on new ones.")
     if assessed.weighted:
         remarks.append(
-            "Rows are weighted to the population, for which intervals and tests of calibration do not hold; they are left out."
-        )
-    elif results.cov_type == "cluster":
-        remarks.append(
-            "Intervals here, and the folds of a cross-validation, take rows as independent; they do not know of the clusters."
+            "Rows are weighted, for which intervals and tests of calibration do not hold; they are left out."
         )
     remarks += list(assessed.assessment.notes)
     header = ("", f"estimate ({100 * assessed.assessment.level:g} % interval)", "p")
@@ -164,6 +167,9 @@ def _shape(results: BinaryGLMResults) -> Iterator[Remark]:
     if results._shape is not None and results._shape.boundary:
         text = "The likelihood is largest at an end of the grid of shapes: these data do not determine xi."
         yield Remark("warning", text)
+    elif results._shape is not None and results._shape.irregular:
+        text = f"The maximum of the likelihood over xi is irregular: {results._shape.irregular}."
+        yield Remark("warning", f"{text} Standard errors are by the profile of xi.")
 
 
 def _rows(results: BinaryGLMResults) -> Iterator[Remark]:

@@ -49,9 +49,11 @@ def _how_averaged(results: BinaryGLMResults, effects: Effects, alpha: float) -> 
     which = "Predicted risk"
     if len(effects.known) > CURVES:
         which += f" along the {CURVES} variables with the clearest effects,"
-    rows = f"{AVERAGED_ROWS:,} of {n:,} rows" if n > AVERAGED_ROWS else f"{n:,} rows"
+    every = f"{results.n_trials_total:,.0f} observations"
+    rows = f"{AVERAGED_ROWS:,} of {n:,} rows" if n > AVERAGED_ROWS else every
     band = f"{100 * (1 - alpha):g} % bands"
-    return f"{which} with {band}, averaged over {rows} with everything else unchanged. Ticks at the bottom are percentiles of the data."
+    known = "".join(f", {remark}" for remark in (results.model.sampling.remark(),) if remark)
+    return f"{which} with {band}, averaged over {rows} with everything else unchanged{known}. Ticks at the bottom are percentiles of the data."
 
 
 def _effect(results: BinaryGLMResults, variable: str, alpha: float) -> Callable[[], Axes]:

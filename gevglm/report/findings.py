@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gevglm.calibration.estimates import Measured
+from gevglm.calibration.estimates import CalibrationTest, Measured
 from gevglm.report.effects import Effect, Effects
 from gevglm.report.html import Html, joined, tag
 from gevglm.report.numbers import count, percent, plain, pvalue, rounded, with_limits
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gevglm.results import BinaryGLMResults
 
 MANY = 10  # variables from which chance findings are mentioned
+SIGNIFICANT = 0.05
 SHOWN = 12  # sentences about variables
 
 
@@ -33,6 +34,12 @@ def overview(results: BinaryGLMResults) -> Html:
         parts.append(
             f" The sample was drawn by the outcome; all risks below are for a population in which {percent(results.prevalence)} have the event."
         )
+    population = results.model.sampling.population
+    if population is not None and results.has_data:
+        weights = results.row_weights.in_population
+        rate = float(weights @ results.model.endog / weights.sum())
+        stands_for = f"a population of {count(round(population))}, of whom {percent(rate)} have it"
+        parts.append(f" By their sampling weights they stand for {stands_for}; all risks below are averages over it.")
     return joined(parts)
 
 
@@ -135,7 +142,7 @@ def _equals(p: float) -> str:
     return text if text.startswith("<") else f"= {text}"
 
 
-def about_predictions(assessment: Assessment, how: str) -> list[Html]:
+def about_predictions(assessment: Assessment, how: str, tests: Mapping[str, CalibrationTest]) -> list[Html]:
     """Say how well the model tells events from others, and whether its risks can be taken at face value."""
     area = assessment.indices["AUC"]
     pairs = f"a randomly chosen event has a higher predicted risk than a randomly chosen non-event in {percent(float(area))} of pairs"
@@ -144,7 +151,7 @@ def about_predictions(assessment: Assessment, how: str) -> list[Html]:
     expected = assessment.n * assessment.mean_prediction
     text = f": {count(round(assessment.n_events, 1))} events happened where the predicted risks add up to {count(round(expected, 1))}"
     spread = "" if slope is None else _spread(slope)
-    return [ranking, joined([tag("b", "Calibration"), text, spread, ".", _distance(assessment)])]
+    return [ranking, joined([tag("b", "Calibration"), text, spread, ".", _distance(assessment, tests)])]
 
 
 def warnings_of(remarks: Sequence[Remark]) -> list[Html]:
@@ -153,16 +160,19 @@ def warnings_of(remarks: Sequence[Remark]) -> list[Html]:
     return [joined([tag("b", "Warnings"), ": ", " ".join(found)])] if found else []
 
 
-def _distance(assessment: Assessment) -> str:
-    """Say how far predicted and observed risks are apart, and whether that may be chance."""
-    ici, test = assessment.indices.get("ICI"), assessment.tests.get("Hosmer-Lemeshow")
+def _distance(assessment: Assessment, tests: Mapping[str, CalibrationTest]) -> str:
+    """Say how far predicted and observed risks are apart, and whether that may be chance, by all tests that are shown."""
+    ici = assessment.indices.get("ICI")
     if ici is None:
         return ""
     text = f" Along the predicted risks, the share of events is {plain(100.0 * float(ici), 2)} percentage points away from them on average"
-    if test is None:
+    if not tests:
         return f"{text}."
-    chance = "more than chance explains" if test.pvalue < 0.05 else "which chance explains"
-    return f"{text}, {chance} (Hosmer-Lemeshow p {_equals(test.pvalue)})."
+    name = min(tests, key=lambda name: tests[name].pvalue)
+    smallest = min(len(tests) * tests[name].pvalue, 1.0)  # of Holm's p-values
+    chance = "more than chance explains" if smallest < SIGNIFICANT else "which may be chance"
+    among = f", the smallest of {len(tests)}, and {pvalue(smallest)} after Holm's correction" if len(tests) > 1 else ""
+    return f"{text}, {chance} ({name}: p {_equals(tests[name].pvalue)}{among})."
 
 
 def _measured(number: float) -> str:

@@ -125,14 +125,14 @@ def publication_table(
 
 
 def _coefficients(res: BinaryGLMResults, stars: bool, interval: bool, decimals: int) -> dict[str, tuple[str, str]]:
-    limits = np.asarray(res.conf_int())
+    limits, estimates, infinite = np.asarray(res.conf_int()), res.estimates, res.infinite
     pairs = {}
     for j, name in enumerate(res.model.exog_names):
         p = float(np.asarray(res.pvalues)[j])
         mark = next((mark for level, mark in STARS if stars and p < level), "")
         spread = limits[j] if interval else [np.asarray(res.bse)[j]]
-        below = ", ".join(f"{number:.{decimals}f}" for number in spread)
-        pairs[name] = (f"{np.asarray(res.params)[j]:.{decimals}f}{mark}", f"({below})")
+        below = ", ".join(f"{number:.{decimals}f}" for number in spread) if infinite[j] == 0.0 else "separated"
+        pairs[name] = (f"{estimates[j]:.{decimals}f}{mark}", f"({below})")
     return pairs
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.effects.rows import frame_of, mean_and_deviation, shifts, variables
 from gevglm.report.html import Html, table, tag
 from gevglm.report.numbers import count, percent, plain
-from gevglm.results.calibration import assessed_rows
+from gevglm.results.predicted_rows import assessed_rows
 from gevglm.results.summary import events_per_parameter, method_of
 
 if TYPE_CHECKING:
@@ -94,8 +93,9 @@ def characteristics(results: BinaryGLMResults) -> Html:
     """Return the variables by outcome: mean and standard deviation, or the share of each level."""
     design = results.model.design
     y, _, _ = assessed_rows(results)
-    counts = design.counts if design.counts is not None else np.ones(len(y))
-    of_events, of_others = counts * y, counts * (1.0 - y)
+    weights = results.row_weights
+    of_events, of_others = weights.in_sample * y, weights.in_sample * (1.0 - y)
+    events = float(weights.observations @ y)
     constant = results.model.data.const_idx
     frame = frame_of(design)
     names = [name for name in dict.fromkeys([*variables(design), *shifts(design)]) if name in frame.columns]
@@ -104,8 +104,10 @@ def characteristics(results: BinaryGLMResults) -> Html:
     rows: list[tuple[str, ...]] = []
     for name in names[:MOST_VARIABLES]:
         rows += _described(name, frame[name], of_events, of_others)
-    header = ("Variable", f"Events ({count(of_events.sum())})", f"Others ({count(of_others.sum())})")
+    header = ("Variable", f"Events ({count(events)})", f"Others ({count(results.n_trials_total - events)})")
     caption = "The variables in the sample: mean (standard deviation), or share of each level."
+    if design.represents is not None:
+        caption += " Rows count by their weights; the numbers of events and others are those of observations."
     if len(names) > MOST_VARIABLES:
         caption += f" The first {MOST_VARIABLES} of {len(names)}."
     return table(header, rows, caption=caption)

@@ -9,7 +9,7 @@ import numpy as np
 from gevglm.report.effects import Effects
 from gevglm.report.html import Html, items, joined, table, tag
 from gevglm.report.numbers import MINUS, percent, plain, pvalue, rounded, with_limits
-from gevglm.results.summary import default_method, notes_on_inference
+from gevglm.results.summary import notes_on_inference
 
 if TYPE_CHECKING:
     from gevglm.results import BinaryGLMResults
@@ -20,15 +20,18 @@ EXPONENTIATED = {"odds_ratio": "odds ratio", "hazard_ratio": "hazard ratio"}
 
 def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
     """Return the table of coefficients, and what they mean."""
-    method = default_method(results)
-    params, bse = np.asarray(results.params), np.asarray(results.bse)
-    limits = np.asarray(results.conf_int(alpha=alpha, method=method))
-    z, p = _tests(results, method)
+    method = results.inference
+    params, bse = results.estimates, np.asarray(results.bse)
+    limits = np.asarray(results.conf_int(alpha=alpha))
+    z, p = results.tests()
     meaning = results.model.population_link.exponentiated
     ratio = [EXPONENTIATED[meaning]] if meaning else []
     header = ("", "coefficient", "std. error", f"{100 * (1 - alpha):g} % interval", "z", "p", *ratio)
     rows = []
     for j, name in enumerate(results.model.exog_names):
+        if results.infinite[j] != 0.0:
+            rows.append([name, plain(params[j]), "separated", *[""] * (len(header) - 3)])
+            continue
         number, low, high = rounded([params[j], *limits[j]])
         row = [name, number, plain(bse[j], 2), f"{low} to {high}", f"{z[j]:.2f}".replace("-", MINUS), pvalue(p[j])]
         if meaning:
@@ -43,13 +46,6 @@ def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
 def _exponentiated(numbers: list[float]) -> str:
     with np.errstate(over="ignore"):
         return with_limits(*np.exp(numbers))
-
-
-def _tests(results: BinaryGLMResults, method: str) -> tuple[np.ndarray, np.ndarray]:
-    if method == "wald":
-        return np.asarray(results.tvalues), np.asarray(results.pvalues)
-    tests = results.lr_tests()
-    return np.sign(np.asarray(results.params)) * np.sqrt(tests["statistic"].to_numpy()), tests["pvalue"].to_numpy()
 
 
 def _meaning(results: BinaryGLMResults, meaning: str | None) -> str:

@@ -92,7 +92,7 @@ def _findings(
     if effects is not None:
         sentences += findings.about_effects(effects, alpha)
     if assessed is not None:
-        sentences += findings.about_predictions(assessed.assessment, assessed.how)
+        sentences += findings.about_predictions(assessed.assessment, assessed.how, assessed.tests)
     sentences += findings.warnings_of(remarks)
     parts.append(items(sentences, class_="findings"))
     if effects is None:

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance import covariance_of
+from gevglm.data.design import FIT_AGAIN
 from gevglm.data.formula import using_engine
-from gevglm.exceptions import InvalidOptionError
+from gevglm.data.tables import numeric_matrix
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
 from gevglm.inference.influence import BinaryInfluence
 from gevglm.inference.score_test import score_test
 from gevglm.results.calibration import CalibrationChecks
@@ -78,12 +80,15 @@ class BinaryGLMResults(
 
     def get_influence(self, observed: bool = False) -> BinaryInfluence:
         """Influence of single rows; see :class:`gevglm.inference.influence.BinaryInfluence`."""
+        self.model.design.need_rows("influence", FIT_AGAIN)
         return BinaryInfluence(
             self, resid=self.resid_pearson, hat_matrix_diag=self.get_hat_matrix_diag(observed=observed)
         )
 
     def score_test(self, exog_extra=None, *, cov_type: str | None = None, cov_kwds: dict | None = None, **kwargs):
         """Score test of columns that were left out, or of the constraints of a constrained fit.
+
+        After ``xi="ml"`` the shape is a nuisance parameter, as the coefficients are.
 
         Parameters
         ----------
@@ -106,17 +111,30 @@ class BinaryGLMResults(
         if cov_type is None:
             cov_type, cov_kwds = self._cov_words
         covariance = covariance_of(cov_type, cov_kwds, model.design.grouping)
+        model.sampling.refuse_covariance(covariance.assumes_model)
         if exog_extra is None:
             constraints = getattr(self, "constraints", None)
             if constraints is None:
                 raise InvalidOptionError("give the columns to test as exog_extra, or test a fit of fit_constrained.")
             matrix = constraints.coefs if hasattr(constraints, "coefs") else constraints.constraint_matrix
             return score_test(model.engine(), self.loss, self._params, np.atleast_2d(matrix), covariance, model.wnobs)
-        extra = model.design.rows_of(np.asarray(exog_extra, dtype=float), "exog_extra").reshape(len(model.endog), -1)
+        extra = numeric_matrix(model.design.rows_of(exog_extra, "exog_extra"))
         m = extra.shape[1]
         engine = model.engine(np.column_stack([model.exog, extra]))
         restriction = np.hstack([np.zeros((m, self.k_params)), np.eye(m)])
-        return score_test(engine, self.loss, np.append(self._params, np.zeros(m)), restriction, covariance, model.wnobs)
+        params, with_shape = np.append(self._params, np.zeros(m)), self._shape is not None
+        return score_test(engine, self.loss, params, restriction, covariance, model.wnobs, with_shape=with_shape)
+
+    def wald_test(self, *args, **kwargs):
+        """Wald test of linear restrictions; see statsmodels."""
+        try:
+            return super().wald_test(*args, **kwargs)
+        except ValueError as error:
+            if not self.separated:
+                raise
+            raise InvalidDataError(
+                f"there is no Wald test of infinite estimates ({listed(self.infinite_names)}); use lr_tests(), compare_lr_test, or bias='firth'."
+            ) from error
 
     def wald_test_terms(self, *args, **kwargs):
         """Wald tests of all terms of the formula; see statsmodels."""

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,19 +12,29 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm import calibration
-from gevglm.calibration.bins import Collection, Predicted
 from gevglm.calibration.calibrators import calibrator_of
+from gevglm.calibration.optimism import Optimism, mapped, optimism_of, performance
 from gevglm.data.design import Design
-from gevglm.data.outcome import Coding, resolve
+from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
-from gevglm.data.sources import Source, as_source
-from gevglm.data.tables import as_frame, column
-from gevglm.engine import Block, Reducer
-from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, unknown_option, warn
-from gevglm.links.base import BinaryLink
+from gevglm.data.sources import as_source
+from gevglm.engine.monitor import progress_bar
+from gevglm.exceptions import (
+    InvalidDataError,
+    InvalidOptionError,
+    unknown_option,
+    whole_number,
+)
+from gevglm.results.clusters import independent, kept_together, of_new_rows, refuse_in_pieces, repeated
 from gevglm.results.core import ResultsCore
-from gevglm.results.prediction import Scorer, columns_to_predict
-from gevglm.results.refit import of_single_observations, refit
+from gevglm.results.predicted_rows import (
+    complete_rows,
+    population_counts,
+    predictions_in_pieces,
+    single_outcomes,
+)
+from gevglm.results.refit import folds_of, refit
+from gevglm.results.saving import save_recalibrated
 from gevglm.sampling.schemes import Sampling
 
 if TYPE_CHECKING:
@@ -49,7 +58,8 @@ class CalibrationChecks(ResultsCore):
         *,
         endog: Any = None,
         resamples: int = 200,
-        folds: int = 10,
+        folds: Any = 10,
+        groups: Any = None,
         rng: Any = 0,
         workers: int = 1,
         progress: bool = False,
@@ -68,8 +78,13 @@ class CalibrationChecks(ResultsCore):
             from 0 and 1.
         endog : array_like, optional
             The outcomes of `data`, where it is a matrix or does not hold them under the name they had.
-        resamples, folds : int
-            Of the bootstrap, of the cross-validation.
+        resamples : int
+            Of the bootstrap.
+        folds : int, splitter, boolean array or iterable of (train, test)
+            Of the cross-validation, see :func:`gevglm.inference.folds.make_folds`.
+        groups : str or array_like, optional
+            Clusters that resampling keeps together and that intervals take as independent in place of the rows: a column, or an array. By default
+            those of a cluster-robust fit, of new data too if they have its column; of two kinds, resampling wants to be told which.
         rng : int or Generator
         workers : int
             Threads.
@@ -88,36 +103,44 @@ class CalibrationChecks(ResultsCore):
         a sample, whose odds are those of :meth:`predict` times a constant: tests and intervals then hold, and the one are calibrated if
         and only if the others are. New data are taken as a random sample of the population.
 
-        With frequency weights or trials, resampling draws single observations.
+        With frequency weights or trials, resampling draws and holds out single observations.
         """
         if resampling not in RESAMPLING:
             raise unknown_option("resampling", resampling, [str(word) for word in RESAMPLING])
+        if data is None and resampling is not None:
+            instead = "assess new data, as in calibration(data), or fit a table that is held in memory"
+            self.model.design.need_rows(f"resampling={resampling!r}", instead)
         sampling, source = self.model.sampling, None if data is None else as_source(data)
         if source is not None or (data is None and not self.has_data):
             if resampling is not None or endog is not None:
                 raise InvalidOptionError("data in pieces hold their outcomes, and are not resampled.")
+            refuse_in_pieces(groups)
             predicted: tuple = predictions_in_pieces(self, source)
         elif data is not None:
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
-            return calibration.assess(
-                *complete_rows(self.model.design, data, endog, self.predict(data)), rng=rng, **options
-            )
+            p = np.asarray(self.predict(data))
+            numbered = np.where(np.isnan(p), np.nan, np.arange(len(p)))
+            y, numbers, weights = complete_rows(self.model.design, data, endog, numbered)
+            rows, clusters = numbers.astype(np.intp), of_new_rows(self, data, groups, len(p))
+            options["groups"] = None if clusters is None else clusters[rows]
+            return _with_size(self.model.design, calibration.assess(y, p[rows], weights, rng=rng, **options))
         elif resampling is not None:
             shared = {"rng": rng, "workers": workers, "progress": progress}
-            fit, rows, y = _procedure(self)
             if resampling == "bootstrap":
-                return calibration.bootstrap_optimism(fit, rows, y, resamples=resamples, **shared)
-            p = calibration.cross_validated(fit, rows, y, folds=folds, **shared)
-            return with_note(sampling, calibration.assess(y, p, rng=rng, **options))
+                return _optimism(self, groups, resamples=resamples, **shared)
+            y, p, weights, clusters = _held_out(self, folds, groups, **shared)
+            assessed = calibration.assess(y, p, weights, groups=clusters, rng=rng, **options)
+            return with_note(sampling, assessed, independent(self, groups)[1])
         else:
-            predicted = self.model.endog, np.asarray(self.predict()), self.row_weights.counts
+            predicted = self.model.endog, np.asarray(self.predict()), self.row_weights.effective_counts
         y, p, weights = single_outcomes(*predicted)
         if data is not None:
-            return calibration.assess(y, p, weights, rng=rng, **options)
-        return with_note(
-            sampling, calibration.assess(y, as_sampled(sampling, p), weights, in_sample=True, rng=rng, **options)
-        )
+            return _with_size(self.model.design, calibration.assess(y, p, weights, rng=rng, **options))
+        clusters, notes = independent(self, groups)
+        options |= {"groups": repeated(clusters, len(y)), "in_sample": True, "rng": rng}
+        assessed = calibration.assess(y, as_sampled(sampling, p), weights, **options)
+        return with_note(sampling, _with_size(self.model.design, assessed), notes)
 
     def plot_calibration(self, data: Any = None, ax=None, scale: str | None = None, **options: Any):
         """Draw the reliability diagram; see :meth:`calibration` and :meth:`gevglm.calibration.assessment.Assessment.plot`."""
@@ -147,7 +170,7 @@ class CalibrationChecks(ResultsCore):
             y, scores, weights = complete_rows(self.model.design, data, endog, unfitted.scores(data))
         else:
             y, scores, weights = single_outcomes(
-                self.model.endog, unfitted.scores(), self.row_weights.population_weights
+                self.model.endog, unfitted.scores(), population_counts(self.row_weights)
             )
         return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
 
@@ -164,9 +187,24 @@ class Recalibrated:
         return self.calibrator.summary()
 
     def predict(self, data: Any = None) -> NDArray | pd.Series:
-        """Return recalibrated probabilities for new data, or for the rows of the fit."""
-        values = self.calibrator.predict(self.scores(data))
+        """Return recalibrated probabilities for new data, missing in incomplete rows, or for the rows of the fit."""
+        scores = self.scores(data)
+        known = ~np.isnan(scores)
+        values = np.full(len(scores), np.nan)
+        if known.any():
+            values[known] = self.calibrator.predict(scores[known])
         return pd.Series(values, index=data.index) if isinstance(data, pd.DataFrame) else values
+
+    def save(self, fname: str | Path, remove_data: bool = True) -> None:
+        """Save fit and calibrator, by default without the data, which the objects at hand keep; :func:`gevglm.load` reads the file.
+
+        Parameters
+        ----------
+        fname : path
+        remove_data : bool
+            Save nothing of the length of the data; a calibrator holds what its curve consists of, which for "isotonic" are the scores where it steps.
+        """
+        save_recalibrated(self, fname, remove_data)
 
     def scores(self, data: Any = None) -> NDArray:
         """Return what the calibrator sees: probabilities if it needs them, else the linear predictor, which is finite everywhere."""
@@ -176,94 +214,7 @@ class Recalibrated:
         )
 
 
-# -- rows and their predictions --------------------------------------------------------------
-
-
-def assessed_rows(results: ResultsCore, data: Any = None, endog: Any = None) -> tuple[NDArray, NDArray, NDArray | None]:
-    """Return outcomes, predicted risks and weights of the rows of a fit, weighted to the population, or of new data."""
-    if data is not None:
-        return complete_rows(results.model.design, data, endog, results.predict(data))
-    if not results.has_data:
-        raise InvalidDataError("the rows of the fit are not in memory (removed, or read in pieces); give data=.")
-    if endog is not None:
-        raise InvalidOptionError("endog goes with new data; the rows of the fit have their own outcomes.")
-    return results.model.endog, np.asarray(results.predict()), results.row_weights.population_weights
-
-
-def complete_rows(design: Design, data: Any, endog: Any, predicted: Any) -> tuple[NDArray, NDArray, NDArray | None]:
-    """Return outcomes of 0 and 1, predictions and weights of the new rows that have both."""
-    predicted = np.asarray(predicted)
-    if endog is None:
-        if isinstance(data, np.ndarray) or design.recipe is None:
-            raise InvalidDataError("give the outcomes of the new data as endog=.")
-        endog = column(as_frame(data), design.outcome, "outcome")
-    outcomes = np.asarray(endog)
-    if not len(outcomes):
-        raise InvalidDataError("the new data have no rows.")
-    if len(outcomes) != len(predicted):
-        raise InvalidDataError(f"endog has {len(outcomes)} rows, but the new data have {len(predicted)}.")
-    used = ~(pd.isna(outcomes).reshape(len(outcomes), -1).any(axis=1) | np.isnan(predicted))
-    if not used.all():
-        warn(
-            f"{int((~used).sum())} of {len(used)} new rows have no outcome, or no prediction because a covariate is missing, "
-            "and are left out.",
-            GevglmWarning,
-        )
-    if not used.any():
-        raise InvalidDataError(f"none of the {len(used)} new rows has an outcome and a prediction.")
-    counted = design.event if outcomes.ndim == 1 or outcomes.shape[1] == 1 else None
-    found = resolve(outcomes[used], counted, design.outcome, None, None)
-    return single_outcomes(found.y, predicted[used], found.trials)
-
-
-def predictions_in_pieces(results: ResultsCore, source: Source | None) -> Predicted:
-    """Return outcomes and predictions of data in pieces; those of the fit without a source."""
-    if source is None:
-        predictions = _BlockPredictions(results.model.population_link, results._params)
-        return results.model.engine().reduce(predictions).predicted()
-    design, collection = results.model.design, Collection()
-    columns = list(dict.fromkeys([*columns_to_predict(results, source), design.outcome]))
-    source.check(columns)
-    function = partial(_predictions_of_table, Scorer(results), design.outcome, design.event)
-    with closing(source.map(function, columns)) as answers:
-        for _, part in answers:
-            collection.add(part)
-    return collection.predicted()
-
-
-class _BlockPredictions(Reducer[Any]):
-    """The predictions of all rows, in pieces."""
-
-    def __init__(self, link: BinaryLink, params: NDArray):
-        self.link = link
-        self.params = params
-
-    def zero(self) -> Collection:
-        return Collection()
-
-    def map(self, block: Block) -> Predicted:
-        return Predicted(
-            block.y, self.link.inverse(block.linear_predictor(self.params)), RowWeights.of(block).observations
-        )
-
-    def combine(self, total: Collection, part: Predicted) -> Collection:
-        return total.add(part)
-
-
-def _predictions_of_table(scorer: Scorer, outcome: str, event: Any, table: pd.DataFrame, number: Any) -> Predicted:
-    p, _ = scorer(table, number)
-    values = table[outcome]
-    used = values.notna().to_numpy() & np.isfinite(p)
-    coding = Coding(event, numbers=event in (1, True) and values.dtype.kind in "biuf")
-    return Predicted(coding.apply(values[used], None, outcome).y, p[used], np.ones(int(used.sum())))
-
-
-def single_outcomes(y: NDArray, p: NDArray, weights: NDArray | None) -> tuple[NDArray, NDArray, NDArray | None]:
-    """Return outcomes of 0 and 1: shares of events become events and others, by weight."""
-    if np.isin(y, (0.0, 1.0)).all():
-        return y, p, weights
-    size = np.ones_like(y) if weights is None else weights
-    return np.repeat([1.0, 0.0], len(y)), np.tile(p, 2), np.concatenate([size * y, size * (1.0 - y)])
+# -- samples drawn by the outcome, and weights that are no numbers of observations ------------
 
 
 def as_sampled(sampling: Sampling, p: NDArray) -> NDArray:
@@ -272,8 +223,9 @@ def as_sampled(sampling: Sampling, p: NDArray) -> NDArray:
     return p if weights is None else calibration.shift_odds(p, weights[0] / weights[1])
 
 
-def with_note(sampling: Sampling, assessment: Assessment) -> Assessment:
-    """Return the assessment with a note if its probabilities are those of a sample drawn by the outcome."""
+def with_note(sampling: Sampling, assessment: Assessment, notes: Sequence[str] = ()) -> Assessment:
+    """Return the assessment with notes, and another if its probabilities are those of a sample drawn by the outcome."""
+    assessment = replace(assessment, notes=(*assessment.notes, *notes))
     weights = sampling.population_weights(np.array([0.0, 1.0]))
     if weights is None:
         return assessment
@@ -284,32 +236,65 @@ def with_note(sampling: Sampling, assessment: Assessment) -> Assessment:
     return replace(assessment, notes=(*assessment.notes, note))
 
 
-def _procedure(
-    results: ResultsCore,
-) -> tuple[Callable[[NDArray, NDArray], Callable[[NDArray], NDArray]], NDArray, NDArray]:
-    """Return the whole procedure behind results for resampling, with rows and outcomes, one per observation.
-
-    The procedure is a function of row numbers that returns predictions by row numbers.
-    """
-    if _weighted_by_hand(results.model):
-        raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")
-    model = of_single_observations(results.model)
-    offset = np.broadcast_to(model._offset_exposure, (len(model.endog),))
-
-    def fit(rows: NDArray, y: NDArray) -> Callable[[NDArray], NDArray]:
-        again = refit(results, rows[:, 0], model=model)
-        params, link = np.asarray(again.params), again.model.population_link
-
-        def predict(others: NDArray) -> NDArray:
-            chosen = others[:, 0]
-            p = link.inverse(np.dot(model.exog[chosen], params) + offset[chosen])
-            return np.clip(as_sampled(model.sampling, p), CLOSEST, 1.0 - CLOSEST)
-
-        return predict
-
-    return fit, np.arange(len(model.endog))[:, None], model.endog
+def _with_size(design: Design, assessment: Assessment) -> Assessment:
+    """Return the assessment with a note if rows were weighted by what is not a number of observations."""
+    if design.represents is None:
+        return assessment
+    note = (
+        "Rows count by variance or sampling weights, which are not numbers of observations: intervals and tests are as if there were "
+        f"{assessment.n:.5g} (Kish's effective size)."
+    )
+    return replace(assessment, notes=(*assessment.notes, note))
 
 
-def _weighted_by_hand(model: BinaryGLM) -> bool:
+# -- refits ----------------------------------------------------------------------------------
+
+
+def _optimism(results: ResultsCore, groups: Any, **options: Any) -> Optimism:
+    """Return the indices corrected by refits of the whole procedure to resamples of the observations, or of the clusters."""
+    _refuse_weights_by_hand(results.model)
+    design, rows = results.model.design, replace(results.row_weights, groups=kept_together(results, groups))
+
+    def refitted(part: Part) -> NDArray:
+        return _predictions_by(refit(results, part), results.model.sampling, design)
+
+    def unpacked(part: Part, p: NDArray) -> tuple[Any, ...]:
+        y, counts = part.outcomes(design.y)
+        return single_outcomes(y, p[part.rows], counts)
+
+    return optimism_of(refitted, unpacked, performance, design.y, rows, **options)
+
+
+def _held_out(
+    results: ResultsCore, folds: Any, groups: Any, *, rng: Any, workers: int, progress: bool
+) -> tuple[NDArray, NDArray, NDArray | None, NDArray | None]:
+    """Return outcomes, predictions, weights and clusters of the observations that folds hold out, by refits that have not seen them."""
+    _refuse_weights_by_hand(results.model)
+    workers, design = whole_number("workers", workers, 1), results.model.design
+    clusters, _ = independent(results, groups)
+    split = folds_of(results, folds, rng, groups, each_outcome=False).refuse_repeats(design.counts)
+
+    def predicted(fold: tuple[Part, Part]) -> tuple[NDArray, ...]:
+        train, test = fold
+        held = design.on_rows(test)
+        p = _predictions_by(refit(results, train), results.model.sampling, held)
+        own = np.zeros(0) if clusters is None else clusters[test.rows]
+        return held.y, p, RowWeights.of(held).observations, own
+
+    answers = progress_bar(mapped(predicted, split.parts, workers), len(split), progress)
+    y, p, weights, own = (np.concatenate(parts) for parts in zip(*answers, strict=True))
+    y, p, size = single_outcomes(y, p, weights)
+    return y, p, size, repeated(None if clusters is None else own, len(y))
+
+
+def _predictions_by(again: Any, sampling: Sampling, rows: Design) -> NDArray:
+    """Return the probabilities of rows by a refit, those in the sample if it was drawn by the outcome."""
+    linear = np.dot(rows.X, np.asarray(again.params)) + (0.0 if rows.offset is None else rows.offset)
+    p = as_sampled(sampling, again.model.population_link.inverse(linear))
+    return np.clip(p, CLOSEST, 1.0 - CLOSEST)
+
+
+def _refuse_weights_by_hand(model: BinaryGLM) -> None:
     given, own = model.design.var, model.sampling.weights(model.design.y)
-    return given is not None and (own is None or not np.array_equal(given, own))
+    if given is not None and (own is None or not np.array_equal(given, own)):
+        raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")

@@ -18,7 +18,7 @@ from gevglm.effects.king_zeng import RiskModel
 from gevglm.effects.standardised import risk_and_slope
 from gevglm.estimation.estimate import Estimate
 from gevglm.estimation.objective import Ridge
-from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss
+from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, SeparationWarning, listed, warn
 from gevglm.inference.cross_validation import Search
 from gevglm.inference.separation import Separation
 from gevglm.inference.shape import ShapeEstimate
@@ -72,7 +72,9 @@ class ResultsCore(GLMResults):
         range_fits: Sequence[RiskModel] = (),
     ):
         super().__init__(model, fitted.params, fitted.inverse_information, 1.0, use_t=use_t)
-        self.cov_params_default = cov_params
+        self.bias, self.alpha, self.k_params = bias, alpha, len(fitted.params)
+        self._separation = separation
+        self.cov_params_default = self.without_infinite(cov_params)
         self._cov_words = cov_words
         self.cov_type = covariance.name
         self.cov_kwds = {"description": covariance.description}
@@ -87,16 +89,15 @@ class ResultsCore(GLMResults):
         self.n_events = model.design.n_events
         self.n_outside_support = n_outside_support
         self.n_contradicted = n_contradicted
-        self.alpha = alpha
         self.penalty = penalty
         self.range_fits = tuple(range_fits)
-        self.bias = bias
         self.search: Search | None = None
         self._shape: ShapeEstimate | None = None
         self._joint: NDArray | None = None  # covariance of the coefficients and the shape
-        self._separation = separation
+        self._profiled: dict[
+            tuple[str, float | None], Any
+        ] = {}  # tests and limits by profile likelihood that were asked for
         self.saved_by: str | None = None  # version that wrote the file they were loaded from
-        self.k_params = len(fitted.params)
         self.method = "Newton"
         self.fit_history = {"iteration": fitted.n_iter}
         self.nobs = model.nobs
@@ -133,6 +134,67 @@ class ResultsCore(GLMResults):
     def known_separation(self) -> Separation | None:
         """What :attr:`separation` found, if it was looked for."""
         return self._separation
+
+    @property
+    def separated(self) -> bool:
+        """Whether the fit was found to be separated, so that some estimates are infinite."""
+        return self._separation is not None and self._separation.separated and self.rests_on_plain_fit
+
+    @property
+    def rests_on_plain_fit(self) -> bool:
+        """Whether there is no estimate where that of maximum likelihood is infinite."""
+        return not self.alpha and (self.bias is None or self.bias.rests_on_plain_fit)
+
+    @property
+    def infinite(self) -> NDArray:
+        """Where infinite estimates lie: -inf or inf, NaN for those that separated rows do not determine, and 0 for all others."""
+        known = self._separation
+        return known.limits if known is not None and self.separated else np.zeros(self.k_params)
+
+    @property
+    def infinite_names(self) -> list[str]:
+        """The names of the coefficients whose estimates are infinite."""
+        return [self.model.exog_names[j] for j in np.flatnonzero(self.infinite)]
+
+    @property
+    def estimates(self) -> NDArray:
+        """The coefficients, with infinite ones as such; :attr:`params` has where the iteration ended on the way there."""
+        return np.where(self.infinite == 0.0, self._params, self.infinite)
+
+    def without_infinite(self, covariance: NDArray) -> NDArray:
+        """Return a covariance without the variances of infinite estimates, which there are none of."""
+        unknown = np.flatnonzero(self.infinite != 0.0)
+        if len(unknown):
+            covariance = covariance.copy()
+            covariance[unknown] = covariance[:, unknown] = np.nan
+        return covariance
+
+    def delta_covariance(self, gradient: NDArray, what: str = "this") -> NDArray:
+        """Return the covariance of functions of the coefficients (and the shape) from their gradients, one row each.
+
+        It is missing for those that lean on an infinite estimate, with a warning that says so.
+        """
+        covariance = self.joint_covariance
+        unknown = np.isnan(np.diagonal(covariance))
+        if not unknown.any():
+            return gradient @ covariance @ gradient.T
+        leaning = self.leaning(gradient, what)
+        found = gradient[:, ~unknown] @ covariance[np.ix_(~unknown, ~unknown)] @ gradient[:, ~unknown].T
+        found[leaning] = found[:, leaning] = np.nan
+        return found
+
+    def leaning(self, gradient: NDArray, what: str) -> NDArray:
+        """Return which rows, of gradients or of a design, lean on an infinite estimate, and warn if any does."""
+        infinite = np.flatnonzero(self.infinite != 0.0)
+        rows = np.asarray((gradient[:, infinite] != 0.0).any(axis=1))
+        if rows.any():
+            names = [self.model.exog_names[j] for j in infinite if gradient[:, j].any()]
+            warn(
+                f"{what} leans on infinite estimates ({listed(names)}), because the outcomes are separated: it is given in the limit, without "
+                "standard errors. Use bias='firth'.",
+                SeparationWarning,
+            )
+        return rows
 
     # -- the rows --------------------------------------------------------------------------
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.effects.covariance import bootstrap_risks, check_draws, sampled_covariance
+from gevglm.data.observations import Part
+from gevglm.effects.covariance import bootstrap_risks, check_draws
 from gevglm.effects.margins import Margins
 from gevglm.effects.rows import Rows, Scenario
+from gevglm.effects.sampled import RowInfluence, influence_for
 from gevglm.effects.standardised import (
     Averages,
     Contrast,
@@ -22,12 +25,12 @@ from gevglm.effects.standardised import (
     risk_and_slope,
     risk_table,
 )
-from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
+from gevglm.exceptions import InvalidOptionError, unknown_option
+from gevglm.results.clusters import kept_together
 from gevglm.results.core import ResultsCore, check_alpha
 from gevglm.results.refit import refit
 
 METHODS = ("delta", "bootstrap")
-COVARIATES = ("fixed", "sampled")
 
 
 class RiskEffects(ResultsCore):
@@ -41,10 +44,11 @@ class RiskEffects(ResultsCore):
         contrast: str = "difference",
         by: Any = None,
         data: Any = None,
-        covariates: str = "fixed",
+        covariates: str | None = None,
         method: str = "delta",
         alpha: float = 0.05,
         draws: int = 500,
+        groups: Any = None,
         rng: Any = None,
         progress: bool = False,
     ) -> RiskContrast:
@@ -57,23 +61,28 @@ class RiskEffects(ResultsCore):
             arrays, a column of the design.
         at : sequence or {"unit", "sd", "iqr", "range"}, optional
             The values to compare, the first being the reference; or how to move every row: by a unit or a standard deviation centred on where it
-            is, from the first to the third quartile, from the smallest to the largest value. By default all levels of a factor and both values of a
-            variable that has two, else a unit.
+            is, from the first to the third quartile, from the smallest to the largest value. By default all levels of a factor (first the
+            reference of the formula) and both values of a variable that has two, else a unit.
         contrast : {"difference", "ratio", "odds"}
             Of the risks: difference, ratio, odds ratio. Limits of ratios are symmetric for their logarithms.
         by : str or array_like, optional
             Average within groups of rows.
         data : table, optional
-            Rows to average over; by default those of the fit, with their weights, weighted to the population if they were sampled by their outcome.
-        covariates : {"fixed", "sampled"}
-            Whether the rows are the population of interest, or a sample from it whose randomness is added to the standard errors.
+            Rows to average over, with the columns of weights that the model names; by default those of the fit, weighted to the population if
+            they were sampled by their outcome. What is compared is taken from the data of the fit in any case.
+        covariates : {"fixed", "sampled"}, optional
+            Whether the rows are the population of interest, or a sample from it whose randomness is added to the standard errors. By default
+            they are a sample if they have sampling weights.
         method : {"delta", "bootstrap"}
             Standard errors by the delta method from the covariance of the fit, or percentiles of the whole procedure refitted to resamples of
-            the rows (of the clusters, for cluster-robust fits).
+            the observations (of the clusters, for cluster-robust fits).
         alpha : float
             One minus the coverage.
         draws, rng, progress
             Resamples, their seed, and whether to show a bar.
+        groups : str or array_like, optional
+            Column or array of clusters that are drawn as a whole by ``method="bootstrap"``; by default those of a cluster-robust fit. With
+            clusters of two kinds, say which.
 
         Returns
         -------
@@ -83,33 +92,29 @@ class RiskEffects(ResultsCore):
 
         Notes
         -----
-        See :mod:`gevglm.effects.standardised` for the formulas. With ``covariates="sampled"`` the covariance is that of the sum over rows (or
-        clusters) of the influences :math:`(F(x_i(a)'b) - R_a)/n + G_a A^{-1} \psi_i`.
+        See :mod:`gevglm.effects.standardised` for the formulas, and :mod:`gevglm.effects.sampled` for those of ``covariates="sampled"``.
         """
         rule = contrast_of(contrast)
         check_alpha(alpha)
         _known("method", method, METHODS)
-        _known("covariates", covariates, COVARIATES)
+        influence = influence_for(self, covariates, data)
         rows = Rows.of(self, data)
         chosen = rows.scenarios(variable, at)
         designs = rows.designs(variable, chosen)
         labels, weights = rows.groups(by)
         found = averages(designs, rows.offset, weights, self.risk_and_slope())
         names, pairs, index = _labels(variable, chosen, labels, rule)
-        note = f"averaged over {len(rows.X):,} rows"
-        if covariates == "sampled":
-            cov = self._sampled_covariance(rows, designs, weights, found, data)
-            note += ", a sample"
-        else:
-            cov = found.gradient @ self.joint_covariance @ found.gradient.T
+        cov = self._covariance(rows, designs, weights, found, influence, f"the risk by {variable}")
+        note = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
         table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
         if method == "bootstrap":
-            drawn = self._bootstrapped(rows, designs, weights, data, draws, rng, progress)
+            drawn = self._bootstrapped(rows, designs, weights, data, groups, draws, rng, progress)
             table[["se", "ci_lower", "ci_upper"]] = bootstrap_limits(rule, drawn, pairs, alpha).T
             cov, pvalues = np.cov(drawn, rowvar=False), pvalues * np.nan
             note += f"; bootstrap of the whole procedure, {len(drawn)} resamples"
         else:
             note += f"; delta method, {self.cov_type} covariance"
+        note = "; ".join(filter(None, (note, self.model.sampling.remark())))
         risks = risk_table(found.risks, cov, names, alpha)
         return RiskContrast(variable, contrast, risks, table, pvalues, cov, note, tuple(chosen))
 
@@ -138,22 +143,24 @@ class RiskEffects(ResultsCore):
         check_alpha(alpha)
         rows = Rows.of(self, data)
         without, *_ = rows.scenarios(variable, [reference, reference])
-        designs = [rows.X, *rows.designs(variable, [without])]
-        found = averages(designs, rows.offset, rows.weights[None, :], self.risk_and_slope())
-        cov = found.gradient @ self.joint_covariance @ found.gradient.T
+        designs, weights = [rows.X, *rows.designs(variable, [without])], rows.weights[None, :]
+        found = averages(designs, rows.offset, weights, self.risk_and_slope())
+        cov = self._covariance(
+            rows, designs, weights, found, influence_for(self, None, data), f"the risk by {variable}"
+        )
         index = pd.Index([f"{variable} = {without.label} for all"])
         table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha)
         limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
         return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
 
-    def exp_params(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+    def exp_params(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
         """Exponentiated coefficients, named by what they are: odds ratios (logit) or hazard ratios (complementary log-log).
 
         Parameters
         ----------
         alpha : float
             One minus the coverage.
-        method : {"wald", "profile"}
+        method : {"wald", "profile"}, optional
             Of the limits, see :meth:`conf_int`.
 
         Returns
@@ -168,12 +175,12 @@ class RiskEffects(ResultsCore):
                 "only. Use risk(variable, contrast='ratio') for risk ratios, or contrast='odds'."
             )
         limits = np.asarray(self.conf_int(alpha=alpha, method=method))
-        table = np.exp(np.column_stack([self._params, limits]))
+        table = np.exp(np.column_stack([self.estimates, limits]))
         frame = pd.DataFrame(table, index=self.model.exog_names, columns=[link.exponentiated, "ci_lower", "ci_upper"])
         constant = self.model.design.constant
         return frame if constant is None else frame.drop(index=frame.index[constant])
 
-    def odds_ratios(self, alpha: float = 0.05, method: str = "wald") -> pd.DataFrame:
+    def odds_ratios(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
         """Odds ratios of a logit model; see :meth:`exp_params`."""
         link = self.model.population_link
         if link.exponentiated != "odds_ratio":
@@ -194,26 +201,40 @@ class RiskEffects(ResultsCore):
         dummy, count : bool
             Treat 0/1 columns, and columns of counts, by discrete changes.
         """
-        options = (at, method, atexog, dummy, count, self.row_weights.in_population)
+        self.model.design.need_rows("get_margeff()", "average over other rows with risk(..., data=...)")
+        options = (at, method, atexog, dummy, count, self.row_weights.in_population, influence_for(self, None))
         return Margins(self._with_link(self.model.population_link), options)
 
-    def _sampled_covariance(
-        self, rows: Rows, designs: list[NDArray], weights: NDArray, found: Averages, data: Any
+    def _covariance(
+        self,
+        rows: Rows,
+        designs: list[NDArray],
+        weights: NDArray,
+        found: Averages,
+        influence: RowInfluence | None,
+        what: str,
     ) -> NDArray:
-        """Return the covariance of risks averaged over the rows of the fit, taken as a sample."""
-        model = self.model
-        if data is not None or self._joint is not None or model.design.trials is not None:
-            raise IncompatibleOptionsError(
-                "covariates='sampled' needs the rows of the fit, ungrouped, and a given xi; use method='bootstrap'."
-            )
-        linear = model.predict(self._params, which="linear")
-        factor = -self.loss.slope(model.endog, linear) * model.var_weights
-        of_params = factor[:, None] * np.dot(model.exog, self.normalized_cov_params)
-        risks = [model.population_link.inverse(np.dot(X, self._params) + rows.offset) for X in designs]
-        return sampled_covariance(found, of_params, risks, weights, self.row_weights)
+        """Return the covariance of average risks; `weights`, of shape (g, n), are those of the rows in each group."""
+        if influence is None:
+            return self.delta_covariance(found.gradient, what)
+        risks = [self.model.population_link.inverse(np.dot(X, self._params) + rows.offset) for X in designs]
+        values = np.tile(np.column_stack(risks), len(weights))
+        averaged = np.repeat(weights, len(designs), axis=0).T
+        cov = influence.covariance(found.risks, found.gradient, values, averaged)
+        leaning = self.leaning(found.gradient, what)
+        cov[leaning] = cov[:, leaning] = np.nan
+        return cov
 
     def _bootstrapped(
-        self, rows: Rows, designs: list[NDArray], weights: NDArray, data: Any, draws: int, rng: Any, progress: bool
+        self,
+        rows: Rows,
+        designs: list[NDArray],
+        weights: NDArray,
+        data: Any,
+        groups: Any,
+        draws: int,
+        rng: Any,
+        progress: bool,
     ) -> NDArray:
         """Return the risks by the procedure refitted to resamples, one row per resample."""
         check_draws(draws)
@@ -221,14 +242,16 @@ class RiskEffects(ResultsCore):
             raise InvalidOptionError(
                 "method='bootstrap' refits the model, but the rows are not in memory; use the delta method."
             )
+        of_rows = replace(self.row_weights, groups=kept_together(self, groups))
+        size = np.maximum(of_rows.observations, np.finfo(float).tiny)  # rows of no observation are not drawn
 
-        def risks_of(chosen: NDArray) -> NDArray:
-            again = refit(self, chosen)
-            counts = 1.0 if data is not None else np.bincount(chosen, minlength=len(rows.X))
+        def risks_of(drawn: Part) -> NDArray:
+            again = refit(self, drawn)
+            share = 1.0 if data is not None or drawn.counts is None else drawn.counts / size
             risk = risk_and_slope(again.model.population_link, np.asarray(again.params))
-            return averages(designs, rows.offset, weights * counts, risk).risks
+            return averages(designs, rows.offset, weights * share, risk).risks
 
-        return bootstrap_risks(risks_of, self.row_weights, draws, rng, progress)
+        return bootstrap_risks(risks_of, self.model.design.y, of_rows, draws, rng, progress)
 
 
 def _labels(

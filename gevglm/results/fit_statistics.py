@@ -14,10 +14,12 @@ from gevglm.calibration.metrics import auc
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine import Block, Engine, MappedEngine, Reducer
 from gevglm.engine.base import ArraySum, times
+from gevglm.engine.linalg import linear_predictor
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.sums import totals
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.families import saturated_loss
+from gevglm.links.base import BinaryLink
 from gevglm.losses import Log, Loss
 from gevglm.results.core import ResultsCore
 
@@ -52,22 +54,21 @@ class FitStatistics(ResultsCore):
     @cached_property
     def _scalars(self) -> dict[str, float]:
         """Every scalar that the summary shows, so that it outlives the data; scores of predictions are those in the population."""
-        model, engine = self.model, self.model.engine()
-        numbers = scalars(engine, self.loss, self._params) | {"auc": self._auc()}
-        in_population = model.sampling.population_engine(engine)
-        if in_population is None:
-            return numbers
-        scores = scalars(in_population, Log(model.population_link), self._params)
-        return numbers | {name: scores[name] for name in ("log_loss", "brier")}
+        model = self.model
+        numbers = scalars(
+            model.engine(), self.loss, self._params, model.population_link, model.sampling.population_weights
+        )
+        return numbers | {"auc": self._auc()}
 
     def _auc(self) -> float:
         model, params = self.model, self._params
         if self.has_data:
-            return auc(model.endog, model.predict(params, which="linear"), self.row_weights.observations)
+            return auc(model.endog, model.predict(params, which="linear"), self.row_weights.in_population)
 
         def scores(block: Block) -> tuple[NDArray, NDArray, NDArray]:
-            size = RowWeights.of(block).observations
-            return block.linear_predictor(params), size * block.y, size * (1.0 - block.y)
+            size = RowWeights.of(block).in_population
+            linear = linear_predictor(block.X, params) + (0.0 if block.offset is None else block.offset)
+            return linear, size * block.y, size * (1.0 - block.y)
 
         return streamed_auc(model.engine(), scores, model.design.n_events < 0.5 * model.design.n_total)
 
@@ -114,6 +115,7 @@ class FitStatistics(ResultsCore):
     @property
     def bic_deviance(self) -> float:
         """BIC from the deviance; see statsmodels."""
+        self.model.sampling.refuse_likelihood("bic_deviance")
         self.need_likelihood("bic_deviance", "compare models by cross-validated log_loss or brier")
         return self.deviance - (self.model.wnobs - self.df_model - 1) * np.log(self.model.wnobs)
 
@@ -196,7 +198,7 @@ class FitStatistics(ResultsCore):
         if kind.lower().startswith("mcf"):
             return 1.0 - llf / llnull
         if kind.lower().startswith("cox") or kind.lower() in ("cs", "lr"):
-            return 1.0 - np.exp((llnull - llf) * (2.0 / self.model.wnobs))
+            return 1.0 - np.exp((llnull - llf) * (2.0 / (self.model.sampling.population or self.model.wnobs)))
         raise unknown_option("kind", kind, ("cs", "mcf"))
 
 
@@ -211,29 +213,40 @@ def _log_coefficients(block: Block) -> NDArray:
     return times(logs, block.freq, block.var).sum()
 
 
-def scalars(engine: Engine, loss: Loss, params: NDArray) -> dict[str, float]:
+def scalars(
+    engine: Engine,
+    loss: Loss,
+    params: NDArray,
+    link: BinaryLink | None = None,
+    by_outcome: Callable[[NDArray], NDArray | None] | None = None,
+) -> dict[str, float]:
     """Return the statistics of fit that are sums over the rows, from one pass over them.
 
-    ``log_loss`` and ``brier``, scores of the probabilities whatever the loss, are means over the observations; the others are weighted sums.
+    ``log_loss`` and ``brier``, scores of probabilities whatever the loss, are means over the population: of those by `link` (that of the loss
+    by default), with `by_outcome` the weights that make rows drawn by their outcome represent it. The others are sums over the rows as fitted.
     """
-    link, log = loss.link, Log(loss.link)
+    link = loss.link if link is None else link
 
     def sums(block: Block) -> NDArray:
-        point = link.at(block.linear_predictor(params))
-        y, size = block.y, RowWeights.of(block).observations
+        linear = block.linear_predictor(params)
+        fitted = loss.link.at(linear)
+        predicted = fitted if link is loss.link else link.at(linear)
+        y, weights = block.y, RowWeights.of(block, None if by_outcome is None else by_outcome(block.y))
+        observations, size = weights.observations, weights.in_population
         weight = np.ones_like(y) if block.weight is None else block.weight
-        surprise = log.value_at(y, point)
-        squared = y * point.sf**2 + (1.0 - y) * point.cdf**2
-        excess = loss.value_at(y, point) - saturated_loss(loss, y)
-        pearson = (y - point.cdf) ** 2 / (point.cdf * point.sf)
-        terms = (size, surprise), (size, squared), (weight, excess), (weight, surprise), (weight, pearson)
-        return np.array([size.sum(), *(np.where(w > 0, w * value, 0.0).sum() for w, value in terms)])
+        squared = y * predicted.sf**2 + (1.0 - y) * predicted.cdf**2
+        excess = loss.value_at(y, fitted) - saturated_loss(loss, y)
+        pearson = (y - fitted.cdf) ** 2 / (fitted.cdf * fitted.sf)
+        scores = (size, Log(link).value_at(y, predicted)), (size, squared)
+        terms = *scores, (weight, excess), (weight, Log(loss.link).value_at(y, fitted)), (weight, pearson)
+        sizes = observations.sum(), size.sum()
+        return np.array([*sizes, *(np.where(w > 0, w * value, 0.0).sum() for w, value in terms)])
 
-    total, surprise, squared, excess, weighted_surprise, pearson = engine.reduce(ArraySum(sums))
+    total, size, surprise, squared, excess, weighted_surprise, pearson = engine.reduce(ArraySum(sums))
     return {
         "n_trials_total": float(total),
-        "log_loss": float(surprise / total),
-        "brier": float(squared / total),
+        "log_loss": float(surprise / size),
+        "brier": float(squared / size),
         "deviance": float(2.0 * excess),
         "bernoulli_llf": float(-weighted_surprise),
         "pearson_chi2": float(pearson),

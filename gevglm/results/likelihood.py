@@ -7,15 +7,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import chi2
+from scipy.stats import norm, t
 
 from gevglm.bias import BiasReduction
 from gevglm.estimation.estimate import Problem
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, nearest, unknown_option
-from gevglm.inference.profile import PenalisedLikelihood, Profile, profile, ratio_tests
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, listed, nearest, unknown_option
+from gevglm.inference.profile import Likelihood, PenalisedLikelihood, Profile, profile, ratio_tests
+from gevglm.inference.shape_profile import ShapeLikelihood
 from gevglm.results.core import ResultsCore
+from gevglm.results.nested import lr_test
 
 METHODS = ("wald", "profile")
+PROFILE_ROWS = 20_000  # beyond, profiles are made where they are asked for
+SHOWN = 0.05  # one minus the coverage of the limits that outlive the data
 
 
 class LikelihoodInference(ResultsCore):
@@ -30,11 +34,55 @@ class LikelihoodInference(ResultsCore):
         """Whether profile intervals and likelihood-ratio tests are defined for the fit."""
         try:
             self._likelihood_problem("")
-        except (NotDefinedForLoss, InvalidOptionError):
+        except (NotDefinedForLoss, InvalidOptionError, InvalidDataError):  # the last where the rows are gone
             return False
         return True
 
-    def conf_int(self, alpha: float = 0.05, cols: Any = None, method: str = "wald") -> NDArray:
+    @property
+    def inference(self) -> str:
+        """How tests and intervals of the coefficients are made where no method is given: "profile" or "wald".
+
+        By the profile of the penalised likelihood, as logistf has it, for bias-reduced fits that have one, a model-based covariance, and no more
+        than 20,000 rows; by Wald's method otherwise. The summary, :attr:`pvalues`, :attr:`tvalues`, :meth:`conf_int`, :meth:`exp_params`,
+        comparisons, plots and reports all follow it. :attr:`bse`, ``t_test`` and ``wald_test`` are Wald's in any case.
+        """
+        if self.bias is None or self.cov_type != "nonrobust" or not self.converged or hasattr(self, "constraints"):
+            return "wald"
+        if not self.model.design.readable:
+            return "profile" if ("tests", None) in self._profiled else "wald"
+        return "profile" if self.nobs <= PROFILE_ROWS and self.has_likelihood else "wald"
+
+    @property
+    def tvalues(self) -> NDArray:
+        """Statistics of the tests that each coefficient is zero: z (or t) of Wald, or the signed root of the likelihood ratio, by :attr:`inference`."""
+        return self.tests()[0]
+
+    @property
+    def pvalues(self) -> NDArray:
+        """Two-sided p-values of the tests that each coefficient is zero, by :attr:`inference`."""
+        return self.tests()[1]
+
+    def tests(self, method: str | None = None) -> tuple[NDArray, NDArray]:
+        """Tests that each coefficient is zero.
+
+        Parameters
+        ----------
+        method : {"wald", "profile"}, optional
+            That of :attr:`inference` by default.
+
+        Returns
+        -------
+        statistic, pvalue : ndarray of shape (k,)
+            z (or t, with ``use_t``) and its p-value; by profile likelihood the signed root of the likelihood ratio.
+        """
+        if self._method(method) == "wald":
+            with np.errstate(divide="ignore", invalid="ignore"):  # coefficients that are held have no error
+                z = self._params / np.asarray(self.bse)
+            return z, 2.0 * (t(self.df_resid) if self.use_t else norm).sf(np.abs(z))
+        tests = self.lr_tests()
+        return np.sign(self._params) * np.sqrt(tests["statistic"].to_numpy()), tests["pvalue"].to_numpy()
+
+    def conf_int(self, alpha: float = 0.05, cols: Any = None, method: str | None = None) -> NDArray:
         """Confidence intervals of the coefficients.
 
         Parameters
@@ -43,18 +91,41 @@ class LikelihoodInference(ResultsCore):
             One minus the coverage.
         cols : sequence of int, optional
             Which coefficients; all by default.
-        method : {"wald", "profile"}
-            Profile intervals need a (penalised) likelihood.
+        method : {"wald", "profile"}, optional
+            That of :attr:`inference` by default. Profile intervals need a (penalised) likelihood. After ``xi="ml"`` the shape moves with the other
+            coefficients.
         """
-        if method == "wald":
+        if self._method(method) == "wald":
             limits = super().conf_int(alpha=alpha)
             return limits if cols is None else limits[np.asarray(cols)]
-        if method != "profile":
-            raise unknown_option("method", method, METHODS)
+        columns = list(range(self.k_params) if cols is None else cols)
+        known = self._profiled.get(("limits", alpha))
+        if known is not None:
+            return known[columns]
+        if not self.model.design.readable:
+            kept = [limit for what, limit in self._profiled if what == "limits"]
+            raise InvalidDataError(
+                f"profile limits at alpha={alpha:g} need the rows of the fit, which are gone"
+                + (f"; those at alpha={listed(f'{limit:g}' for limit in kept)} were kept" if kept else "")
+                + ". Use method='wald'."
+            )
         likelihood = self._likelihood("conf_int(method='profile')")
-        columns = range(self.k_params) if cols is None else cols
         limits = np.array(likelihood.intervals(columns, alpha))
-        return self._with_own_constant(limits, columns, super().conf_int(alpha=alpha))
+        limits = self._with_own_constant(limits, columns, super().conf_int(alpha=alpha))
+        if cols is None:
+            self._profiled["limits", alpha] = limits.copy()
+        return limits
+
+    def keep_inference(self) -> None:
+        """Compute the tests and intervals of the summary, which need the rows, before these are gone."""
+        if self.inference == "profile":
+            self.conf_int(alpha=SHOWN)
+            self.lr_tests()
+
+    def _method(self, method: str | None) -> str:
+        if method is not None and method not in METHODS:
+            raise unknown_option("method", method, METHODS)
+        return self.inference if method is None else method
 
     def lr_tests(self) -> pd.DataFrame:
         """Likelihood-ratio tests that each coefficient is zero, by the penalised likelihood where the fit has one.
@@ -64,10 +135,13 @@ class LikelihoodInference(ResultsCore):
         DataFrame
             One row per coefficient, with columns ``statistic`` (chi-squared, one degree of freedom) and ``pvalue``.
         """
-        tests = ratio_tests(self._likelihood("lr_tests"), list(self.model.exog_names))
-        wald = np.column_stack([np.asarray(self.tvalues) ** 2, np.asarray(self.pvalues)])
-        tests[:] = self._with_own_constant(tests.to_numpy(), range(self.k_params), wald)
-        return tests
+        if ("tests", None) not in self._profiled:
+            tests = ratio_tests(self._likelihood("lr_tests"), list(self.model.exog_names))
+            z, pvalues = self.tests("wald")
+            wald = np.column_stack([z**2, pvalues])
+            tests[:] = self._with_own_constant(tests.to_numpy(), range(self.k_params), wald)
+            self._profiled["tests", None] = tests
+        return self._profiled["tests", None].copy()
 
     def profile(self, column: str | int, alpha: float = 0.05, points: int = 41) -> Profile:
         """The profile likelihood of a coefficient, with a plot.
@@ -94,7 +168,9 @@ class LikelihoodInference(ResultsCore):
         Parameters
         ----------
         restricted : BinaryGLMResults
-            A fit of the same outcome, by the same method, with fewer columns.
+            A fit of the same outcomes, weights and offsets in the same rows, by the same method, whose columns are linear combinations of those of
+            this one. After ``xi="ml"``, the shape of the restricted model may be estimated as well, or given, which is one degree of freedom
+            more.
 
         Returns
         -------
@@ -103,34 +179,23 @@ class LikelihoodInference(ResultsCore):
         Notes
         -----
         With bias reduction the restriction is tested within this model, so that both sides have the same penalty (as
-        ``anova.logistf`` does); the columns of the restricted model must then be columns of this one.
+        ``anova.logistf`` does). Fits with a robust covariance have no likelihood to compare: test them by ``wald_test``.
         """
-        self._likelihood_problem("compare_lr_test")
-        restricted._likelihood_problem("compare_lr_test with such a restricted model")
-        if self.bias != restricted.bias or self.link != restricted.link:
-            raise InvalidOptionError("the models differ in link or bias reduction; fit both by the same method.")
-        if not self.model.design.same_outcomes(restricted.model.design):
-            raise InvalidDataError(
-                f"the models are fitted to different data ({self.model.nobs} and {restricted.model.nobs} rows); "
-                "fit both to the same complete rows."
-            )
-        df = self.df_model - restricted.df_model
-        if df <= 0:
-            raise InvalidOptionError("the restricted model has no fewer coefficients than this one.")
-        if self.bias is None:
-            statistic = 2.0 * (self.llf - restricted.llf)
-        else:
-            kept = set(restricted.model.exog_names)
-            dropped = [j for j, name in enumerate(self.model.exog_names) if name not in kept]
-            if len(dropped) != df:
-                raise InvalidOptionError("the columns of the restricted model are not all columns of this one.")
-            statistic = self._likelihood("compare_lr_test").ratio(dropped)
-        return float(statistic), float(chi2.sf(statistic, df)), float(df)
+        other: Any = getattr(restricted, "_results", restricted)
+        return lr_test(self, other)
 
-    def _likelihood(self, what: str) -> PenalisedLikelihood:
+    def _likelihood(self, what: str) -> Likelihood:
         problem, method = self._likelihood_problem(what)
+        if self._shape is not None:
+            return ShapeLikelihood(self._shape, self._params, self.cov_params_matrix)
         if method is None:
-            return PenalisedLikelihood.at(problem.objective(), self._params, problem.engine.n_rows)
+            if not (self.converged or self.has_data):
+                raise InvalidDataError(
+                    f"{what} starts from the maximum of the likelihood, which this fit of data in pieces has not reached ({self.reason}); "
+                    "use bias='firth', or rows in memory, where separation is looked for."
+                )
+            infinite = self.infinite if self.separated else None
+            return PenalisedLikelihood.of(problem, self._params, infinite)
         return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params), problem.engine.n_rows)
 
     def _likelihood_problem(self, what: str) -> tuple[Problem, BiasReduction | None]:
@@ -141,6 +206,11 @@ class LikelihoodInference(ResultsCore):
             raise InvalidOptionError(f"{what} is not defined for a penalised (ridge) fit; use Wald intervals.")
         problem = self.model.problem()
         method = self.bias
+        if method is not None and self._shape is not None:
+            raise InvalidOptionError(
+                f"{what} is not defined after bias={method.word!r} with {self.link.shape_name}='ml': the shape maximises the likelihood, and the "
+                "coefficients a penalised one. Use Wald intervals, which account for the shape, or give the shape."
+            )
         if method is not None and not method.maximises_likelihood(problem.loss):
             raise InvalidOptionError(
                 f"{what} needs a penalised likelihood, which bias={method.word!r} does not have with {self.loss!r}; "

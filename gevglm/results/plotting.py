@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from gevglm.exceptions import InvalidDataError, unknown_option
-from gevglm.results.calibration import assessed_rows
+from gevglm.data.design import FIT_AGAIN
+from gevglm.exceptions import unknown_option
 from gevglm.results.core import ResultsCore
+from gevglm.results.predicted_rows import assessed_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ class Plotting(ResultsCore):
         per: str = "unit",
         intercept: bool = False,
         alpha: float = 0.05,
-        method: str = "wald",
+        method: str | None = None,
         ax: Axes | None = None,
     ) -> Axes:
         """Draw the coefficients with their intervals, also of several models side by side.
@@ -153,18 +154,17 @@ class Plotting(ResultsCore):
 
 
 def coefficient_table(
-    results: ResultsCore, *, per: str = "unit", intercept: bool = False, alpha: float = 0.05, method: str = "wald"
+    results: ResultsCore, *, per: str = "unit", intercept: bool = False, alpha: float = 0.05, method: str | None = None
 ) -> pd.DataFrame:
     """Return coefficients with their limits, as columns ``estimate``, ``ci_lower`` and ``ci_upper``; see :meth:`Plotting.plot_coefficients`."""
     if per not in PER:
         raise unknown_option("per", per, PER)
     limits = np.asarray(results.conf_int(alpha=alpha, method=method))
-    numbers = np.column_stack([np.asarray(results.params), limits])
+    numbers = np.column_stack([results.estimates, limits])
     design = results.model.design
     if per == "sd":
-        if not results.has_data:
-            raise InvalidDataError("per='sd' needs the rows of the fit, which are not in memory; use per='unit'.")
-        numbers = numbers * np.sqrt(design.column_variances())[:, None]
+        design.need_rows("per='sd'", "use per='unit'")
+        numbers = numbers * np.sqrt(design.column_variances(results.model.sampling.population_weights))[:, None]
     table = pd.DataFrame(numbers, index=results.model.exog_names, columns=["estimate", "ci_lower", "ci_upper"])
     constant = results.model.data.const_idx
     return table if intercept or constant is None or len(table) == 1 else table.drop(index=table.index[constant])
@@ -172,11 +172,8 @@ def coefficient_table(
 
 def influential_rows(results: ResultsCore, most: int) -> pd.DataFrame:
     """Return the most influential rows in their order: ``position``, ``event``, ``cooks_distance``, and the dfbetas of each coefficient."""
-    if not results.has_data:
-        raise InvalidDataError(
-            "influence needs the rows of the fit, which are not in memory (removed, or read in pieces)."
-        )
     model = results.model
+    model.design.need_rows("influence", FIT_AGAIN)
     influence = results.get_influence()
     distance = influence.cooks_distance[0]
     rows = np.sort(np.argsort(-distance, kind="stable")[:most])

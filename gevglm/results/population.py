@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gevglm.effects.king_zeng import RiskChange, RiskModel, corrected_risks, risk_change, risk_range
 from gevglm.effects.rows import changed_rows
-from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
 from gevglm.results.core import ResultsCore
 from gevglm.results.prediction import rows_to_predict
 
@@ -26,7 +26,13 @@ class PopulationRisks(ResultsCore):
     @property
     def risk_model(self) -> RiskModel:
         """The estimates, and what turns them into risks."""
-        return RiskModel(self._params, self.cov_params_matrix, self.model.population_link, self.prevalence)
+        if self.separated:
+            raise InvalidDataError(
+                f"risks that average over the uncertainty of the coefficients need finite estimates, but those of {listed(self.infinite_names)} are infinite "
+                "because the outcomes are separated; use bias='firth'."
+            )
+        link, track = self.model.population_link, None if self._shape is None else self._shape.track
+        return RiskModel(self._params, self.joint_covariance, link, self.prevalence, track)
 
     @property
     def mu(self) -> NDArray:
@@ -54,6 +60,7 @@ class PopulationRisks(ResultsCore):
         method : {"bayes", "unbiased", "simulation"}
             "bayes" adds :math:`C = \frac12 F'' x'Vx` to the risk, which averages it over the uncertainty of the coefficients (for the
             logit :math:`(\frac12 - \pi) \pi (1 - \pi) x'Vx`); "unbiased" subtracts it; "simulation" averages risks at drawn coefficients.
+            All of them account for the estimation of a shape by ``xi="ml"``.
         alpha : float
             One minus the coverage of the limits.
         draws, rng : int, Generator or int
@@ -129,7 +136,7 @@ class PopulationRisks(ResultsCore):
         RiskChange
         """
         design = self.model.design
-        weights = self.row_weights.population if self.has_data else None
+        weights = self.row_weights.in_population if self.has_data else None
         rows, offset, held = changed_rows(design, change, at, offset, weights)
         X, shift, _ = _risk_rows(self, rows, design.recipe is not None, offset, None)
         models = [self.risk_model, *self.range_fits]
@@ -142,8 +149,8 @@ def _risk_rows(
 ) -> tuple[NDArray, NDArray | float, pd.Index | None]:
     """Return design matrix, offset and labels of the rows to predict."""
     model = results.model
-    if exog is None and not results.has_data:
-        raise InvalidDataError("the data are gone; give the rows to predict.")
+    if exog is None:
+        model.design.need_rows("this", "give the rows to predict")
     X, given, exposure, index = rows_to_predict(results, exog, transform, offset, exposure)
     shift: NDArray | float = 0.0 if given is None else given
     if X is None:

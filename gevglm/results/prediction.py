@@ -15,14 +15,18 @@ from scipy.special import expit, logit
 from statsmodels.base._prediction_inference import PredictionResultsMonotonic
 from statsmodels.genmod.generalized_linear_model import GLMResults
 
+from gevglm._files import check_target, refuse_overwriting
 from gevglm.data.design import Design
 from gevglm.data.formula import names_in
-from gevglm.data.new_rows import read_matrix, read_table
+from gevglm.data.new_rows import read_matrix, read_table, read_weights
 from gevglm.data.sources import Source, as_source
 from gevglm.data.sources.base import Number
 from gevglm.data.sources.frames import FramesSource
 from gevglm.data.sources.parquet import write_parquet
 from gevglm.data.tables import as_frame, vector
+from gevglm.effects.king_zeng import shape_column
+from gevglm.effects.sampled import RowInfluence, influence_for
+from gevglm.engine.base import product
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option, warn
 from gevglm.links.base import BinaryLink
 from gevglm.results.core import ResultsCore
@@ -81,15 +85,20 @@ class Predictions(ResultsCore):
         """Predictions with standard errors and intervals inside (0, 1); see statsmodels, and :meth:`predict` for `which`.
 
         The limits of a probability are those of the linear predictor, transformed; those of an average (``which="mean",
-        average=True``) are built on the logit scale, see :func:`gevglm.results.prediction.average_prediction`. Averages over rows that were sampled by their outcome
-        are weighted to the population, unless `agg_weights` are given.
+        average=True``) are built on the logit scale, see :func:`gevglm.results.prediction.average_prediction`. ``average=True`` alone averages
+        probabilities. Averages are weighted by what the rows stand for (weights and counts of the fit, or the columns of new data that the
+        model names; to the population, if rows were sampled by their outcome), unless `agg_weights` are given.
         """
+        if average and which is None:
+            which = "mean"
+        influence = None
+        if average and agg_weights is None and which in ("mean", "fitted"):
+            agg_weights = _aggregation(self, exog, transform, which)
+            influence = influence_for(self, None, exog) if which == "mean" else None
         exog, offset, exposure, index = rows_to_predict(self, exog, transform, offset, exposure)
         link = self.link if which == "fitted" else self.model.population_link
         if exog is None:
             offset = self.model.offset if offset is None else offset
-            if agg_weights is None and which != "fitted":
-                agg_weights = self.row_weights.population
         if which == "fitted":
             which = "mean" if average else None
         results = self._with_link(link)
@@ -100,8 +109,14 @@ class Predictions(ResultsCore):
             linear = self.model.predict(results._params, exog, exposure=exposure, offset=offset, which="linear")
             X = self.model.exog if exog is None else exog
             df = self.df_resid if self.use_t else None
-            return average_prediction(link, X, linear, results.cov_params_matrix, agg_weights, df)
-        return GLMResults.get_prediction(
+            if self.separated:
+                self.leaning(np.asarray(X), "the average")
+            return average_prediction(link, X, linear, results.cov_params_matrix, agg_weights, df, influence)
+        leaning = None
+        if self.separated:
+            leaning = self.leaning(np.asarray(self.model.exog if exog is None else exog), "a prediction")
+            results.cov_params_default = np.nan_to_num(results.cov_params_default)
+        found = GLMResults.get_prediction(
             results,
             exog=exog,
             exposure=exposure,
@@ -112,11 +127,28 @@ class Predictions(ResultsCore):
             agg_weights=agg_weights,
             row_labels=index if row_labels is None else row_labels,
         )
+        return found if leaning is None else _without_errors(found, leaning)
 
     def get_distribution(self, exog=None, exposure=None, offset=None, var_weights=1.0, n_trials=1.0):
         """Return the binomial distribution of new outcomes, as a frozen distribution of scipy; see statsmodels."""
         mean = np.asarray(self.predict(exog, exposure=exposure, offset=offset))
         return self.family.get_distribution(mean, 1.0, var_weights=var_weights, n_trials=n_trials)
+
+
+def _aggregation(results: ResultsCore, exog: Any, transform: bool, which: str) -> NDArray | None:
+    """Return the weights of rows in an average of predictions, whose mean is one; None for ones."""
+    if exog is None:
+        of_rows = results.row_weights
+        weights = of_rows.population_weights if which == "mean" else product(of_rows.counts, of_rows.represents)
+    elif _by_formula(results.model.design, exog, transform):
+        weights = read_weights(results.model.design.layout, exog).population_weights
+    else:
+        return None
+    return None if weights is None else weights / weights.mean()
+
+
+def _by_formula(design: Design, exog: Any, transform: bool) -> bool:
+    return transform and design.recipe is not None and not isinstance(exog, np.ndarray)
 
 
 def rows_to_predict(
@@ -127,8 +159,7 @@ def rows_to_predict(
     if exog is None:
         n = len(model.endog)
         return None, vector(offset, design.frame, "offset", n), vector(exposure, design.frame, "exposure", n), None
-    by_formula = transform and design.recipe is not None and not isinstance(exog, np.ndarray)
-    rows = (read_table if by_formula else read_matrix)(design.layout, exog, offset, exposure)
+    rows = (read_table if _by_formula(design, exog, transform) else read_matrix)(design.layout, exog, offset, exposure)
     linear = model.predict(results._params, rows.X, offset=rows.offset, which="linear")
     outside = int((results.link.outside(linear) & np.isfinite(linear)).sum())
     warn_of_rows_outside(results.link, outside, len(linear))
@@ -158,22 +189,33 @@ def _source_to_predict(design: Design, exog: Any, to: Any) -> Source | None:
 
 
 def _with_shape(results: ResultsCore, exog: Any, offset: Any, exposure: Any) -> NDArray:
-    r"""Make the shape a coefficient of results, and return the design with its column.
-
-    A change of the shape moves a probability as much as a change of the linear predictor by :math:`F_\xi / F'` does.
-    """
+    """Make the shape a coefficient of results, and return the design with its column."""
     model = results.model
     exog = model.exog if exog is None else np.asarray(exog)
-    point = results.link.at(np.atleast_1d(model.predict(results._params, exog, exposure, offset, which="linear")))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        column = np.nan_to_num(point.dcdf_dshape / point.pdf, posinf=0.0, neginf=0.0)
+    column = shape_column(model.link, model.predict(results._params, exog, exposure, offset, which="linear"))
     results.params = np.append(results._params, 0.0)
     results.cov_params_default = results.normalized_cov_params = results.joint_covariance
     return np.column_stack([exog, column])
 
 
+def _without_errors(found: Any, rows: NDArray) -> Any:
+    """Take the standard errors of some rows from predictions of statsmodels."""
+    for part in (found, getattr(found, "linpred", None)):
+        for name in ("var_pred", "linpred_se"):
+            values: Any = getattr(part, name, None)
+            if np.shape(values) == rows.shape:
+                setattr(part, name, np.where(rows, np.nan, values))
+    return found
+
+
 def average_prediction(
-    link: BinaryLink, X: NDArray, linear: NDArray, cov_params: NDArray, weights: Any = None, df: float | None = None
+    link: BinaryLink,
+    X: NDArray,
+    linear: NDArray,
+    cov_params: NDArray,
+    weights: Any = None,
+    df: float | None = None,
+    influence: RowInfluence | None = None,
 ) -> PredictionResultsMonotonic:
     r"""Average probabilities over rows, with limits that no probability can pass.
 
@@ -188,6 +230,8 @@ def average_prediction(
         Weights of the rows, for m averages at once; as in statsmodels they are not normalised.
     df : float, optional
         Degrees of freedom of the t distribution; the limits are by the normal distribution without it.
+    influence : RowInfluence, optional
+        Of the observations, if the rows are a sample.
 
     Notes
     -----
@@ -203,16 +247,21 @@ def average_prediction(
     if weights.ndim and weights.shape[-1] != n:
         raise InvalidDataError(f"agg_weights has {weights.shape[-1]} rows, but {n} rows are averaged.")
     weights = np.broadcast_to(weights, (*weights.shape[:-1], n))
-    average = (weights * link.inverse(linear)).mean(axis=-1)
+    risks = link.inverse(linear)
+    average = (weights * risks).mean(axis=-1)
     gradient = np.dot(weights * link.inverse_deriv(linear), X) / n
-    variance = np.einsum("...j,jk,...k->...", gradient, cov_params, gradient)
+    unknown = np.isnan(np.diagonal(cov_params))  # infinite estimates
+    variance = np.einsum("...j,jk,...k->...", gradient, np.nan_to_num(cov_params), gradient)
+    variance = np.where((gradient[..., unknown] != 0.0).any(axis=-1), np.nan, variance)
+    if influence is not None:
+        variance = influence.covariance(average, gradient[None], risks[:, None], weights[:, None])[0, 0]
     facts = {"df": df, "dist": "norm" if df is None else "t"}
     top = weights.mean(axis=-1)
     if (weights < 0).any() or not np.all(top > 0):
         return PredictionResultsMonotonic(average, variance, average, np.sqrt(variance), func=_same, **facts)
     share = average / top
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.where(variance > 0, np.sqrt(variance) / top / (share * (1.0 - share)), 0.0)
+        error = np.where(variance == 0, 0.0, np.sqrt(variance) / top / (share * (1.0 - share)))
     func = partial(_share_of, np.reshape(top, (-1, 1)))
     return PredictionResultsMonotonic(average, variance, logit(share), error, func=func, **facts)
 
@@ -276,6 +325,7 @@ def predict_in_pieces(results: ResultsCore, source: Source, which: str, to: Any 
     path = Path(to)
     if path.suffix.lower() not in (".parquet", ".pq"):
         raise InvalidOptionError(f"to={str(to)!r} is not the name of a parquet file, such as 'scored.parquet'.")
+    refuse_overwriting({"to": check_target(path)}, source.paths)
     if COLUMN in columns:
         raise InvalidDataError(
             f"the data have a column {COLUMN!r} already, the name under which predictions are written."

@@ -6,6 +6,7 @@ import pickle
 import re
 from contextlib import nullcontext
 from copy import copy
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,22 +14,30 @@ from statsmodels.base.model import LikelihoodModelResults
 from statsmodels.base.wrapper import ResultsWrapper
 
 from gevglm import __version__
-from gevglm._files import replacing
-from gevglm.exceptions import GevglmWarning, InvalidDataError, warn
+from gevglm._files import writing
+from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, warn
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
+    from gevglm.results.calibration import Recalibrated
     from gevglm.results.core import ResultsCore
 
 ROW_DATA = ("_endog", "_freq_weights", "_var_weights", "_iweights", "_n_trials")  # of statsmodels' results
 TABLES = ("frame", "orig_endog", "orig_exog", "endog", "exog")  # of statsmodels' data
-BROKEN_PICKLE = (
-    pickle.UnpicklingError, AttributeError, ImportError, EOFError, IndexError, KeyError, TypeError, ValueError
-)  # fmt: skip
+NAMES = ("xnames", "ynames")  # what statsmodels' data read off their tables, once
 
 
 def save(shell: Any, fname: str | Path | Any, remove_data: bool) -> None:
     """Save results inside their wrapper or without, with the version that wrote them; the results at hand are unchanged."""
+    _write(_to_save(shell, remove_data), fname)
+
+
+def save_recalibrated(recalibrated: Recalibrated, fname: str | Path | Any, remove_data: bool) -> None:
+    """Save results together with the calibrator that corrects their probabilities; those at hand are unchanged."""
+    _write(replace(recalibrated, results=_to_save(recalibrated.results, remove_data)), fname)
+
+
+def _to_save(shell: Any, remove_data: bool) -> Any:
     results = getattr(shell, "_results", shell)
     if remove_data:
         _keep_scalars(results)
@@ -36,8 +45,18 @@ def save(shell: Any, fname: str | Path | Any, remove_data: bool) -> None:
     if remove_data:
         results.remove_data()
     results.saved_by = __version__
-    with nullcontext(fname) if hasattr(fname, "write") else replacing(fname) as file:
-        pickle.dump(type(shell)(results) if isinstance(shell, ResultsWrapper) else results, file)
+    return type(shell)(results) if isinstance(shell, ResultsWrapper) else results
+
+
+def _write(content: Any, fname: str | Path | Any) -> None:
+    with nullcontext(fname) if hasattr(fname, "write") else writing(fname) as file:
+        try:
+            pickle.dump(content, file)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            raise GevglmError(
+                f"the results cannot be saved: {error}. What the formula and the options name has to be importable; define functions by def in a "
+                "module rather than as lambdas, and links and losses likewise."
+            ) from error
 
 
 def strip(results: ResultsCore) -> None:
@@ -48,10 +67,11 @@ def strip(results: ResultsCore) -> None:
     results.model = _without_rows(results.model)
     results.family = results.model.family
     results._data_attr = [*results._data_attr, *(name for name in results.model._data_attr if "_data." not in name)]
-    results._cache = dict(results._cache)
+    results._cache = {}  # of statsmodels: residuals and fitted values among others
     LikelihoodModelResults.remove_data(results)  # that of GLMResults recurses endlessly in statsmodels 0.14
     for name in ROW_DATA:
         setattr(results, name, None)
+    _refuse_rows(results.model)
     results.__dict__.pop("null", None)
     results._cov_words = (results.cov_type, None)
     results.options = results.options.without_rows()
@@ -60,6 +80,7 @@ def strip(results: ResultsCore) -> None:
 def _keep_scalars(results: ResultsCore) -> None:
     """Compute what summaries show, which needs the rows."""
     _ = results._scalars
+    results.keep_inference()
     if results.loss.is_likelihood:
         _ = results._log_coefficients
 
@@ -72,12 +93,22 @@ def _without_rows(model: BinaryGLM) -> BinaryGLM:
     model.family.n = 1
     data = object.__new__(type(model.data))  # a copy by statsmodels would read the formula again
     data.__dict__.update({k: None if k in TABLES else v for k, v in model.data.__dict__.items()})
+    data._cache = {name: getattr(model.data, name) for name in NAMES}  # and not the labels of the rows
     model.data = data
     return model
 
 
+def _refuse_rows(model: BinaryGLM) -> None:
+    """Put what says that it needs the rows in the place of each of statsmodels' arrays of their length."""
+    design = model.design
+    vectors = dict.fromkeys(("endog", "freq_weights", "var_weights", "iweights", "n_trials"), design.y)
+    offset = {"offset": design.offset, "_offset_exposure": 0.0 if design.offset is None else design.offset}
+    for name, stand_in in (vectors | offset | {"exog": design.X}).items():
+        setattr(model, name, stand_in)
+
+
 def load(fname: str | Path | Any):
-    """Load results saved by :meth:`BinaryGLMResults.save`.
+    """Load results saved by :meth:`BinaryGLMResults.save`, or by :meth:`gevglm.results.calibration.Recalibrated.save`.
 
     Unpickling runs code from the file: load only what you, or someone you trust, saved.
 
@@ -85,15 +116,17 @@ def load(fname: str | Path | Any):
     ----------
     fname : path or file
     """
+    from gevglm.results.calibration import Recalibrated
     from gevglm.results.core import ResultsCore
 
     context: Any = nullcontext(fname) if hasattr(fname, "read") else open(fname, "rb")
     with context as file:
         try:
             loaded = pickle.load(file)
-        except BROKEN_PICKLE as error:
+        except Exception as error:  # a file that is no pickle of ours may raise anything
             raise _unreadable(fname, error) from None
-    results = getattr(loaded, "_results", loaded)
+    results = loaded.results if isinstance(loaded, Recalibrated) else loaded
+    results = getattr(results, "_results", results)
     if not isinstance(results, ResultsCore):
         raise InvalidDataError(f"{str(fname)!r} does not hold results of gevglm but a {type(loaded).__name__}.")
     by = results.saved_by or __version__

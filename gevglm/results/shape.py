@@ -15,9 +15,9 @@ class ShapeInference(ResultsCore):
 
     @property
     def xi_bse(self) -> float:
-        """Standard error of the shape, after ``xi="ml"``."""
-        self._estimated_shape("xi_bse")
-        return float(np.sqrt(self.joint_covariance[-1, -1]))
+        """Standard error of the shape, after ``xi="ml"``; NaN if the likelihood is largest at an end of the grid of shapes."""
+        shape = self._estimated_shape("xi_bse")
+        return np.nan if shape.boundary else float(np.sqrt(self.joint_covariance[-1, -1]))
 
     def xi_conf_int(self, alpha: float = 0.05, method: str = "profile") -> tuple[float, float]:
         """Confidence interval of the shape, after ``xi="ml"``.

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from statsmodels.iolib.summary import Summary, summary_params
 
+from gevglm.calibration._summary_table import EscapedSummary
+
 if TYPE_CHECKING:
+    from gevglm.inference.shape import ShapeEstimate
     from gevglm.results.core import ResultsCore
 
 FEW_EVENTS_PER_PARAMETER = 10
-PROFILE_ROWS = 20_000
 
 
 def summary_of(
@@ -19,8 +21,7 @@ def summary_of(
 ) -> Summary:
     """Summarise a fit: link, loss, events, fit and warnings above and below the table of coefficients.
 
-    The tests and intervals of the table are, by default, those of the profile penalised likelihood for bias-reduced fits that have one
-    (and a model-based covariance, and no more than 20,000 rows), as logistf reports them; Wald otherwise.
+    The tests and intervals of the table are those of ``results.inference`` by default.
     """
     events, total = results.n_events, results.n_trials_total
     sampling = results.model.sampling
@@ -55,27 +56,19 @@ def summary_of(
     summary.add_table_2cols(
         results, gleft=left, gright=right, yname=yname, xname=xname, title=title or "Binary Regression Results"
     )
-    method = method or default_method(results)
+    method = method or results.inference
     summary.tables.append(_coefficients(results, yname, xname, alpha, method))
     summary.add_extra_txt(["Notes:"] + [f"[{i}] {note}" for i, note in enumerate(notes_of(results, method), 1)])
-    return summary
-
-
-def default_method(results: ResultsCore) -> str:
-    """Return how the table of coefficients is made by default: see :func:`summary_of`."""
-    profiled = results.bias is not None and results.cov_type == "nonrobust" and results.nobs <= PROFILE_ROWS
-    return "profile" if profiled and results.converged and results.has_data and results.has_likelihood else "wald"
+    return EscapedSummary.of(summary)
 
 
 def _coefficients(results: ResultsCore, yname, xname, alpha: float, method: str):
     """Return the table of coefficients; by profile likelihood z is the signed root of the likelihood ratio."""
-    if method == "wald":
-        return summary_params(results, yname=yname, xname=xname, alpha=alpha, use_t=results.use_t)
-    tests, params = results.lr_tests(), np.asarray(results.params)
-    z = np.sign(params) * np.sqrt(tests["statistic"].to_numpy())
+    z, pvalues = results.tests(method)
     limits = np.asarray(results.conf_int(alpha=alpha, method=method))
-    numbers = (results, params, np.asarray(results.bse), z, tests["pvalue"].to_numpy(), limits)
-    return summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=False)
+    numbers = (results, results.estimates, np.asarray(results.bse), z, pvalues, limits)
+    by_t = bool(results.use_t) and method == "wald"
+    return summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=by_t)
 
 
 def events_per_parameter(results: ResultsCore) -> float:
@@ -103,20 +96,13 @@ def notes_of(results: ResultsCore, method: str) -> list[str]:
 def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     """Return where standard errors, tests and intervals come from, in sentences."""
     notes = [results.cov_kwds["description"], *results.model.sampling.notes()]
-    if results._shape is not None:
-        lower, upper = results.xi_conf_int(method="profile" if results.has_data else "wald")
-        notes.append(
-            f"{results.link.shape_name} = {results.xi:.4g} was estimated by maximum likelihood: std err {results.xi_bse:.3g}, 95 % interval "
-            f"{lower:.3g} to {upper:.3g}. The standard errors of the coefficients account for it."
-        )
-        if results._shape.boundary:
-            notes.append(
-                f"The likelihood is largest at an end of the grid of shapes: {results.link.shape_name} is not determined by these data."
-            )
+    notes += notes_on_shape(results, results._shape) if results._shape is not None else []
     if results.search is not None:
+        choices = {results.link.shape_name: results.model.options.shape_choice, "alpha": results.options.alpha}
+        chosen = [name for name, choice in choices.items() if choice == "cv"]
         notes.append(
-            f"xi and alpha were chosen by {results.search.criterion} on held-out rows ({results.search.folds} folds); "
-            "standard errors are conditional on them."
+            f"{' and '.join(map(str, chosen))} {'was' if len(chosen) == 1 else 'were'} chosen by {results.search.criterion} on held-out rows "
+            f"({results.search.folds} folds); standard errors are conditional on {'it' if len(chosen) == 1 else 'them'}."
         )
     if method == "profile":
         penalised = "penalised " if results.bias is not None else ""
@@ -126,11 +112,40 @@ def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     return notes
 
 
+def notes_on_shape(results: ResultsCore, shape: ShapeEstimate) -> list[str]:
+    """Return what is known of an estimated shape, in sentences."""
+    name = results.link.shape_name
+    text = f"{name} = {shape.xi:.4g} was estimated by maximum likelihood"
+    error = "" if shape.boundary else f"std err {results.xi_bse:.3g}, "
+    lower, upper = results.xi_conf_int(method="profile" if results.has_data else "wald")
+    if not np.isnan(lower):
+        text += f": {error}95 % interval {lower:.3g} to {upper:.3g}"
+    notes = [f"{text}. The standard errors of the coefficients account for it."]
+    if shape.boundary:
+        notes.append(
+            f"The likelihood is largest at an end of the grid of shapes: {name} is not determined by these data. Standard errors are by its profile."
+        )
+    elif shape.irregular:
+        notes.append(f"The maximum is irregular: {shape.irregular}. Standard errors are by the profile of {name}.")
+    elif results.loss.is_likelihood and shape.xi < results.link.population.regular_above:
+        notes.append(
+            f"{name} is below {results.link.population.regular_above:g}, where rows near the end of the support dominate the information: prefer "
+            f"conf_int(method='profile') to standard errors."
+        )
+    if results.bias is not None:
+        notes.append(
+            f"Tests and intervals are Wald's: {name} maximises the likelihood, the coefficients a penalised one, so that they have no profile together."
+        )
+    return notes
+
+
 def _notes_on_the_fit(results: ResultsCore) -> list[str]:
     """Return what may be wrong with the estimates, in sentences."""
     notes = []
     if results.known_separation is not None and results.known_separation.separated:
-        notes.append(f"SEPARATED, {results.known_separation}. Use bias='firth'.")
+        profiled = results.model.design.readable and results.has_likelihood
+        limits = "; conf_int(method='profile') has their finite limits" if profiled else ""
+        notes.append(f"SEPARATED, {results.known_separation}. Use bias='firth'{limits}.")
     elif not results.converged:
         notes.append(f"NOT CONVERGED: {results.reason}. Do not use these estimates.")
     elif not results.positive_definite:
@@ -141,7 +156,7 @@ def _notes_on_the_fit(results: ResultsCore) -> list[str]:
             f"{n} observation{' lies' if n == 1 else 's lie'} outside the support of the link, where the fitted probability is 0 or 1; "
             f"the outcome contradicts it in {results.n_contradicted} of them."
         )
-    if results.bias is None and events_per_parameter(results) < FEW_EVENTS_PER_PARAMETER:
+    if results.bias is None and not results.alpha and events_per_parameter(results) < FEW_EVENTS_PER_PARAMETER:
         notes.append(
             f"Only {events_per_parameter(results):.3g} observations of the rarer outcome per parameter: estimates are biased away from zero."
         )

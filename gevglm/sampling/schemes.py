@@ -1,4 +1,4 @@
-r"""How rows came into the data: at random, by their outcome, or weighted by it.
+r"""How rows came into the data: at random, by their outcome, or weighted by it or to a population.
 
 A :class:`Sampling` says what that changes: the loss that is minimised, the weights of the rows, the link that turns a linear predictor into
 a probability in the population, and what the summary has to say. With the share of events :math:`\tau` in the population and
@@ -11,40 +11,30 @@ random           F                                           1                  
 prior            odds of F times r, :class:`links.Sampled`   1                            F
 weight           F                                           tau/ybar for events,         F
                                                              (1-tau)/(1-ybar) else
-class weights    F                                           w1 for events, w0 else       odds of F times w0/w1
+class weights    odds of F times w1/w0,                      w1 for events, w0 else       F
+                 :class:`links.Weighted`
+sampling         F                                           as given                     F
+weights
 ===============  ==========================================  ===========================  ==============================
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
-from gevglm.engine import Block, Engine, MappedEngine
-from gevglm.engine.base import product
 from gevglm.exceptions import (
-    GevglmWarning,
     IncompatibleOptionsError,
-    InvalidDataError,
     InvalidOptionError,
-    unknown_option,
-    warn,
 )
-from gevglm.links import BinaryLink, Sampled, ScaledOdds
-from gevglm.links.odds import checked_share
+from gevglm.links import BinaryLink, Sampled, Weighted
 from gevglm.losses import Loss
 
 if TYPE_CHECKING:
     from gevglm.data.design import Design
-
-METHODS = ("prior", "weight")
-FAR = 5.0  # standard errors that the sample may fall short of the prevalence by chance
 
 
 class Sampling:
@@ -53,7 +43,10 @@ class Sampling:
     title = "random"
     default_covariance = "nonrobust"
     reweights = False
+    weighted_by = ""  # what rows are weighted by in the fit, where what is maximised is no likelihood
     with_likelihood = ""  # what to use instead, where there is none
+    population: float | None = None  # its size, where it is known
+    covariates_sampled = False  # whether rows averaged over are a sample whose randomness is in standard errors
 
     @property
     def at_bounds(self) -> tuple[OutcomeSampling, ...]:
@@ -85,25 +78,20 @@ class Sampling:
         """Return weights that make the rows represent the population; None for ones."""
         return None
 
-    def population_engine(self, engine: Engine) -> Engine | None:
-        """Return rows that represent the population, for scores of its probabilities; None if rows do so unchanged."""
-        weights = self.population_weights(np.array([0.0, 1.0]))
-        if weights is None and not self.reweights:
-            return None
-
-        def represent(block: Block) -> Block:
-            size = None if weights is None else np.where(block.y > 0, weights[1], weights[0])
-            return Block(block.start, block.X, block.y, freq=product(size, block.freq), offset=block.offset)
-
-        return MappedEngine(engine, represent, engine.n_cols)
-
     def refuse_likelihood(self, what: str) -> None:
-        """Refuse what is defined by a likelihood, where rows are weighted by their outcome."""
+        """Refuse what is defined by a likelihood, where rows are weighted by their outcome or to a population."""
         if self.reweights:
             raise InvalidOptionError(
-                f"{what} is not defined if rows are weighted by their outcome: the weighted likelihood is not a likelihood. Use Wald "
+                f"{what} is not defined if rows are weighted by {self.weighted_by}: the weighted likelihood is not a likelihood. Use Wald "
                 f"tests and intervals, or {self.with_likelihood}."
             )
+
+    def remark(self) -> str:
+        """Return what risks at one prevalence have to say where it is known as a range; nothing elsewhere."""
+        return ""
+
+    def refuse_covariance(self, assumes_model: bool) -> None:
+        """Refuse a covariance that the sampling does not allow; `assumes_model` if it is the inverse of the information."""
 
     def facts(self) -> list[tuple[str, list[str]]]:
         """Return lines for the top of the summary."""
@@ -153,6 +141,15 @@ class OutcomeSampling(Sampling):
     def population_weights(self, y: NDArray) -> NDArray:
         return np.where(y > 0, self.event_weight, self.other_weight)
 
+    def remark(self) -> str:
+        if self.bounds is None:
+            return ""
+        low, high = self.bounds
+        return (
+            f"at a prevalence of {self.prevalence:.4g}, the middle (in log odds) of {low:.4g} to {high:.4g}; risk_bounds() and risk_change() "
+            "have the range"
+        )
+
     def facts(self) -> list[tuple[str, list[str]]]:
         return [("Sampling:", [self.title]), ("Prevalence:", [f"{self.prevalence:.4g}"])]
 
@@ -200,6 +197,7 @@ class Weighting(OutcomeSampling):
     title = "weighting"
     default_covariance = "HC0"
     reweights = True
+    weighted_by = "their outcome"
     with_likelihood = "sampling='prior', whose likelihood is one"
 
     def weights(self, y: NDArray) -> NDArray:
@@ -212,35 +210,64 @@ class Weighting(OutcomeSampling):
 
 @dataclass(frozen=True)
 class ClassWeighting(Sampling):
-    """A random sample whose fit gives classes more or less weight than they have."""
+    """A random sample whose fit gives classes more or less weight than they have: the weighted link."""
 
     event_weight: float
     other_weight: float
     title = "class weights"
     default_covariance = "HC0"
     reweights = True
+    weighted_by = "their outcome"
     with_likelihood = "a fit without class_weight"
 
-    @property
-    def odds_factor(self) -> float:
-        """What turns fitted odds into odds in the population."""
-        return self.other_weight / self.event_weight
+    def loss(self, loss: Loss) -> Loss:
+        return type(loss)(Weighted(loss.link, self.event_weight, self.other_weight))
 
     def weights(self, y: NDArray) -> NDArray:
         return np.where(y > 0, self.event_weight, self.other_weight)
 
-    def population_link(self, link: BinaryLink) -> BinaryLink:
-        return ScaledOdds(link.population, self.odds_factor)
-
     def facts(self) -> list[tuple[str, list[str]]]:
         weights = f"{self.other_weight:.4g}, {self.event_weight:.4g}"
-        return [("Class weights:", [weights]), ("Odds times:", [f"{self.odds_factor:.4g}"])]
+        return [
+            ("Class weights:", [weights]),
+            ("Weighted odds:", [f"{self.event_weight / self.other_weight:.4g} times"]),
+        ]
 
     def notes(self) -> list[str]:
         return [
-            "The coefficients are those of the weighted classes. Predictions are probabilities in the population: fitted odds times "
-            f"{self.odds_factor:.4g}; which='fitted' predicts weighted ones. Robust standard errors (HC0) are the default.",
+            "Coefficients and predictions are those of the population; which='fitted' predicts probabilities in the weighted classes, "
+            f"whose odds are {self.event_weight / self.other_weight:.4g} times as large. Robust standard errors (HC0) are the default.",
             "Log loss and Brier score are those of the predictions.",
+        ]
+
+
+@dataclass(frozen=True)
+class SurveyWeighting(Sampling):
+    """Rows that stand for members of a population, by sampling weights."""
+
+    name: str  # of the column of weights
+    population: float  # the sum of the weights
+    title = "sampling weights"
+    default_covariance = "linearized"
+    reweights = True
+    weighted_by = "sampling weights"
+    with_likelihood = "a fit without sampling_weights"
+    covariates_sampled = True
+
+    def refuse_covariance(self, assumes_model: bool) -> None:
+        if assumes_model:
+            raise IncompatibleOptionsError(
+                "cov_type='nonrobust' takes sampling_weights for numbers of observations, so that standard errors shrink as the weights "
+                "grow; leave cov_type out for linearised ones, or give 'cluster'."
+            )
+
+    def facts(self) -> list[tuple[str, list[str]]]:
+        return [("Sampling weights:", [self.name]), ("Population:", [f"{self.population:,.0f}"])]
+
+    def notes(self) -> list[str]:
+        return [
+            f"Sampling weights ({self.name}): the rows stand for a population of {self.population:,.0f}, over which risks, effects, scores "
+            "and calibration are averaged. The weighted likelihood is not a likelihood: tests and intervals are Wald's."
         ]
 
 
@@ -253,106 +280,3 @@ class AsFitted(Sampling):
 
 RANDOM = Sampling()
 AS_FITTED = AsFitted()
-
-
-def sampling_of(prevalence: Any, method: Any, class_weight: Any, design: Design, loss: Loss) -> Sampling:
-    """Turn the words of a user into a sampling, or say why they do not fit the data; `loss` is that of the population."""
-    if method not in METHODS:
-        raise unknown_option("sampling", method, METHODS)
-    wrapped = loss.link.population is not loss.link
-    if prevalence is None:
-        if method == "weight":
-            raise IncompatibleOptionsError(
-                "sampling='weight' needs prevalence=, the share of events in the population."
-            )
-        if class_weight is not None and not wrapped:
-            return _class_weighting(class_weight, design)
-        if class_weight is None:
-            return PriorCorrection(loss.link.prevalence, loss.link.sample_mean) if wrapped else RANDOM
-    if class_weight is not None:
-        raise IncompatibleOptionsError(
-            "prevalence and class_weight both weight the classes; give prevalence for a sample that was drawn by the outcome, "
-            "class_weight for a random sample."
-        )
-    _refuse_weights_and_counts(design, "prevalence", whole_frequencies=True)
-    if wrapped:
-        raise IncompatibleOptionsError(
-            f"prevalence={prevalence!r} and {loss.link!r} both describe the sampling; leave one out."
-        )
-    tau, bounds = _checked_prevalence(prevalence)
-    mean, n = _sample_mean(design)
-    _warn_of_missing_events(tau if bounds is None else bounds[0], mean, n)
-    return (PriorCorrection if method == "prior" else Weighting)(tau, mean, bounds)
-
-
-def _checked_prevalence(prevalence: Any) -> tuple[float, tuple[float, float] | None]:
-    if isinstance(prevalence, Real):
-        return checked_share("prevalence", prevalence), None
-    by_group = "; shares by group are not combined here" if isinstance(prevalence, Mapping) else ""
-    ends: Any = () if by_group else prevalence
-    try:
-        low, high = ends
-    except (TypeError, ValueError):
-        raise InvalidOptionError(
-            f"prevalence={prevalence!r} must be the share of events in the population, a number between 0 and 1, or a range (low, high)"
-            f"{by_group}."
-        ) from None
-    low, high = checked_share("the lower prevalence", low), checked_share("the upper prevalence", high)
-    if low > high:
-        raise InvalidOptionError(
-            f"prevalence=({low:g}, {high:g}) is upside down; give (low, high), ({high:g}, {low:g})."
-        )
-    if low == high:
-        return low, None
-    return float(expit(0.5 * (logit(low) + logit(high)))), (low, high)
-
-
-def _sample_mean(design: Design) -> tuple[float, float]:
-    return design.n_events / design.n_total, design.n_total
-
-
-def _warn_of_missing_events(prevalence: float, mean: float, n: float) -> None:
-    if prevalence - mean > FAR * np.sqrt(mean * (1.0 - mean) / n):
-        warn(
-            f"the sample has fewer events ({100 * mean:.3g} %) than prevalence={prevalence:g} says the population has; prevalence is the "
-            "share of events in the population, and samples drawn by the outcome usually have more.",
-            GevglmWarning,
-        )
-
-
-def _class_weighting(class_weight: Any, design: Design) -> ClassWeighting:
-    _refuse_weights_and_counts(design, "class_weight", whole_frequencies=False)
-    if isinstance(class_weight, str):
-        if class_weight != "balanced":
-            raise unknown_option("class_weight", class_weight, ("balanced",))
-        mean, _ = _sample_mean(design)
-        return ClassWeighting(0.5 / mean, 0.5 / (1.0 - mean))
-    if not isinstance(class_weight, Mapping):
-        raise InvalidOptionError(f"class_weight={class_weight!r} must be None, 'balanced' or a dict {{0: w0, 1: w1}}.")
-    if set(class_weight) != {0, 1}:
-        raise InvalidOptionError(
-            f"class_weight={dict(class_weight)!r} must have a weight for each of the classes 0 and 1; 1 is the event (here {design.event!r})."
-        )
-    for level, weight in class_weight.items():
-        number = isinstance(weight, Real) and not isinstance(weight, (bool, np.bool_))
-        if not (number and np.isfinite(weight) and weight > 0):
-            raise InvalidOptionError(f"class_weight[{level!r}]={weight!r} must be a positive number.")
-    return ClassWeighting(float(class_weight[1]), float(class_weight[0]))
-
-
-def _refuse_weights_and_counts(design: Design, option: str, whole_frequencies: bool) -> None:
-    if design.trials is not None:
-        raise IncompatibleOptionsError(
-            f"{option} goes with one outcome per row, not with counts or shares; give rows of 0 and 1 with freq_weights instead."
-        )
-    if not whole_frequencies:
-        return
-    if design.var is not None:
-        raise IncompatibleOptionsError(
-            "prevalence and var_weights both weight the rows; leave var_weights out, or leave prevalence out and give weights "
-            "that already bring the sample to the population, with cov_type='HC0'."
-        )
-    if design.n_non_integer:
-        raise InvalidDataError(
-            f"prevalence goes with rows that count as they are; {design.n_non_integer} freq_weights are not whole numbers and look like sampling weights."
-        )

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from copy import deepcopy
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gevglm.exceptions import InvalidDataError
+from gevglm.links import ScaledOdds
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions
 from gevglm.sklearn.inputs import row_weights, two_classes
@@ -94,13 +96,15 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         y : array_like of shape (n,)
             Two labels of any kind; the second in sorted order is the event.
         sample_weight : array_like of shape (n,), optional
-            How many observations each row stands for.
+            How many observations each row stands for. With weights that are not whole numbers, a search by cross-validation holds out rows.
         """
         rows, labels = validate_data(self, X, y, dtype=(np.float64, np.float32))
         self.classes_ = two_classes(labels)
         weights = row_weights(sample_weight, rows, labels)
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])]))
-        words = vars(self) | {"event": self.classes_.tolist()[1], "freq_weights": weights, "missing": "none"}
+        counts = weights is None or bool((weights == np.rint(weights)).all())
+        words = vars(self) | {"event": self.classes_.tolist()[1], "missing": "none"}
+        words["freq_weights" if counts else "var_weights"] = weights
         words["class_weight"] = self._weights_by_event()
         model = BinaryGLM.of_arrays(labels, self._design(rows), ModelOptions.of(words))
         model.data.xnames = [*(["const"] if self.fit_intercept else []), *names]
@@ -110,6 +114,24 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         self.coef_ = params[None, int(self.fit_intercept) :]
         self.n_iter_ = np.array([self.results_.n_iter])
         return self
+
+    def for_class_weights(self, weights: Mapping[Any, float]) -> BinaryGLMClassifier:
+        r"""Return an unfitted copy for rows that will be given these class weights as ``sample_weight``, as :mod:`gevglm.weighting` does.
+
+        Its probabilities are those of the weighted rows, with odds that are :math:`w_1/w_0` times those of the link given here
+        (:class:`gevglm.links.ScaledOdds`), so that the link still describes the population. The logit with a constant stays as it is,
+        because there the constant takes up the factor.
+
+        Parameters
+        ----------
+        weights : mapping of label to float
+        """
+        other, event = (weights[label] for label in sorted(weights))
+        loss, copy = ModelOptions.of(vars(self)).resolve(), clone(self)
+        if event == other or (loss.link.canonical_is_log and self.fit_intercept):
+            return copy
+        shape = self.xi if isinstance(self.xi, str) else None
+        return copy.set_params(loss=type(loss)(ScaledOdds(loss.link, event / other)), xi=shape)
 
     def decision_function(self, X: ArrayLike) -> NDArray:
         """Return the linear predictor less its value at a probability of one half in the population: positive where the event is more likely."""

@@ -1,4 +1,10 @@
-"""Base learners: how one takes weights, and training it under them."""
+"""Base learners: how one takes weights, and training it under them.
+
+Probabilities of a trained learner are those of the weighted rows, which the algorithms correct by shifting their odds. That is exact for a
+learner that is right under the weights. A parametric one is right in the population or under the weights, not in both; it says by a
+method ``for_class_weights`` how it is right in the population and predicts for the weighted rows
+(:meth:`gevglm.sklearn.BinaryGLMClassifier.for_class_weights`).
+"""
 
 from __future__ import annotations
 
@@ -38,6 +44,13 @@ def check_learner(learner: Any, *, individual: bool) -> None:
             f"the base learner {name} takes neither sample_weight in fit nor class_weight; use a learner that can be weighted, "
             "such as gevglm.sklearn.BinaryGLMClassifier, a random forest or a support vector machine."
         )
+    for parameter in class_weight_parameters(learner):
+        owner = _owner(learner, parameter)
+        if hasattr(owner, "for_class_weights"):
+            raise IncompatibleOptionsError(
+                f"{name} takes no sample_weight in fit, and the {type(owner).__name__} in it corrects its labels for class weights, so that "
+                f"weights would change none; give {type(owner).__name__} itself, and put {name} around the whole."
+            )
 
 
 def weight_keyword(learner: Any) -> str | None:
@@ -55,15 +68,34 @@ def class_weight_parameters(learner: Any) -> list[str]:
     return [name for name in learner.get_params() if name.split("__")[-1] == "class_weight"]
 
 
+def _owner(learner: Any, parameter: str) -> Any:
+    """Return the part of a learner that a parameter belongs to."""
+    part = parameter.rpartition("__")[0]
+    return learner.get_params()[part] if part else learner
+
+
+def _for_class_weights(learner: Any, weights: dict[Any, float]) -> Any:
+    """Return a copy of the learner; of a pipeline, its last step says what class weights do to it."""
+    if hasattr(learner, "for_class_weights"):
+        return learner.for_class_weights(weights)
+    learner = clone(learner)
+    steps = getattr(learner, "steps", None)
+    if steps:
+        name, last = steps[-1]
+        learner.set_params(**{name: _for_class_weights(last, weights)})
+    return learner
+
+
 def trained(learner: Any, X: ArrayLike, y: NDArray, sample: RareClassSample, weights: NDArray, fit_params: dict) -> Any:
     """Return a copy of the learner, fitted under weights of the rows."""
-    learner = clone(learner)
+    by_label = dict(zip(sample.labels, sample.class_weights(weights), strict=True))
     keyword = weight_keyword(learner)
     if keyword is not None:
-        return learner.fit(X, y, **{keyword: weights}, **fit_params)
+        return _for_class_weights(learner, by_label).fit(X, y, **{keyword: weights}, **fit_params)
     if sample.weighted:
         raise InvalidOptionError(
             f"sample_weight was given, but the base learner {type(learner).__name__} takes class weights only; leave it out."
         )
-    by_label = dict(zip(sample.labels, sample.class_weights(weights), strict=True))
-    return learner.set_params(**dict.fromkeys(class_weight_parameters(learner), by_label)).fit(X, y, **fit_params)
+    return (
+        clone(learner).set_params(**dict.fromkeys(class_weight_parameters(learner), by_label)).fit(X, y, **fit_params)
+    )

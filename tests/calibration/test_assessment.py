@@ -40,7 +40,7 @@ def test_every_number_is_that_of_its_own_function(judged):
         "intercept 0 and slope 1": cox.test,
         "calibration slope": cox.test_slope,
         "Spiegelhalter z": calibration.spiegelhalter(y, p),
-        "Hosmer-Lemeshow": calibration.hosmer_lemeshow(y, p, in_sample=False),
+        "Hosmer-Lemeshow": calibration.hosmer_lemeshow(y, p),
         "calibration belt": calibration.calibration_belt(y, p).test,
         "Stukel": calibration.stukel(y, p),
         "Pregibon link test": calibration.pregibon(y, p),
@@ -52,7 +52,7 @@ def test_every_number_is_that_of_its_own_function(judged):
 def test_the_summary_is_text_html_and_latex(judged):
     assessed = assess(judged.y, judged.p, rng=0)
     text = str(assessed.summary())
-    assert "153 (15.3 %)" in text and "calibration slope" in text and "from elsewhere" in text
+    assert "153 (15.3 %)" in text and "calibration slope" in text and "not fitted to these data" in text
     assert str(assessed) == text
     assert "<table" in assessed.summary().as_html() and "tabular" in assessed.summary().as_latex()
 
@@ -146,7 +146,8 @@ def test_the_bootstrap_finds_the_optimism_of_a_model_with_noise_columns(noisy):
     rows, y, rng = noisy
     found = calibration.bootstrap_optimism(overfitting, rows, y, resamples=60, rng=0).frame
     assert_allclose(found.loc["calibration slope", "apparent"], 1.0, atol=1e-6)
-    assert_allclose(found["corrected"], found["apparent"] - (found["training"] - found["test"]))
+    means = found.drop(index="Emax")
+    assert_allclose(means["corrected"], means["apparent"] - (means["training"] - means["test"]))
     new = rng.normal(size=(50_000, 12))
     truth = (rng.random(50_000) < expit(-1 + new[:, 0])).astype(float)
     model = overfitting(rows, y)
@@ -246,3 +247,17 @@ def test_cross_validated_predictions_come_from_the_other_folds(noisy):
     apparent = overfitting(rows, y)(rows)
     assert calibration.auc(y, predicted) < calibration.auc(y, apparent)
     assert calibration.cox_calibration(y, predicted).slope < 1.0
+
+
+def test_the_optimism_of_a_maximum_is_not_subtracted(noisy):
+    """The difference is noise: subtracted, it would leave less than the mean distance, and sometimes less than nothing."""
+    rows, y, _ = noisy
+    found = calibration.bootstrap_optimism(overfitting, rows, y, resamples=20, rng=0)
+    largest, others = found.frame.loc["Emax"], found.frame.drop(index="Emax")
+    assert np.isnan(largest[["optimism", "corrected"]]).all() and (largest[["apparent", "training", "test"]] > 0).all()
+    assert others.notna().all(axis=None)
+    assert "Emax, a maximum, is not corrected" in str(found)
+    without = calibration.bootstrap_optimism(
+        overfitting, rows, y, indices=lambda y, p: {"Brier": float(np.mean((y - p) ** 2))}, resamples=5, rng=0
+    )
+    assert "Emax" not in str(without)

@@ -170,7 +170,7 @@ def test_equal_predictions_are_fine_elsewhere():
     assert calibration.auc_interval(GOOD[0], [0.3] * 6).se == 0.0
     assert calibration.reliability(GOOD[0], [0.3] * 6).dsc == pytest.approx(0.0)
     with pytest.raises(InvalidDataError, match="1 groups only"):
-        calibration.hosmer_lemeshow(GOOD[0], [0.3] * 6)
+        calibration.hosmer_lemeshow(GOOD[0], [0.3] * 6, in_sample=True)
 
 
 def test_probabilities_without_variance_have_no_z():

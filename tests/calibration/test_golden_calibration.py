@@ -29,7 +29,7 @@ def test_the_auc_and_its_interval_equal_those_of_proc(judged):
 @pytest.mark.parametrize("bins", [5, 8, 10])
 def test_hosmer_and_lemeshow_equal_resource_selection(judged, bins):
     test, expected = (
-        calibration.hosmer_lemeshow(judged.y, judged.p, bins=bins),
+        calibration.hosmer_lemeshow(judged.y, judged.p, bins=bins, in_sample=True),
         judged.r["packages"]["hosmer_lemeshow"][f"g{bins}"],
     )
     for known in (expected, judged.r["hosmer_lemeshow"][f"g{bins}"]):
@@ -39,7 +39,7 @@ def test_hosmer_and_lemeshow_equal_resource_selection(judged, bins):
 
 def test_hosmer_and_lemeshow_out_of_sample_has_as_many_degrees_of_freedom_as_groups(judged):
     test, expected = (
-        calibration.hosmer_lemeshow(judged.y, judged.p, in_sample=False),
+        calibration.hosmer_lemeshow(judged.y, judged.p),
         judged.r["hosmer_lemeshow_external"],
     )
     assert test.df == 10

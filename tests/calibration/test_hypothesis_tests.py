@@ -1,3 +1,5 @@
+import inspect
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
@@ -16,7 +18,7 @@ def binomial(y, *columns, offset=None):
 def test_hosmer_and_lemeshow_over_ties_and_bins_without_events():
     y = np.array([0] * 40 + [0] * 15 + [1] * 5 + [0] * 10 + [1] * 10)
     p = np.repeat([0.01, 0.2, 0.6], [40, 20, 20])
-    test = calibration.hosmer_lemeshow(y, p)
+    test = calibration.hosmer_lemeshow(y, p, in_sample=True)
     expected = (0 - 0.4) ** 2 / (0.4 * 0.99) + (5 - 4) ** 2 / (4 * 0.8) + (10 - 12) ** 2 / (12 * 0.4)
     assert test.df == 1
     assert_allclose(test.statistic, expected, rtol=1e-12)
@@ -26,7 +28,7 @@ def test_hosmer_and_lemeshow_accept_certain_groups_that_come_true():
     y, p = [0, 0, 1, 0, 1, 1], [0.0, 0.0, 0.4, 0.4, 0.8, 0.8]
     assert np.isfinite(calibration.hosmer_lemeshow(y, p).statistic)
     with pytest.raises(InvalidDataError, match="2 groups only"):
-        calibration.hosmer_lemeshow([0, 1, 1, 0], [0.2, 0.2, 0.8, 0.8])
+        calibration.hosmer_lemeshow([0, 1, 1, 0], [0.2, 0.2, 0.8, 0.8], in_sample=True)
 
 
 def test_certain_groups_that_fail_have_an_infinite_statistic():
@@ -79,13 +81,35 @@ def test_tests_hold_their_level_on_calibrated_predictions(simulated):
         y, p = simulated(400, center=-1.0, seed=seed)
         pvalues = [
             calibration.spiegelhalter(y, p).pvalue,
-            calibration.hosmer_lemeshow(y, p, in_sample=False).pvalue,
+            calibration.hosmer_lemeshow(y, p).pvalue,
             calibration.cox_calibration(y, p).test.pvalue,
             calibration.stukel(y, p).pvalue,
             calibration.pregibon(y, p).pvalue,
         ]
         rejected += np.array(pvalues) < 0.05
     assert (rejected / 200 < 0.05 + 3.5 * np.sqrt(0.05 * 0.95 / 200)).all()
+
+
+def test_hosmer_and_lemeshow_hold_their_level_on_new_data_by_default(simulated):
+    """Taking them for fitted, as the default once did, rejects twice as often as it should."""
+    pvalues = {False: [], True: []}
+    for seed in range(400):
+        y, p = simulated(1_000, center=-1.0, seed=seed)
+        pvalues[False].append(calibration.hosmer_lemeshow(y, p).pvalue)
+        pvalues[True].append(calibration.hosmer_lemeshow(y, p, in_sample=True).pvalue)
+    level = {key: np.mean(np.array(values) < 0.05) for key, values in pvalues.items()}
+    assert abs(level[False] - 0.05) < 3.0 * np.sqrt(0.05 * 0.95 / 400)
+    assert level[True] > 0.08
+
+
+def test_in_sample_means_the_same_everywhere(judged):
+    functions = (calibration.hosmer_lemeshow, calibration.calibration_belt, calibration.assess)
+    assert {inspect.signature(function).parameters["in_sample"].default for function in functions} == {False}
+    for inside, words in ((False, "not fitted to these data"), (True, "predictions fitted to these data")):
+        for function in functions[:2]:
+            found = function(judged.y, judged.p, in_sample=inside)
+            test = getattr(found, "test", found)
+            assert words in test.null and words in repr(test)
 
 
 # -- recalibration -----------------------------------------------------------------------------

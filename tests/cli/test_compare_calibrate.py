@@ -74,6 +74,13 @@ def test_predictions_of_any_model_are_assessed(call, folder, scored):
     assert (folder / "c.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_probabilities_are_assessed_by_cluster(call, scored):
+    words = ("calibrate", "scored.csv", "--outcome", "event", "--cluster", "town")
+    known = calibration.assess(scored["event"], scored["risk"], groups=scored["town"], rng=0)
+    assert call(*words)[:2] == (0, f"{known}\n")
+    assert call(*words, "--method", "platt")[0] == 2
+
+
 def test_scores_become_probabilities(call, folder, scored):
     words = ("calibrate", "scored.csv", "--outcome", "event", "--score", "score", "--method")
     code, out, err = call(*words, "platt", "--apply", "scored.csv")
@@ -100,3 +107,11 @@ def test_scores_become_probabilities(call, folder, scored):
 def test_calibrations_that_cannot_be_made(call, scored, words, code, message):
     found, _, err = call("calibrate", "scored.csv", *words)
     assert found == code and message in err and "Traceback" not in err
+
+
+def test_links_may_be_joined_by_commas(call):
+    by_blanks = call(
+        "compare", "event ~ age", "study.csv", "--links", "logit", "GEV canonical", "--folds", "2", "--quiet"
+    )
+    by_commas = call("compare", "event ~ age", "study.csv", "--links", "logit,GEV canonical", "--folds", "2", "--quiet")
+    assert by_commas == by_blanks and by_commas[0] == 0

@@ -92,7 +92,7 @@ BATTERY = [
     "0 + unused",
     "unused * x",
     "C(unused, Sum)",
-    "day",
+    "C(day)",
     "np.where(x > 0, 'up', 'down')",
     "g.str.upper()",
     "grade.cat.codes",

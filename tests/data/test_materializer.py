@@ -65,9 +65,12 @@ def test_levels_of_the_same_name_are_refused():
         recipe("C(mixed) - 1", pd.DataFrame({"mixed": pd.Series([1, "1", "2"], dtype=object)}))
 
 
-@pytest.mark.parametrize("values", [["b", "a"], ("b", "a"), np.array(["b", "a"]), pd.Series(["b", "a"], index=[7, 8])])
-def test_functions_may_return_any_sequence(values):
-    made = recipe("word(x)", DATA[:2], word=lambda x: values)
+@pytest.mark.parametrize(
+    "sequence", [list, tuple, np.array, lambda values: pd.Series(values, index=range(7, 7 + len(values)))]
+)
+def test_functions_may_return_any_sequence(sequence):
+    first = DATA["x"].iloc[0]
+    made = recipe("word(x)", DATA[:2], word=lambda x: sequence(["b" if value == first else "a" for value in x]))
     assert made.names == ["Intercept", "word(x)[T.b]"]
     assert_array_equal(made.take_first()[:, 1], [1, 0])
 

@@ -7,6 +7,8 @@ from numpy.testing import assert_allclose
 
 import gevglm
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.links import GEV
+from gevglm.losses import Log
 from tests.support.designs import design_of
 from tests.support.populations import arrays, drawn, population, refused
 
@@ -205,3 +207,89 @@ def test_unknown_methods_and_levels_are_refused():
         res.corrected_risk(alpha=2)
     with refused(InvalidDataError, "'group' has levels", "'z'"):
         res.risk_change({"group": ("a", "z")}, rng=1)
+
+
+# -- an estimated shape ----------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def shaped():
+    return gevglm.fit(
+        "event ~ age + smoker", gevglm.datasets.simulate_study(n=6000, rng=4), link="gev", loss="log", xi="ml"
+    )
+
+
+def posterior(res, data, draws=4000):
+    """Draws of coefficients and shape, and weights that make them draws from the likelihood under a flat prior."""
+    rng, model = np.random.default_rng(0), res._results.risk_model
+    joint, track = model.covariance, model.track
+    error = 1.2 * np.sqrt(joint[-1, -1])
+    at_shape = joint[:-1, :-1] - np.outer(joint[:-1, -1], joint[:-1, -1]) / joint[-1, -1]
+    xi = rng.normal(res.xi, error, size=6 * draws)
+    xi = xi[(xi > -1) & (xi < 1.5)][:draws]
+    normal = rng.normal(size=(len(xi), len(model.params)))
+    shift, scale = track.moved(xi)
+    params = model.params + shift + 1.2 * scale * (normal @ np.linalg.cholesky(at_shape).T)
+    proposal = -0.5 * ((xi - res.xi) / error) ** 2 - 0.5 * (normal**2).sum(axis=1) - np.log(scale).sum(axis=1)
+    X, y = design_of(res.model, data)[0], data["event"].to_numpy(float)
+    with np.errstate(all="ignore"):
+        likelihood = np.array([-Log(GEV(s)).value(y, X @ b).sum() for s, b in zip(xi, params, strict=True)])
+    log_weight = likelihood - proposal
+    weight = np.exp(log_weight - log_weight[np.isfinite(log_weight)].max())
+    return params, xi, np.where(np.isfinite(weight), weight, 0.0)
+
+
+def weighted_quantiles(values, weights, shares):
+    order = np.argsort(values)
+    return np.interp(shares, np.cumsum(weights[order]) / weights.sum(), values[order])
+
+
+def test_risks_with_an_estimated_shape_are_those_of_the_likelihood_over_all_parameters(shaped):
+    """Corrected risks were 69 % too large and their limits 16 times too wide; the ratio had limits 1.12 to 678."""
+    data = gevglm.datasets.simulate_study(n=6000, rng=4)
+    params, xi, weight = posterior(shaped, data)
+    assert weight.sum() ** 2 / (weight**2).sum() > 500  # as many independent draws
+    new = {"age": [0.0, 0.0], "smoker": [0, 1]}
+    X = design_of(shaped.model, new)[0]
+    risks = np.array([GEV(s).inverse(X @ b) for s, b in zip(xi, params, strict=True)])
+    mean = weight @ risks / weight.sum()
+    for method, words in {"bayes": {}, "simulation": {"rng": 0}}.items():
+        found = shaped.corrected_risk(new, method=method, **words)
+        assert_allclose(found["corrected"], mean, rtol=0.05)
+        for row in range(2):
+            limits = weighted_quantiles(risks[:, row], weight, [0.025, 0.975])
+            assert_allclose(found[["ci_lower", "ci_upper"]].iloc[row], limits, rtol=0.08)
+    change = shaped.risk_change({"smoker": (0, 1)}, at={"age": 0.0}, rng=0).table.loc["ratio"]
+    ratio = weighted_quantiles(risks[:, 1] / risks[:, 0], weight, [0.025, 0.5, 0.975])
+    assert_allclose(change[["ci_lower", "estimate", "ci_upper"]], ratio, rtol=0.08)
+
+
+def test_limits_with_an_estimated_shape_are_those_of_get_prediction(shaped):
+    new = {"age": [0.0, 20.0, -10.0], "smoker": [0, 1, 1]}
+    frame, risks = shaped.get_prediction(new).summary_frame(alpha=0.1), shaped.corrected_risk(new, alpha=0.1)
+    assert_allclose(risks["ci_lower"], frame["mean_ci_lower"], rtol=1e-10)
+    assert_allclose(risks["ci_upper"], frame["mean_ci_upper"], rtol=1e-10)
+
+
+@pytest.mark.parametrize("loss", ["log", "canonical"])
+def test_second_order_and_simulation_agree_with_an_estimated_shape(loss):
+    data = gevglm.datasets.simulate_study(n=6000, rng=4)
+    res = gevglm.fit("event ~ age + smoker", data, link="gev", loss=loss, xi="ml")
+    new = {"age": [0.0, 15.0], "smoker": [0, 1]}
+    exact, drawn_ = res.corrected_risk(new), res.corrected_risk(new, method="simulation", draws=4000, rng=1)
+    assert_allclose(drawn_["corrected"], exact["corrected"], rtol=0.01)
+
+
+def test_bounds_of_a_range_of_prevalences_estimate_the_shape_at_its_ends():
+    data = gevglm.datasets.simulate_study(n=6000, rng=4)
+    words = {"link": "gev", "loss": "log", "xi": "ml"}
+    res = gevglm.fit("event ~ age + smoker", data, prevalence=(0.01, 0.03), **words)
+    new = {"age": [0.0], "smoker": [0]}
+    ends = [gevglm.fit("event ~ age + smoker", data, prevalence=end, **words) for end in (0.01, 0.03)]
+    frames = [end.get_prediction(new).summary_frame() for end in ends]
+    bounds = res.risk_bounds(new)
+    assert_allclose(bounds["lower"], frames[0]["mean"], rtol=1e-6)
+    assert_allclose(bounds["upper"], frames[1]["mean"], rtol=1e-6)
+    assert_allclose(bounds["ci_lower"], frames[0]["mean_ci_lower"], rtol=1e-5)
+    assert_allclose(bounds["ci_upper"], frames[1]["mean_ci_upper"], rtol=1e-5)
+    assert [model.link.shape for model in res.range_fits] == pytest.approx([end.xi for end in ends], rel=1e-6)

@@ -4,6 +4,7 @@ import builtins
 import json
 import signal
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
 from gevglm.data.reader import Reader
+from gevglm.engine.checkpoint import Checkpoint
 from gevglm.engine.memory import MemoryEngine
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.exceptions import InvalidOptionError
@@ -19,6 +21,7 @@ from gevglm.links import GEV, GEVc, Logit, Sampled
 from gevglm.losses import Canonical, Log
 
 FORMULA = "y ~ x0 + x1 + C(group)"
+NAMES = ["Intercept", "C(group)[T.b]", "C(group)[T.c]", "C(group)[T.d]", "x0", "x1"]
 FITS = {
     "canonical": {"xi": 0.5},
     "log": {"xi": 0.2, "loss": "log"},
@@ -134,6 +137,25 @@ def test_rows_in_memory_resume_too(table, tmp_path, monkeypatch):
     assert_allclose(again.params, whole.params, rtol=1e-8)
 
 
+def test_a_shape_by_maximum_likelihood_is_written_while_it_is_sought(parts, tmp_path, monkeypatch):
+    """The fits of all shapes share the file, which is written after every step."""
+    monkeypatch.setattr("gevglm.engine.checkpoint.SECONDS", -1.0)
+    found = gevglm.fit(FORMULA, lambda: iter(parts), resume=tmp_path / "fit.checkpoint", **FITS["shape"])
+    assert_allclose(found.params, gevglm.fit(FORMULA, parts, **FITS["shape"]).params, rtol=1e-8)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_threads_may_share_a_checkpoint(tmp_path, monkeypatch):
+    monkeypatch.setattr("gevglm.engine.checkpoint.SECONDS", -1.0)
+    checkpoint = Checkpoint(tmp_path / "fit.checkpoint", ["a", "b"])
+    with ThreadPoolExecutor(8) as pool:
+        kept = [pool.submit(checkpoint.keep, f"fit {i}", np.full(2, float(i))) for i in range(100)]
+        assert [one.result() for one in kept] == [None] * 100
+    checkpoint.write()
+    assert len(json.loads((tmp_path / "fit.checkpoint").read_text())["iterates"]) == 100
+    assert [path.name for path in tmp_path.iterdir()] == ["fit.checkpoint"]
+
+
 def test_start_params_are_kept_to(parts):
     whole = gevglm.fit(FORMULA, parts, xi=0.5)
     assert gevglm.fit(FORMULA, parts, xi=0.5, start_params=whole.params).n_passes < whole.n_passes
@@ -148,10 +170,21 @@ def test_start_params_are_kept_to(parts):
             '{"coefficients": ["Intercept", "age"], "iterates": {}}',
             "another model, with the coefficients Intercept, age",
         ),
+        ('{"coefficients": %s, "iterates": [1]}', "not a checkpoint"),
+        (
+            '{"coefficients": %s, "iterates": {"log": [0.1, 0.2]}}',
+            r"the iterate of 'log' is \[0.1, 0.2\], .* 6 coefficients",
+        ),
+        ('{"coefficients": %s, "iterates": {"log": ["a", 1, 2, 3, 4, 5]}}', "is damaged: .* begins anew"),
+        ('{"coefficients": %s, "iterates": {"log": [null, 1, 2, 3, 4, 5]}}', "is damaged"),
+        ('{"coefficients": %s, "iterates": {"log": [true, 1, 2, 3, 4, 5]}}', "is damaged"),
+        ('{"coefficients": %s, "iterates": {"log": null}}', "is damaged"),
+        ('{"coefficients": %s, "iterates": {"log": "012345"}}', "is damaged"),
     ],
 )
 def test_other_files_are_refused(content, message, parts, tmp_path):
     path = tmp_path / "fit.checkpoint"
+    content = content.replace("%s", json.dumps(NAMES))
     path.write_text(content)
     with pytest.raises(InvalidOptionError, match=message):
         gevglm.fit(FORMULA, parts, xi=0.5, resume=path)

@@ -227,7 +227,7 @@ def test_the_solution_is_a_start_that_needs_no_steps(rows):
 def test_too_few_iterations_are_reported(rows, loss):
     found = fit(*rows, loss, maxiter=1, start=[-1.0, 0.0, 0.0, 1.0])
     assert not found.converged
-    assert found.reason == "1 iterations were not enough"
+    assert found.reason == "1 iteration was not enough"
     assert np.isfinite(found.params).all()
 
 
@@ -394,3 +394,18 @@ def test_without_a_feasible_start_the_support_is_named(rows):
 def test_a_link_class_is_refused_before_anything_is_fitted():
     with pytest.raises(InvalidOptionError, match="given as the class Probit"):
         Log(Probit)
+
+
+def test_columns_that_rounding_hides_are_told_from_exact_ones():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=500)
+    y = (rng.random(500) < 0.3).astype(float)
+    for column, message in (
+        (1e-200 * x, "column 1: so near to zero in every row that its square is zero; give it in other units"),
+        (x + 1e9, r"column 1: nearly constant: 1e\+09 on average with a standard deviation of 0.96, .*center\(\)"),
+        (0.0 * x, "column 1: zero in every row"),
+        (np.full(500, 3.0), "column 1: an exact linear combination"),
+    ):
+        engine = MemoryEngine(np.column_stack([np.ones(500), column]), y)
+        with pytest.raises(CollinearityError, match=message):
+            Problem(engine, Log(Logit())).estimate()

@@ -18,3 +18,14 @@ y <- rbinom(n, 1, plogis(drop(columns %*% c(-1.1, -0.1, 2.0, -1.9, -0.8)) + 0.4)
 y[rare == 1] <- 1
 write.csv(data.frame(y, columns, rare), "binaries.csv", row.names = FALSE)
 
+
+# A sample with unequal weights and clusters of rows, for surveys.
+set.seed(503)
+n <- 600
+psu <- rep(1:40, each = 15)
+x <- round(rnorm(n) + rep(rnorm(40, 0, 0.4), each = 15), 3)
+region <- sample(c("north", "south", "west"), n, TRUE)
+treat <- rbinom(n, 1, plogis(0.4 * x))
+weight <- round(exp(rnorm(n, 6, 0.7) + 0.3 * treat), 1)
+y <- rbinom(n, 1, plogis(-1.6 + 0.7 * treat + 0.6 * x + 0.5 * (region == "west")))
+write.csv(data.frame(y, treat, x, region, weight, psu), "survey.csv", row.names = FALSE)

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gevglm
+from gevglm.data.observations import Part
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import (
@@ -15,7 +16,7 @@ from gevglm.exceptions import (
     InvalidDataError,
     InvalidOptionError,
 )
-from gevglm.inference.cross_validation import make_folds, rows_where, search
+from gevglm.inference.cross_validation import make_folds, rows_of, search
 from gevglm.links import GEV
 from gevglm.losses import Canonical
 
@@ -59,7 +60,7 @@ def test_other_folds_are_refused(folds, message):
 
 def test_folds_without_events_are_refused():
     y = np.repeat([0.0, 1.0], [50, 3])
-    with pytest.raises(InvalidDataError, match="has 3 rows, too few for 5 folds"):
+    with pytest.raises(InvalidDataError, match="there are 3 events, too few for 5 folds; give folds=3 or fewer"):
         make_folds(y, 5)
     with pytest.raises(InvalidDataError, match="training rows of fold 0 do not hold both outcomes"):
         make_folds(y, [(np.arange(40), np.arange(40, 53))])
@@ -67,12 +68,12 @@ def test_folds_without_events_are_refused():
         make_folds(y, np.ones(4, dtype=bool))
 
 
-def test_rows_where_selects_rows_of_every_block():
+def test_parts_select_rows_of_every_block():
     rng = np.random.default_rng(0)
     X, y, w = rng.normal(size=(1000, 3)), rng.integers(0, 2, 1000).astype(float), rng.random(1000)
     mask = rng.random(1000) < 0.4
     whole = MemoryEngine(X, y, freq=w, block_rows=64)
-    one = Problem(rows_where(whole, mask), Canonical(GEV(0.1))).estimate().params
+    one = Problem(rows_of(whole, Part(mask)), Canonical(GEV(0.1))).estimate().params
     other = Problem(MemoryEngine(X[mask], y[mask], freq=w[mask]), Canonical(GEV(0.1))).estimate().params
     assert_allclose(one, other, rtol=1e-9)
 

@@ -1,5 +1,7 @@
 """The shape by maximum likelihood: golden numbers, stacked covariances, intervals, weak and boundary cases."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,7 +22,8 @@ from gevglm.exceptions import (
     SupportWarning,
     WeakShapeWarning,
 )
-from gevglm.inference.shape import estimate_shape, joint_covariance, observed_information, shape_score
+from gevglm.inference.shape import _best, estimate_shape
+from gevglm.inference.shape_equations import joint_covariance, observed_information, shape_score
 from gevglm.links import GEV, GEVc
 from gevglm.links.gev import PAPER_GRID
 from gevglm.losses import Canonical, Log
@@ -249,6 +252,88 @@ def test_separated_data_do_not_determine_a_shape(options):
         res = gevglm.fit("y ~ x", pd.DataFrame({"x": x, "y": (x > 0).astype(int)}), xi="ml", **options)
     assert {WeakShapeWarning, SeparationWarning} <= {warning.category for warning in caught}
     assert not res.converged
+
+
+# -- irregular maxima --------------------------------------------------------------------------
+
+
+def ordinary(seed):
+    """200 to 1,000 rows from a logit."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(200, 1001))
+    x, z = rng.normal(size=n), (rng.random(n) < 0.5) * 1.0
+    eta = rng.uniform(-3, 0) + rng.uniform(0.3, 1.5) * x + rng.uniform(-1, 1) * z
+    return pd.DataFrame({"x": x, "z": z, "y": (rng.random(n) < 1 / (1 + np.exp(-eta))).astype(int)})
+
+
+@pytest.mark.parametrize(
+    ("seed", "seen"),
+    [
+        (31, "not positive definite"),
+        (110, "by its curvature the standard error would be 0.0077"),
+        (303, "by its profile"),
+    ],
+)
+def test_irregular_maxima_are_said_and_their_errors_come_from_the_profile(seed, seen):
+    with pytest.warns((WeakShapeWarning, SupportWarning)) as caught:
+        res = gevglm.fit("y ~ x + z", ordinary(seed), link="gev", loss="log", xi="ml")
+    (said,) = [str(warning.message) for warning in caught if warning.category is WeakShapeWarning]
+    assert f"xi={res.xi:.4g} is an irregular maximum" in said and seen in said and "xi_conf_int()" in said
+    lower, upper = res.xi_conf_int()
+    assert 0.5 < res.xi_bse / ((upper - lower) / 3.92) < 2
+    logit = gevglm.fit("y ~ x + z", ordinary(seed), link="logit")
+    assert (res.get_margeff().margeff_se < 3 * logit.get_margeff().margeff_se).all()
+    assert "The maximum is irregular" in str(res.summary())
+
+
+@pytest.mark.parametrize("seed", [2, 41])
+def test_a_shape_at_an_end_of_the_grid_has_no_standard_error(seed):
+    with pytest.warns(WeakShapeWarning, match="xi_bse is NaN"):  # a warning of the square root would be an error
+        res = gevglm.fit("y ~ x + z", ordinary(seed), link="gev", loss="log", xi="ml")
+    assert res.xi in (-1.0, 1.5)
+    assert np.isnan(res.xi_bse)
+    assert np.isfinite(res.bse).all()
+    assert (res.bse > gevglm.fit("y ~ x + z", ordinary(seed), link="gev", loss="log", xi=res.xi).bse * 0.999).all()
+    assert "nan" not in str(res.summary())
+    logit = gevglm.fit("y ~ x + z", ordinary(seed), link="logit")
+    assert (res.get_margeff().margeff_se < 2 * logit.get_margeff().margeff_se).all()
+
+
+def test_regular_maxima_keep_their_covariance_by_curvature(rare):
+    res = gevglm.fit("y ~ x1 + x2 + x3", rare, link="gev", loss="log", xi="ml")
+    assert res._results._shape.irregular == ""
+    X, y = rows(rare)
+    information = observed_information(MemoryEngine(X, y), res.loss, np.asarray(res.params))
+    assert_allclose(res._results.joint_covariance, np.linalg.inv(information), rtol=1e-6)
+
+
+class Mountains:
+    """A likelihood over the shape with a low and a high maximum, of which the grid sees the low one better."""
+
+    def log_likelihood(self, xi):
+        return -50.0 + np.exp(-0.5 * ((xi + 0.4) / 0.15) ** 2) + 1.2 * np.exp(-0.5 * ((xi - 0.45) / 0.05) ** 2)
+
+    def score(self, xi):
+        return (self.log_likelihood(xi + 1e-7) - self.log_likelihood(xi - 1e-7)) / 2e-7
+
+
+def test_the_largest_of_several_maxima_is_found():
+    grid = np.round(np.arange(-1.0, 1.51, 0.2), 1)
+    values = Mountains().log_likelihood(grid)
+    assert grid[values.argmax()] == -0.4
+    xi, boundary = _best(Mountains(), grid, values)
+    assert_allclose(xi, 0.45, atol=1e-4)
+    assert not boundary
+
+
+@pytest.mark.study
+def test_no_fit_is_called_converged_with_an_error_far_below_its_profile():
+    for seed in range(150):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            res = gevglm.fit("y ~ x + z", ordinary(seed), link="gev", loss="log", xi="ml")
+        lower, upper = res.xi_conf_int()
+        assert not res.converged or np.isnan(res.xi_bse) or res.xi_bse > (upper - lower) / 3.92 / 5, seed
 
 
 def test_constrained_fits_need_a_fixed_shape(rare):

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
-from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled
+from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled, Weighted
 from gevglm.losses import Log
 from tests.support.links_under_test import (
     ALL_LINKS,
@@ -365,7 +365,7 @@ def test_outside_the_support_the_shape_does_not_matter(xi):
 
 @each_link
 def test_repr_rebuilds_the_link(link):
-    names = {c.__name__: c for c in (GEV, GEVc, Logit, Probit, CLogLog, LogLog, Cauchit, Sampled)}
+    names = {c.__name__: c for c in (GEV, GEVc, Logit, Probit, CLogLog, LogLog, Cauchit, Sampled, Weighted)}
     assert eval(repr(link), names) == link
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from gevglm.exceptions import InvalidOptionError
-from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled, ScaledOdds
+from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled, ScaledOdds, Weighted
 from gevglm.losses import Canonical
 from tests.support.links_under_test import CASES
 from tests.support.populations import refused
@@ -106,6 +106,9 @@ def test_log_concavity_depends_on_how_strongly_events_are_sampled():
 def test_the_link_of_the_population_is_inside():
     assert Sampled(GEV(0.3), 0.01, 0.5).population == GEV(0.3)
     assert Sampled(GEV(0.3), 0.01, 0.5).support == GEV(0.3).support
+    assert Weighted(GEV(0.3), 5, 1).population == GEV(0.3)
+    assert Weighted(GEV(0.3), 5, 1).with_shape(0.1) == Weighted(GEV(0.1), 5, 1)
+    assert ScaledOdds(GEV(0.3), 5).population == ScaledOdds(GEV(0.3), 5)
     assert GEV(0.3).population == GEV(0.3)
     assert Sampled(GEV(0.3), 0.01, 0.5) != Sampled(GEVc(0.3), 0.01, 0.5)
     assert Sampled(Logit(), 0.01, 0.5) != Sampled(Probit(), 0.01, 0.5)
@@ -130,3 +133,9 @@ def test_what_is_wrapped_must_be_a_link():
         Sampled("logit", 0.01, 0.5)
     with refused(InvalidOptionError, "positive numbers only", "-1"):
         ScaledOdds(Logit(), -1)
+
+
+@pytest.mark.parametrize("weights", [(0, 1), (1, 0), (-1, -1), (np.inf, 1), ("2", 1), (None, 1)])
+def test_class_weights_of_a_link_must_be_positive(weights):
+    with refused(InvalidOptionError, "weights of the classes must be positive numbers"):
+        Weighted(Logit(), *weights)

@@ -61,6 +61,8 @@ def test_optimism_is_the_same_whatever_the_number_of_workers(options):
 
 def test_optimism_is_corrected_by_refitting_by_hand(res):
     found = res.calibration(resampling="bootstrap", resamples=3, rng=5).summary_frame()
+    assert found.loc["Emax", ["optimism", "corrected"]].isna().all()
+    found = found.drop(index="Emax")
     assert_allclose(found["optimism"], found["training"] - found["test"])
     assert_allclose(found["corrected"], found["apparent"] - found["optimism"])
 
@@ -68,7 +70,7 @@ def test_optimism_is_corrected_by_refitting_by_hand(res):
 def test_cross_validation_assesses_rows_that_were_not_seen(res):
     found = res.calibration(resampling="cv", folds=5, belt=False)
     assert found.indices["log loss"] > res.log_loss
-    assert "fitted to these data" not in str(found.summary())
+    assert "not fitted to these data" in str(found.summary())
 
 
 @pytest.mark.parametrize("method", [*CALIBRATORS, Platt(smoothed=False)])
@@ -125,22 +127,6 @@ def test_bad_words_are_refused(res):
         res.recalibrate(NEW, "isotone")
     with pytest.raises(InvalidDataError, match="endog="):
         gevglm.fit(DATA["event"].to_numpy(), np.ones((1500, 1)), link="logit").calibration(np.ones((10, 1)))
-
-
-def test_rows_with_frequencies_or_trials_are_resampled_one_observation_at_a_time():
-    small = DATA.iloc[:400]
-    counts = np.random.default_rng(0).integers(0, 3, 400)
-    counted = gevglm.fit(FORMULA, small, freq_weights=counts, link="logit")
-    events = np.flatnonzero(np.repeat(small["event"], counts) == 1)
-    order = np.concatenate(
-        [events, np.setdiff1d(np.arange(counts.sum()), events)]
-    )  # events first, as counted rows are split
-    single = gevglm.fit(FORMULA, small.iloc[np.repeat(np.arange(400), counts)[order]], link="logit")
-    for resampling, options in (("bootstrap", {"resamples": 3}), ("cv", {"folds": 4, "belt": False})):
-        found, expected = (
-            res.calibration(resampling=resampling, rng=1, **options).summary_frame() for res in (counted, single)
-        )
-        assert_allclose(found, expected, rtol=1e-6, atol=1e-9)
 
 
 def test_trials_count_as_events_and_others():

@@ -75,3 +75,28 @@ def test_warnings_are_silenced_in_one_thread_only():
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(told).result() == 1
     assert told() == 1
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"link": "logit"},
+        {"link": "gev", "loss": "log", "xi": "ml"},
+        {"xi": 0.3, "alpha": 2.0},
+        {"link": "logit", "prevalence": 0.02},
+        {"link": "logit", "class_weight": "balanced"},
+        *(
+            {"link": "logit", "bias": bias}
+            for bias in ("mean", "median", "jeffreys", "correction", "king-zeng", "flic", "flac", "logf")
+        ),
+    ],
+    ids=str,
+)
+def test_a_resample_by_numbers_is_one_by_repeated_rows(options):
+    data = DATA.iloc[:600]
+    res = gevglm.fit(FORMULA, data, **options)
+    part = res.row_weights.draw(res.model.endog, np.random.default_rng(4))
+    repeated = np.repeat(np.arange(600), part.counts.astype(int))
+    one, other = res.refit(part), res.refit(repeated)
+    assert_allclose(one.params, other.params, rtol=1e-6, atol=1e-8)
+    assert one.xi == pytest.approx(other.xi, abs=1e-5) if one.xi is not None else other.xi is None

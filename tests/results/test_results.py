@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 from scipy.stats import chi2, norm, t
 
 import gevglm
+from gevglm.calibration.bins import weighted_quantile
 from gevglm.exceptions import (
     FewEventsWarning,
     InvalidDataError,
@@ -51,6 +52,10 @@ def family_of(loss):
 
 def row_weights(extras):
     return study()["copies"].to_numpy(float) if extras else np.ones(ROWS)
+
+
+def in_averages(extras):
+    return row_weights(extras) * (study()["precision"].to_numpy() if extras else 1.0)
 
 
 # -- prediction ----------------------------------------------------------------------------------------------------
@@ -219,10 +224,11 @@ def test_cloglog_with_exposure_is_glm_with_the_log_as_offset():
 
 def effects_by_differences(res, params, at, method, extras, step=1e-6):
     """Weighted means of numerical derivatives of the probability, for all columns but the constant."""
-    X, share = design(study()), row_weights(extras) / row_weights(extras).sum()
+    X, share = design(study()), in_averages(extras) / in_averages(extras).sum()
     offset = study()["shift"].to_numpy() if extras else np.zeros(ROWS)
     if at != "overall":
-        rows = {"mean": share @ X, "median": np.median(X, axis=0), "zero": np.eye(X.shape[1])[0]}
+        median = [weighted_quantile(column, in_averages(extras), np.array([0.5]))[0] for column in X.T]
+        rows = {"mean": share @ X, "median": np.array(median), "zero": np.eye(X.shape[1])[0]}
         X, offset, share = rows[at][None, :], np.atleast_1d(share @ offset), np.ones(1)
     effects = []
     for j in range(1, X.shape[1]):
@@ -265,7 +271,7 @@ def test_discrete_changes(loss, extras):
     difference = (res.predict(smokers) - res.predict(others)).to_numpy()
     margins = res.get_margeff(dummy=True)
     position = [name for name in res.model.exog_names if name != "Intercept"].index("smoker")
-    assert_allclose(margins.margeff[position], np.average(difference, weights=row_weights(extras)), rtol=1e-10)
+    assert_allclose(margins.margeff[position], np.average(difference, weights=in_averages(extras)), rtol=1e-10)
     assert "smoker" in str(margins.summary()) and "smoker" in margins.summary_frame().index
     with pytest.raises(InvalidOptionError, match="at='means'"):
         res.get_margeff(at="means")
@@ -446,7 +452,7 @@ def test_null_model(loss, extras):
     null = gevglm.fit("event ~ 1", study(), **LOSSES[loss], **names)
     assert_allclose(res.null, null.fittedvalues, rtol=1e-8)
     assert_allclose(res.null_deviance, null.deviance, rtol=1e-9)
-    weights = row_weights(extras) * (study()["precision"].to_numpy() if extras else 1.0)
+    weights = in_averages(extras)
     y = study()["event"].to_numpy()
     llf, llnull = (weights @ np.log(np.where(y == 1, p, 1 - p)) for p in (res.fittedvalues, res.null))
     assert_allclose(res.pseudo_rsquared("mcf"), 1 - llf / llnull, rtol=1e-8)

@@ -187,7 +187,7 @@ def test_lags_need_all_rows(pattern):
 
 
 def test_resampling_needs_all_rows(fits):
-    with pytest.raises(InvalidOptionError, match="not resampled"):
+    with pytest.raises(InvalidDataError, match=r"resampling=.cv. needs the rows of the fit"):
         fits[0].calibration(resampling="cv")
 
 

@@ -60,7 +60,7 @@ def test_weighting_needs_a_prevalence():
 @pytest.mark.parametrize("sampling", ["prior", "weight"])
 def test_rows_that_are_weighted_already_are_refused(sampling):
     data = drawn().data.assign(w=np.where(drawn().data["y"] == 1, 0.1, 1.5))
-    with refused(IncompatibleOptionsError, "prevalence and var_weights", "cov_type='HC0'"):
+    with refused(IncompatibleOptionsError, "prevalence and var_weights", "sampling_weights"):
         fit(data, var_weights="w", prevalence=0.02, sampling=sampling)
     with refused(InvalidDataError, f"{len(data)} freq_weights", "not whole numbers", "sampling weights"):
         fit(data, freq_weights="w", prevalence=0.02, sampling=sampling)

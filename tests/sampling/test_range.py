@@ -78,6 +78,15 @@ def test_the_summary_tells_the_range():
     assert "risk_bounds()" in text
 
 
+def test_standardised_risks_say_that_they_are_at_the_middle_of_the_range():
+    res = gevglm.fit(FORMULA, drawn().data, prevalence=(LOW, HIGH))
+    found = res.risk("smoker")
+    assert f"at a prevalence of {res.prevalence:.4g}, the middle (in log odds) of 0.03 to 0.09" in found.note
+    assert "the middle" in str(found)
+    for words in ({"prevalence": 0.05}, {}):
+        assert "prevalence" not in gevglm.fit(FORMULA, drawn().data, **words).risk("smoker").note
+
+
 def test_a_range_of_no_width_is_a_number():
     res = gevglm.fit(FORMULA, drawn().data, prevalence=[0.05, 0.05])
     assert res.prevalence == 0.05

@@ -1,13 +1,14 @@
 """Estimates from samples drawn by the outcome, against the truth of the population."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.special import expit
 
 import gevglm
-from gevglm.exceptions import GevglmWarning
+from gevglm.exceptions import GevglmWarning, SupportWarning
 from gevglm.links import GEV, CLogLog, Probit
 from gevglm.sampling import case_control
 
@@ -79,6 +80,35 @@ def test_weighted_logits_are_calibrated(n):
     errors = np.array(errors)
     slack = np.array([0.01, 0.01, 0.01, 0.02])  # of order one over the number of events, 200
     assert (np.abs(errors.mean(axis=0)) < 3.5 * errors.std(axis=0) / np.sqrt(n) + slack).all()
+
+
+@pytest.mark.parametrize("n", [60_000, pytest.param(400_000, marks=pytest.mark.study)])
+@pytest.mark.parametrize("loss", ["log", "canonical"])
+def test_class_weights_with_a_gev_link_give_risks_in_the_population(loss, n):
+    rng, link, truth = np.random.default_rng(13), GEV(0.5), np.array([-0.9, 0.3])
+    X = np.column_stack([np.ones(n), rng.normal(size=n)])
+    y = (rng.random(n) < link.inverse(X @ truth)).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SupportWarning)  # a few rows have no risk, in truth too
+        res = gevglm.fit(y, X, xi=0.5, loss=loss, class_weight={0: 1, 1: 20})
+    at = np.column_stack([np.ones(4), [-1.0, 0.0, 1.0, 2.0]])
+    ratio = res.predict(at) / link.inverse(at @ truth)
+    assert (np.abs(ratio[1:] - 1) < 0.05).all()
+    assert 1 / 1.5 < ratio[0] < 1.5
+    assert (np.abs(res.params - truth) < 3.5 * res.bse).all()
+
+
+@pytest.mark.parametrize(("n", "studies"), [(20_000, 6), pytest.param(100_000, 20, marks=pytest.mark.study)])
+@pytest.mark.parametrize("loss", ["log", "canonical"])
+def test_balanced_weights_cost_little_of_the_distance_from_the_true_risk(loss, n, studies):
+    distances = []
+    for seed in range(studies):
+        data = gevglm.datasets.simulate_study(n, rng=seed)
+        model = partial(gevglm.fit, "event ~ age + smoker", data, xi=0.5, loss=loss)
+        fits = model(), model(class_weight="balanced")
+        distances.append([np.abs(res.predict() - data["risk"]).mean() for res in fits])
+    plain, weighted = np.mean(distances, axis=0)
+    assert weighted < 1.2 * plain
 
 
 @pytest.mark.study

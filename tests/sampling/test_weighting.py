@@ -10,6 +10,7 @@ from scipy.special import expit, logit
 import gevglm
 from gevglm import BinaryGLM
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, WeakShapeWarning
+from gevglm.links import GEV, Weighted
 from tests.support.populations import drawn, population, refused
 
 FORMULA = "y ~ x + smoker"
@@ -81,26 +82,69 @@ def test_the_shape_is_chosen_for_the_weighted_rows():
 # -- class weights ---------------------------------------------------------------------------
 
 
+W0, W1 = 0.5, 4.0
+
+
 @each_link
-def test_class_weights_enter_like_variance_weights(words):
+def test_class_weights_minimise_the_weighted_loss_of_the_weighted_odds(words):
+    """Estimates and covariance by hand, from the link F of the population: odds of the weighted rows are W1 / W0 times its odds."""
+    res = gevglm.fit(FORMULA, population(), class_weight={0: W0, 1: W1}, **words)
+    X, y, linear = res.model.exog, res.model.endog, res.model.exog @ np.asarray(res.params)
+    F, f = res.link.population.inverse(linear), res.link.population.inverse_deriv(linear)
+    mean, weight = W0 * (1 - F) + W1 * F, np.where(y == 1, W1, W0)
+    G, g = W1 * F / mean, W0 * W1 * f / mean**2
+    slope = 1.0 if res.loss.name == "canonical" else g / (G * (1 - G))
+    scores = (weight * slope * (G - y))[:, None] * X
+    bread = np.linalg.inv(X.T @ ((weight * slope * g)[:, None] * X))
+    assert np.abs(bread @ scores.sum(axis=0)).max() < 1e-6 * res.bse.min()
+    assert_allclose(res.cov_params(), bread @ scores.T @ scores @ bread, rtol=1e-8)
+
+
+def test_class_weights_shift_the_constant_of_a_logit_and_leave_its_predictions():
     data = population()
-    res = gevglm.fit(FORMULA, data, class_weight={0: 0.5, 1: 4}, **words)
-    same = gevglm.fit(FORMULA, data, var_weights=np.where(data["y"] == 1, 4.0, 0.5), cov_type="HC0", **words)
-    assert_allclose(res.params, same.params, rtol=1e-10)
-    assert_allclose(res.bse, same.bse, rtol=1e-10)
-    assert_allclose(res.predict(NEW, which="fitted"), same.predict(NEW), rtol=1e-12)
+    res = gevglm.fit(FORMULA, data, link="logit", class_weight={0: W0, 1: W1})
+    same = gevglm.fit(FORMULA, data, link="logit", var_weights=np.where(data["y"] == 1, W1, W0), cov_type="HC0")
+    assert_allclose(res.params, same.params - [np.log(W1 / W0), 0, 0], rtol=1e-9)
+    assert_allclose(res.cov_params(), same.cov_params(), rtol=1e-9)
+    assert_allclose(res.predict(NEW, which="fitted"), same.predict(NEW), rtol=1e-9)
+    assert_allclose(res.predict(NEW), expit(logit(same.predict(NEW)) - np.log(W1 / W0)), rtol=1e-9)
+    assert_allclose(res.odds_ratios(), same.odds_ratios(), rtol=1e-8)
 
 
 @each_link
-def test_predictions_are_corrected_by_the_weights(words):
-    res = gevglm.fit(FORMULA, population(), class_weight={0: 0.5, 1: 4}, **words)
+def test_coefficients_and_predictions_are_those_of_the_population(words):
+    plain = gevglm.fit(FORMULA, population(), **words)
+    res = gevglm.fit(FORMULA, population(), class_weight={0: W0, 1: W1}, **words)
+    assert (np.abs(res.params - plain.params) < 2.5 * res.bse).all()
+    assert res.model.population_link == plain.link
+    assert_allclose(res.predict(NEW), plain.link.inverse(res.predict(NEW, which="linear")), rtol=1e-12)
     fitted = res.predict(NEW, which="fitted")
-    assert_allclose(res.predict(NEW), expit(logit(fitted) + np.log(0.5 / 4)), rtol=1e-12)
+    assert_allclose(fitted, expit(logit(res.predict(NEW)) + np.log(W1 / W0)), rtol=1e-10)
     frame = res.get_prediction(NEW).summary_frame()
     assert_allclose(frame["mean"], res.predict(NEW), rtol=1e-14)
     raw = res.get_prediction(NEW, which="fitted").summary_frame()
     for name in ("mean", "mean_ci_lower", "mean_ci_upper"):
-        assert_allclose(frame[name], expit(logit(raw[name]) + np.log(0.5 / 4)), rtol=1e-10)
+        assert_allclose(raw[name], expit(logit(frame[name]) + np.log(W1 / W0)), rtol=1e-10)
+
+
+def test_constrained_fits_of_weighted_classes_keep_the_weighted_link():
+    model = BinaryGLM.from_formula(FORMULA, population(), xi=0.2, class_weight={0: W0, 1: W1})
+    constrained, without = (
+        model.fit_constrained("smoker = 0"),
+        gevglm.fit("y ~ x", population(), xi=0.2, class_weight={0: W0, 1: W1}),
+    )
+    assert_allclose(constrained.params.iloc[:2], without.params, rtol=1e-6)
+    assert_allclose(constrained.predict(NEW), without.predict(NEW), rtol=1e-6)
+
+
+def test_the_shape_of_weighted_classes_is_that_of_the_population():
+    grid = {"search_kwds": {"grid": np.linspace(-0.6, 0.4, 6)}}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", WeakShapeWarning)
+        res = gevglm.fit(FORMULA, population(), xi="ml", loss="log", class_weight={0: W0, 1: W1}, **grid)
+    fixed = gevglm.fit(FORMULA, population(), xi=res.xi, loss="log", class_weight={0: W0, 1: W1})
+    assert res.link == fixed.link == Weighted(GEV(res.xi), W1, W0)
+    assert_allclose(res.params, fixed.params, rtol=1e-5)
 
 
 def test_balanced_weights_give_both_classes_half_of_the_weight():
@@ -137,7 +181,14 @@ def test_marginal_effects_of_weighted_fits_are_those_of_the_population(words):
 def test_the_summary_names_weights_and_correction():
     res = gevglm.fit(FORMULA, population(), class_weight={0: 1, 1: 8})
     text = str(res.summary())
-    for part in ("Class weights", "1, 8", "0.125", "probabilities in the population", "HC0", "Pseudo-Log-Lik."):
+    for part in (
+        "Class weights",
+        "1, 8",
+        "8 times",
+        "Coefficients and predictions are those of the population",
+        "HC0",
+        "Pseudo-Log-Lik.",
+    ):
         assert part in text
     assert max(len(line) for line in text.splitlines()[:14]) == 78
 
@@ -153,7 +204,7 @@ def test_class_weights_multiply_variance_weights():
     data = population().assign(precision=np.linspace(0.5, 2.0, len(population())))
     res = gevglm.fit(FORMULA, data, class_weight={0: 1, 1: 3}, var_weights="precision")
     same = gevglm.fit(FORMULA, data, var_weights=data["precision"] * np.where(data["y"] == 1, 3, 1))
-    assert_allclose(res.params, same.params, rtol=1e-10)
+    assert_allclose(res.params, same.params - [np.log(3), 0, 0], rtol=1e-9)
 
 
 # -- what a weighted likelihood is not -------------------------------------------------------

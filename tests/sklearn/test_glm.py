@@ -154,6 +154,16 @@ def test_class_weights_are_corrected_for():
         assert_allclose(weighted.mean(), plain.mean(), rtol=0.05)
 
 
+@pytest.mark.parametrize("loss", ["log", "canonical"])
+def test_class_weights_of_any_link_leave_risks_in_the_population(loss):
+    data = gevglm.datasets.simulate_study(20_000, rng=0)
+    X, y = data[["age", "smoker"]].to_numpy(dtype=float), data["event"].to_numpy()
+    fits = [BinaryGLMClassifier(xi=0.5, loss=loss, class_weight=weights).fit(X, y) for weights in (None, "balanced")]
+    plain, weighted = (np.abs(model.predict_proba(X)[:, 1] - data["risk"]).mean() for model in fits)
+    assert weighted < 1.1 * plain
+    assert_allclose(fits[1].coef_, fits[0].coef_, rtol=0.2)
+
+
 @pytest.mark.parametrize(("labels", "message"), [(["a", "b", "c"], "Only binary"), (["a"], "one class")])
 def test_other_than_two_labels_are_refused(labels, message):
     X, _ = rows(60)
@@ -191,3 +201,14 @@ def test_one_class_in_a_fold_is_refused():
     X, y = rows(200)
     with pytest.raises(ValueError, match="one class only"):
         cross_val_predict(BinaryGLMClassifier(), X, np.sort(y), cv=KFold(2))
+
+
+def test_a_penalty_is_searched_with_weights_that_are_not_counts():
+    rng = np.random.default_rng(0)
+    X, weight = rng.normal(size=(400, 2)), rng.uniform(0.2, 3.0, 400)
+    y = (rng.random(400) < 1 / (1 + np.exp(1 - X[:, 0]))).astype(int)
+    found = BinaryGLMClassifier(link="logit", alpha="cv").fit(X, y, sample_weight=weight)
+    given = BinaryGLMClassifier(link="logit", alpha=found.results_.alpha).fit(X, y, sample_weight=weight)
+    np.testing.assert_allclose(found.coef_, given.coef_)
+    twice = BinaryGLMClassifier(link="logit", alpha="cv").fit(X, y, sample_weight=np.full(400, 2.0))
+    assert twice.results_.model._has_freq_weights and found.results_.model._has_var_weights

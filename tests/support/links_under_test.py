@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from gevglm.links import GEV, BinaryLink, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled
+from gevglm.links import GEV, BinaryLink, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled, Weighted
 
 DIGITS = 40
 EPS = float(np.finfo(float).eps)
@@ -64,14 +64,25 @@ def cauchy_tails(v):
 
 def sampled(case: Case, prevalence: float, sample_mean: float) -> Case:
     """The case seen through sampling on the outcome."""
+    odds = [mp.mpf(share) / (1 - mp.mpf(share)) for share in (sample_mean, prevalence)]
+    return Case(Sampled(case.link, prevalence, sample_mean), multiplied(case.tails, odds[0] / odds[1]))
 
-    def tails(v):
-        odds = [mp.mpf(share) / (1 - mp.mpf(share)) for share in (sample_mean, prevalence)]
-        lower, upper = case.tails(v)
-        events = odds[0] / odds[1] * lower
+
+def weighted(case: Case, event_weight: float, other_weight: float) -> Case:
+    """The case seen through class weights."""
+    factor = mp.mpf(event_weight) / mp.mpf(other_weight)
+    return Case(Weighted(case.link, event_weight, other_weight), multiplied(case.tails, factor))
+
+
+def multiplied(tails, factor):
+    """The tails with their odds multiplied."""
+
+    def of_weighted(v):
+        lower, upper = tails(v)
+        events = factor * lower
         return events / (upper + events), upper / (upper + events)
 
-    return Case(Sampled(case.link, prevalence, sample_mean), tails)
+    return of_weighted
 
 
 CASES = [
@@ -88,6 +99,8 @@ CASES = [
     sampled(Case(LogLog(), gev_tails(0.0)), 0.3, 0.2),
     sampled(Case(CLogLog(), mirrored(gev_tails(0.0))), 0.05, 0.5),
     sampled(Case(Logit(), logistic_tails), 0.003, 0.4),
+    weighted(Case(GEV(0.5), gev_tails(0.5)), 20.0, 1.0),
+    weighted(Case(Probit(), normal_tails), 0.5, 3.0),
     sampled(Case(Probit(), normal_tails), 0.01, 0.5),
     sampled(Case(Cauchit(), cauchy_tails), 0.05, 0.3),
 ]

@@ -6,12 +6,13 @@ import pytest
 pytest.importorskip("sklearn", reason="scikit-learn is an extra")
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gevglm.exceptions import ConvergenceWarning
+from gevglm.sklearn import BinaryGLMClassifier
 from gevglm.weighting import CSB1, CSB2, AdaBoost, AdaC1, AdaC2, AdaC3, AdaClassWeight, AdaCost, DiffBoost, RatioWeight
 
 RNG = np.random.default_rng(0)
@@ -111,3 +112,9 @@ def test_a_learner_no_better_than_chance():
     with pytest.warns(ConvergenceWarning, match=r"no better than chance in the first round \(edge -0.5\)"):
         model = AdaBoost(wrong).fit(X, Y)
     assert (model.predict(X) == 1).all() and model.stop_reason_ == "no better than chance"
+
+
+def test_a_search_around_a_learner_that_corrects_its_labels():
+    search = GridSearchCV(BinaryGLMClassifier(), {"alpha": [0.0, 1.0]})
+    with pytest.raises(ValueError, match=r"BinaryGLMClassifier in it corrects its labels.*put GridSearchCV around"):
+        AdaClassWeight(search).fit(X, Y)

@@ -21,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from gevglm.datasets import simulate_study
 from gevglm.sklearn import BinaryGLMClassifier, CalibratedClassifier
 from gevglm.weighting import CSB1, CSB2, AdaBoost, AdaC1, AdaC2, AdaC3, AdaClassWeight, AdaCost, DiffBoost, RatioWeight
 
@@ -53,6 +54,43 @@ def test_corrected_probabilities_are_as_good_as_unweighted_ones(rare_rows, metho
     for loss in (brier_score_loss, log_loss):
         assert loss(y[test], corrected) < 1.01 * loss(y[test], plain)
         assert loss(y[test], raw) > 3.0 * loss(y[test], plain)
+
+
+@pytest.mark.parametrize("method", [*LEARNED, AdaBoost])
+@pytest.mark.parametrize("loss", ["log", "canonical"])
+@pytest.mark.parametrize("around", [lambda learner: learner, lambda learner: make_pipeline(StandardScaler(), learner)])
+def test_corrected_probabilities_of_other_links_are_those_of_the_population(method, loss, around):
+    data = simulate_study(20_000, rng=0)
+    X, y = data[["age", "smoker"]].to_numpy(dtype=float), data["event"].to_numpy()
+    learner = around(BinaryGLMClassifier(xi=0.5, loss=loss))
+    plain = clone(learner).fit(X, y).predict_proba(X)[:, 1]
+    weighted = small(method, learner).fit(X, y).predict_proba(X)[:, 1]
+    assert np.abs(weighted - data["risk"]).mean() < 1.1 * np.abs(plain - data["risk"]).mean()
+
+
+@pytest.mark.parametrize("labels", [(0, 1), ("rare", "usual")], ids=str)
+@pytest.mark.parametrize(
+    "words", [{"link": "cloglog"}, {"link": "probit"}, {"link": "logit", "fit_intercept": False}], ids=str
+)
+def test_a_learner_trained_under_class_weights_is_the_fit_with_class_weights(few_rows, labels, words):
+    X, y = few_rows
+    y = np.array(labels)[y if labels[0] == 0 else 1 - y]
+    model = RatioWeight(BinaryGLMClassifier(**words)).fit(X, y)
+    direct = BinaryGLMClassifier(class_weight=model.class_weight_, **words).fit(X, y)
+    assert_allclose(model.predict_proba(X), direct.predict_proba(X), rtol=1e-6, atol=1e-12)
+    raw = model.set_params(corrected=False).predict_proba(X)
+    assert_allclose(raw[:, 1], direct.results_.predict(direct._design(X), which="fitted"), rtol=1e-6)
+    assert ((raw[:, 1] > 0.5) == (model.predict(X) == labels[1])).all()
+    assert ((model.decision_function(X) > 0) == (raw[:, 1] > 0.5)).all()
+
+
+def test_a_shape_by_maximum_likelihood_under_class_weights_is_that_of_the_population():
+    data = simulate_study(20_000, rng=0)
+    X, y = data[["age", "smoker"]].to_numpy(dtype=float), data["event"].to_numpy()
+    learner = BinaryGLMClassifier(xi="ml", loss="log", search_kwds={"grid": np.linspace(0, 1, 5)})
+    one = RatioWeight(learner).fit(X, y).estimator_.results_.xi
+    other = clone(learner).set_params(class_weight="balanced").fit(X, y).results_.xi
+    assert one == pytest.approx(other, abs=1e-3)
 
 
 def test_the_weights_in_force_are_those_undone(few_rows):

@@ -12,8 +12,17 @@ from gevglm.calibration.calibrators.logistic import Logistic, Platt
 from gevglm.calibration.calibrators.piecewise import PiecewiseLogistic
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
-KNOWN: tuple[type[Calibrator], ...] = (Logistic, Platt, Beta, Isotonic, PiecewiseLogistic, AsymmetricLaplace)
-CALIBRATORS = {calibrator.word: calibrator for calibrator in KNOWN}
+__all__ = [
+    "CALIBRATORS",
+    "AsymmetricLaplace",
+    "Beta",
+    "Calibrator",
+    "Isotonic",
+    "Logistic",
+    "PiecewiseLogistic",
+    "Platt",
+]
+CALIBRATORS = Calibrator.words
 
 
 def calibrator_of(method: str | Calibrator) -> Calibrator:

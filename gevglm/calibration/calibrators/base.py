@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -28,7 +28,7 @@ class Calibrator(ABC):
     Attributes
     ----------
     word : str
-        By which it is asked for, if it is one of the package.
+        By which it is asked for; a subclass that has one is known by it from then on.
     params : Series
         The fitted parameters, where there are any.
     n, n_events : float
@@ -37,11 +37,17 @@ class Calibrator(ABC):
         Whether its scores have to be probabilities.
     """
 
+    words: ClassVar[dict[str, type[Calibrator]]] = {}
     word: ClassVar[str] = ""
     of_probabilities: ClassVar[bool] = False
     params: pd.Series
     n: float
     n_events: float
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if vars(cls).get("word"):
+            Calibrator.words[cls.word] = cls
 
     def fit(self, scores: ArrayLike, y: ArrayLike, weights: ArrayLike | None = None) -> Self:
         """Fit the map.

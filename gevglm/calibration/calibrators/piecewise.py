@@ -11,6 +11,7 @@ from gevglm.calibration.bins import grouped, weighted_quantile
 from gevglm.calibration.calibrators._knots import CRITERIA, KnotSearch, fit_pieces, ramps
 from gevglm.calibration.calibrators.base import LogisticCalibrator, checked_penalty
 from gevglm.calibration.sample import Sample, vector
+from gevglm.data.observations import Part
 from gevglm.exceptions import GevglmWarning, InvalidDataError, unknown_option, warn, whole_number
 from gevglm.inference.folds import make_folds
 
@@ -164,16 +165,17 @@ class PiecewiseLogistic(LogisticCalibrator):
 
     def _path(self, unit: Sample, given: NDArray | None, folds: int, rounds: int) -> pd.DataFrame:
         """Log loss of held-out rows for each candidate penalty."""
-        rarest = int(min((unit.y == 1.0).sum(), (unit.y == 0.0).sum()))
+        rarest = min(unit.events, unit.total - unit.events)
         if rarest < 2:
             raise InvalidDataError(
-                f"a penalty chosen by held-out rows needs two rows of each outcome, got {rarest} of one; give penalty=a number."
+                f"a penalty chosen by held-out observations needs two of each outcome, got {rarest:g} of one; give penalty=a number."
             )
         # by chance, not in the order of scores: it would put the same noise into every fold
-        pairs = make_folds(unit.y, folds, self.rng, each_outcome=False)
+        counts = unit.weight if (unit.weight == np.rint(unit.weight)).all() else None
+        parts = make_folds(unit.y, folds, self.rng, counts=counts, each_outcome=False).parts
         losses = np.zeros((rounds, len(PENALTIES)))
         for held in range(rounds):
-            train, test = (_condensed(unit, rows) for rows in pairs[held])
+            train, test = (_condensed(unit, part) for part in parts[held])
             train.need_both_outcomes("the choice of the penalty").need_distinct("the choice of the penalty")
             for j, penalty in enumerate(PENALTIES):
                 inner = self._search(train, penalty) if given is None else given
@@ -215,7 +217,9 @@ class PiecewiseLogistic(LogisticCalibrator):
         return notes
 
 
-def _condensed(sample: Sample, rows: NDArray) -> Sample:
-    """Some rows, neighbouring scores put together: enough to compare penalties by."""
-    groups = grouped(sample.p[rows], sample.y[rows], sample.weight[rows], PENALTY_GROUPS)
+def _condensed(sample: Sample, part: Part) -> Sample:
+    """Some observations, neighbouring scores put together: enough to compare penalties by."""
+    y, counts = part.outcomes(sample.y)
+    weight = sample.weight[part.rows] if counts is None else counts
+    groups = grouped(sample.p[part.rows], y, weight, PENALTY_GROUPS)
     return Sample(groups.rate, groups.score, groups.weight)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import pandas as pd
@@ -18,12 +18,17 @@ def need_pyarrow() -> None:
         raise InvalidDataError("reading data in pieces needs pyarrow: pip install 'gevglm[parquet]'.") from None
 
 
-def table_of(batch: Any, where: str) -> pd.DataFrame:
-    """Return a record batch as a DataFrame."""
+def table_of(batch: Any, where: str, nullable: Collection[str] = ()) -> pd.DataFrame:
+    """Return a record batch as a DataFrame; columns of whole numbers may be `nullable`, which keeps their digits where some are missing."""
     import pyarrow as pa
 
     try:
-        return pa.Table.from_batches([batch]).to_pandas(ignore_metadata=True, split_blocks=True)
+        frame = pa.Table.from_batches([batch]).to_pandas(ignore_metadata=True, split_blocks=True)
+        for name in nullable:
+            if name in frame.columns:
+                values = batch.column(name)
+                frame[name] = pd.array(values.to_pylist(), dtype="Int64" if values.type == pa.int64() else "UInt64")
+        return frame
     except Exception as error:
         raise InvalidDataError(f"{where} could not be read: {error}") from error
 

@@ -33,10 +33,13 @@ class Source(ABC):
     name : str
         What the user knows it by.
     columns : list of str
+    paths : sequence of str
+        The files it reads, if it reads files itself.
     """
 
     name: str
     columns: list[str]
+    paths: Sequence[str] = ()
 
     @abstractmethod
     def map(

@@ -12,12 +12,16 @@ import pandas as pd
 from patsy import PatsyError
 
 from gevglm.data import formula as formulas
+from gevglm.data.columns import as_numbers, is_number
+from gevglm.data.csv_dialect import kind_of_file
 from gevglm.data.expressions import expression
 from gevglm.data.formula_engines import read, terms_of
 from gevglm.data.sources.base import Source
 from gevglm.data.sources.csv import CsvSource
 from gevglm.data.sources.frames import FramesSource, WideSource
 from gevglm.data.sources.parquet import ParquetSource
+from gevglm.data.suspicions import warn_of_versions
+from gevglm.data.tables import owned
 from gevglm.exceptions import InvalidDataError
 
 LARGE_FILE = 200 << 20  # bytes from which a single file is streamed
@@ -42,7 +46,8 @@ def as_source(data: Any) -> Source | None:
     if isinstance(data, (list, tuple)) and data and all(isinstance(part, (str, Path)) for part in data):
         return _of_files([Path(part) for part in data], f"{len(data)} files")
     if isinstance(data, (list, tuple)) and data and all(isinstance(part, pd.DataFrame) for part in data):
-        tables = list(data)
+        warn_of_versions(data)
+        tables = [owned(part) for part in data]
         source = FramesSource(lambda: tables)
         source.name = f"{len(data)} tables"
         return source
@@ -78,24 +83,20 @@ def _of_path(data: str | Path) -> Source | None:
 
 
 def _is_data(path: Path) -> bool:
-    return _suffix(path) in READERS and not any(part.startswith((".", "_")) for part in path.parts)
+    return kind_of_file(path) in READERS and not any(part.startswith((".", "_")) for part in path.parts)
 
 
 def _of_files(files: list[Path], name: str) -> Source:
     absent = [file for file in files if not file.exists()]
     if absent:
         raise InvalidDataError(f"there is no file {str(absent[0])!r}.")
-    odd = [file for file in files if _suffix(file) not in READERS]
+    odd = [file for file in files if kind_of_file(file) not in READERS]
     if odd:
         raise InvalidDataError(f"{str(odd[0])!r} is neither a csv nor a parquet file by its name.")
-    readers = {READERS[_suffix(file)] for file in files}
+    readers = {READERS[kind_of_file(file)] for file in files}
     if len(readers) > 1:
         raise InvalidDataError(f"{name} holds both csv and parquet files; give a pattern that matches one kind.")
     return readers.pop()(files, name)
-
-
-def _suffix(path: Path) -> str:
-    return next((suffix.lower() for suffix in path.suffixes if suffix.lower() in READERS), "")
 
 
 def wide_source(formula: str, table: pd.DataFrame, engine: str | None = None) -> WideSource | None:
@@ -113,7 +114,7 @@ def wide_source(formula: str, table: pd.DataFrame, engine: str | None = None) ->
         return None
     sample = table.iloc[:: max(len(table) // SAMPLE, 1)]
     wide = all(_columns(formula, rows) > share * most_columns for rows, share in ((sample, 0.5), (table, 1.0)))
-    return WideSource(table) if wide else None
+    return WideSource(owned(table)) if wide else None
 
 
 def _columns(formula: str, table: pd.DataFrame) -> int:
@@ -127,6 +128,6 @@ def _columns(formula: str, table: pd.DataFrame) -> int:
 
 def _levels(factor: str, table: pd.DataFrame) -> int:
     name = expression(factor).variable
-    if name not in table.columns or (formulas.is_number(table[name].dtype) and not factor.startswith("C(")):
+    if name not in table.columns or (is_number(as_numbers(table[name]).dtype) and not factor.startswith("C(")):
         return 1
     return int(table[name].nunique())

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from gevglm._files import writing
 from gevglm.data.sources.arrow import kind_of, need_pyarrow, refuse_differences, table_of
 from gevglm.data.sources.base import BATCH_ROWS, Batches, ReadSource
 from gevglm.exceptions import InvalidDataError
@@ -84,21 +86,15 @@ def write_parquet(path: Path, frames: Iterator[pd.DataFrame]) -> int:
     import pyarrow as pa
     from pyarrow import parquet
 
-    unfinished = path.with_name(f".{path.name}.unfinished")
-    writer, rows = None, 0
-    try:
+    rows = 0
+    with writing(path) as file, ExitStack() as opened:
+        writer = None
         for frame in frames:
             table = pa.Table.from_pandas(frame, preserve_index=False)
             if writer is None:
-                writer = parquet.ParquetWriter(unfinished, table.schema)
+                writer = opened.enter_context(parquet.ParquetWriter(file, table.schema))
             writer.write_table(table.cast(writer.schema))
             rows += len(frame)
         if writer is None:
             raise InvalidDataError("there are no rows to write.")
-        writer.close()
-        unfinished.replace(path)
-    finally:
-        if writer is not None:
-            writer.close()
-        unfinished.unlink(missing_ok=True)
     return rows

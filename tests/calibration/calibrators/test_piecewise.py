@@ -229,7 +229,7 @@ def test_fewer_pieces_than_asked_for_are_warned_of():
 
 
 def test_one_event_is_too_few_to_choose_a_penalty():
-    with pytest.raises(InvalidDataError, match="needs two rows of each outcome, got 1 of one; give penalty"):
+    with pytest.raises(InvalidDataError, match="needs two of each outcome, got 1 of one; give penalty"):
         PiecewiseLogistic().fit(np.arange(50.0), np.eye(1, 50, 40)[0])
 
 

@@ -49,6 +49,19 @@ def test_unknown_words_and_things_that_are_not_calibrators_are_refused():
         calibrator_of(Logistic)
 
 
+def test_a_calibrator_with_a_word_is_known_by_it(rows):
+    class Named(Shifted):
+        word = "shifted"
+
+    try:
+        p = rows["a"].rank(pct=True).clip(0.01, 0.99)
+        found = gevglm.fit("y ~ a", rows, link="logit").recalibrate(rows.assign(a=p), method="shifted")
+        assert isinstance(calibrator_of("shifted"), Named)
+        assert_allclose(found.predict(rows.assign(a=p)).mean(), rows["y"].mean(), rtol=1e-2)
+    finally:
+        del CALIBRATORS["shifted"]
+
+
 @pytest.mark.parametrize("word", CALIBRATORS)
 def test_a_word_means_the_same_in_results_and_in_scikit_learn(word, rows):
     """The logit of a logistic regression is its decision function, so that both see the same scores."""

@@ -14,7 +14,7 @@ from gevglm.exceptions import MissingRowsWarning
 
 @pytest.fixture(scope="module")
 def small(table):
-    return table.head(3_000)
+    return table.head(3_000).assign(day=np.arange(3_000) % 25)
 
 
 def in_pieces(data, rows=700):
@@ -130,7 +130,7 @@ def test_a_piece_without_complete_rows(small):
         {"var_weights": "importance", "cov_type": "HC3"},
         {"offset": "shift", "exposure": "importance", "link": "gevc", "xi": 0.0},
         {"cov_type": "cluster", "cov_kwds": {"groups": "clinic", "use_correction": False}},
-        {"cov_type": "cluster", "cov_kwds": {"groups": ["clinic", "copies"]}, "freq_weights": "copies"},
+        {"cov_type": "cluster", "cov_kwds": {"groups": ["clinic", "day"]}, "freq_weights": "copies"},
         {"alpha": 1.0, "standardize": True},
     ],
 )

@@ -1,0 +1,97 @@
+"""Observations behind rows: those that were drawn, or that one side of a fold has; what a refit is made to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.data.grouping import Grouping
+from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some of the observations behind rows."""
+
+    rows: NDArray  # whether a row has an observation here; of shape (n,)
+    # each row's observations here, and events among them, of shape (n,); None where rows are here as they are
+    counts: NDArray | None = None
+    events: NDArray | None = None
+
+    @classmethod
+    def of(cls, events: NDArray, others: NDArray) -> Part:
+        """Return the part that has so many events and others of each row."""
+        counts = events + others
+        return cls(counts > 0, counts, events)
+
+    def outcomes(self, y: NDArray, start: int = 0) -> tuple[NDArray, NDArray | None]:
+        """Return the shares of events of the rows here, and their observations here, None where rows are here as they are.
+
+        `y` are the outcomes of consecutive rows, from `start` on.
+        """
+        here = slice(start, start + len(y))
+        rows = self.rows[here]
+        if self.counts is None or self.events is None:
+            return y[rows], None
+        counts = self.counts[here][rows].astype(float)
+        return self.events[here][rows] / counts, counts
+
+    def need_both_outcomes(self) -> Part:
+        """Return the part if it has events and others, as every part of a fold and every resample must."""
+        assert self.counts is not None and self.events is not None
+        events, total = float(self.events.sum()), float(self.counts.sum())
+        if not 0.0 < events < total:
+            raise InvalidDataError(
+                f"resampling needs both outcomes, but all {total:g} observations are {'events' if events else 'non-events'}."
+            )
+        return self
+
+
+def drawn(events: NDArray, others: NDArray, clusters: NDArray | None, generator: np.random.Generator) -> Part:
+    """Draw as many observations as there are, with replacement, from rows that have so many events and others.
+
+    Where rows are in clusters, whole clusters are drawn, as many as there are.
+    """
+    counts = events + others
+    if clusters is None and (whole_counts(counts) <= 1).all():
+        clusters = np.arange(len(counts))
+    if clusters is not None:
+        used, times = counts > 0, np.zeros(len(counts))
+        present, position = np.unique(clusters[used], return_inverse=True)
+        times[used] = np.bincount(generator.integers(len(present), size=len(present)), minlength=len(present))[position]
+        return Part.of(times * events, times * others)
+    cells = np.concatenate([events, others])
+    return Part.of(*np.split(generator.multinomial(int(cells.sum()), cells / cells.sum()), 2))
+
+
+def whole_counts(counts: NDArray) -> NDArray:
+    """Return numbers of observations as integers, or refuse those that are not whole."""
+    wrong = counts[counts != np.rint(counts)]
+    if len(wrong):
+        raise InvalidDataError(
+            f"observations cannot be drawn or held out by frequency weights that are not whole numbers; {len(wrong)} of {len(counts)} are not "
+            f"(the first is {wrong[0]:g}). Weights that do not count observations are var_weights."
+        )
+    return counts.astype(np.int64)
+
+
+def one_way(clusters: Grouping) -> NDArray:
+    """Return the cluster of each row, for rows that are in clusters of one kind; what resamples keeps them together."""
+    if len(clusters.ways) > 1:
+        raise IncompatibleOptionsError(
+            "resampling keeps clusters of one kind together, but there are two; say which by groups=, the name of its column."
+        )
+    assert clusters.codes is not None, "the rows are in memory"
+    return numbered(clusters.keys.iloc[:, 0])[0][clusters.codes]
+
+
+def numbered(labels: Any) -> tuple[NDArray, Any]:
+    """Return the number of each label and the distinct ones, in their order: a seed then draws the same ones whatever the order of the rows."""
+    try:
+        return pd.factorize(labels, sort=True)
+    except TypeError:  # labels without an order
+        return pd.factorize(labels)

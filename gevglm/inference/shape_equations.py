@@ -1,0 +1,219 @@
+r"""The equations that coefficients and an estimated shape solve together: scores, second derivatives, covariances.
+
+With :math:`V = F(1-F)` the estimates solve the stacked equations
+
+.. math::
+
+    \sum_i w_i a_i (y_i - F_i)\, x_i = 0, \qquad \sum_i w_i e_i (y_i - F_i) = 0,
+
+* log loss: :math:`a = F'/V` and :math:`e = F_\xi / V`, the scores of coefficients and shape;
+* canonical loss: :math:`a = 1` and :math:`e = (F_\xi + F' x'c)/V`, the derivative of the log-likelihood along the path
+  :math:`\hat b(\xi)` of canonical fits, whose direction is :math:`c = -(\sum w F' x x')^{-1} \sum w F_\xi x`.
+
+The covariance of all of them is the sandwich of these equations (the inverse joint observed information for the log loss).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.covariance import Covariance, Fitted
+from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine, Pass, Passes, ReducerGroup, make_pass, run
+from gevglm.engine.linalg import dense, hstack_column, one_blas_thread, scale_rows
+from gevglm.estimation.objective import Objective
+from gevglm.estimation.sums import LossSums, NewtonSums
+from gevglm.exceptions import InvalidOptionError
+from gevglm.links.base import Point
+from gevglm.losses import Canonical, Log, Loss
+
+STEP = 1e-5  # of the differences of analytic scores
+
+LossOf = Callable[[float], Loss]
+
+
+def log_loss_sum(engine: Engine, log: Log, params: NDArray) -> Passes[float]:
+    """Sum up the log loss; infinite where the fit rules out a row."""
+
+    def total(block: Block) -> NDArray:
+        value = log.value_at(block.y, log.link.at(block.linear_predictor(params)))
+        return block.weighted(value).sum()
+
+    value = float((yield Pass(engine, ArraySum(total))))
+    return value if np.isfinite(value) else np.inf
+
+
+def path_direction(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
+    """Return how the coefficients of the canonical fit move with the shape; zero for the log loss, NaN at a singular fit."""
+    if loss.is_likelihood:  # at its maximum, moving the coefficients does not change it
+        return np.zeros_like(params)
+
+    def shift(block: Block) -> NDArray:
+        point = loss.link.at(block.linear_predictor(params))
+        return block.weighted(point.dcdf_dshape) @ block.X
+
+    hessian = engine.reduce(LossSums(loss, params, expected=True)).hessian
+    return -_inverse(hessian) @ engine.reduce(ArraySum(shift))
+
+
+def shape_score(engine: Engine, loss: Loss, params: NDArray, direction: NDArray | None = None) -> float:
+    """Return the derivative of the log-likelihood by the shape, along the path of fits."""
+    direction = path_direction(engine, loss, params) if direction is None else direction
+
+    def score(block: Block) -> NDArray:
+        point = loss.link.at(block.linear_predictor(params))
+        return block.weighted(_shape_factor(block, point, direction) * (block.y - point.cdf)).sum()
+
+    return float(engine.reduce(ArraySum(score)))
+
+
+# -- the likelihood as a function of coefficients and shape --------------------------------------
+
+
+@dataclass(frozen=True)
+class JointLikelihood:
+    """The negative log-likelihood as a function of the coefficients and, last, the shape, which keeps to a range."""
+
+    engine: Engine
+    loss_of: LossOf
+    lowest: float
+    highest: float
+
+    @property
+    def objective(self) -> Objective:
+        """Value, gradient and second derivative; infeasible where the shape leaves its range."""
+        return Objective(lambda points: run(self.sums_at_all(points), make_pass))
+
+    def sums_at_all(self, points: Sequence[NDArray]) -> Passes[list[NewtonSums]]:
+        """Sum up at several points in one pass; second derivatives in the shape are differences of analytic scores."""
+        inside = [i for i, point in enumerate(points) if self.lowest <= point[-1] <= self.highest]
+        asked = [reducer for i in inside for reducer in self._reducers(points[i])]
+        found = (yield Pass(self.engine, ReducerGroup(asked))) if asked else []
+        sums = [NewtonSums(np.full(len(p), np.nan), np.full((len(p),) * 2, np.nan), np.inf, False) for p in points]
+        for place, i in enumerate(inside):
+            sums[i] = self._joined(points[i], *found[4 * place : 4 * place + 4])
+        return sums
+
+    def _around(self, xi: float) -> tuple[float, float]:
+        return max(xi - STEP, self.lowest), min(xi + STEP, self.highest)
+
+    def _reducers(self, point: NDArray) -> list:
+        params, xi = point[:-1], float(point[-1])
+        scores = [_Scores(self.loss_of(shape), params) for shape in (xi, *self._around(xi))]
+        return [LossSums(self.loss_of(xi), params, value=True), *scores]
+
+    def _joined(self, point: NDArray, sums: NewtonSums, score: NDArray, before: NDArray, after: NDArray) -> NewtonSums:
+        low, high = self._around(float(point[-1]))
+        hessian = np.empty((len(point), len(point)))
+        hessian[:-1, :-1] = dense(sums.hessian)
+        hessian[-1] = hessian[:, -1] = (after - before) / (high - low)
+        return NewtonSums(score, hessian, sums.value, sums.feasible)
+
+
+class _Scores(ArraySum):
+    """The gradient of the log loss by coefficients and shape."""
+
+    def __init__(self, loss: Loss, params: NDArray):
+        def scores(block: Block) -> NDArray:
+            point = loss.link.at(block.linear_predictor(params))
+            change = _finite(point.dcdf_dshape / (point.cdf * point.sf)) * (point.cdf - block.y)
+            return np.append(block.weighted(loss.slope_at(block.y, point)) @ block.X, block.weighted(change).sum())
+
+        super().__init__(scores)
+
+
+def observed_information(
+    engine: Engine, loss: Loss, params: NDArray, within: tuple[float, float] = (-np.inf, np.inf)
+) -> NDArray:
+    """Return the joint second derivative of the negative log-likelihood, from shapes within a range."""
+    joint = JointLikelihood(engine, loss.with_shape, *within)
+    return joint.objective(np.append(params, float(loss.link.shape or 0.0))).hessian
+
+
+# -- covariances ----------------------------------------------------------------------------------
+
+
+def joint_covariance(
+    engine: Engine,
+    loss: Loss,
+    params: NDArray,
+    covariance: Covariance,
+    nobs: float,
+    within: tuple[float, float] = (-np.inf, np.inf),
+) -> NDArray:
+    """Return the covariance of coefficients and shape, the shape last; `loss` is that at the estimated shape. NaN where there is none."""
+    refuse_leverages(covariance)
+    with one_blas_thread():
+        if loss.is_likelihood and covariance.assumes_model:
+            return _inverse(observed_information(engine, loss, params, within))
+        equations = StackedEquations.at(engine, loss, params)
+        return covariance.finished(equations.bread @ equations.meat(covariance, nobs) @ equations.bread.T)
+
+
+def refuse_leverages(covariance: Covariance) -> None:
+    """Refuse a covariance by leverages, which those of coefficients with an estimated shape are not."""
+    if not covariance.defined_for_shape:
+        raise InvalidOptionError(
+            f"{covariance.name} is not defined when xi is estimated (which leverage?); use HC0, HC1 or cluster."
+        )
+
+
+@dataclass(frozen=True)
+class StackedEquations:
+    """The equations of coefficients and shape at one point."""
+
+    engine: Engine  # with a column for each equation: a x and, last, e
+    loss: Loss  # whose score is (y - F) times these columns
+    bread: NDArray  # the inverse of minus their expected derivative
+
+    @classmethod
+    def at(cls, engine: Engine, loss: Loss, params: NDArray) -> StackedEquations:
+        """Look at the equations of a loss, that at the estimated shape."""
+        direction = path_direction(engine, loss, params)
+
+        def columns(block: Block, point: Point) -> NDArray:
+            factor = _finite(loss.residual_factor_at(point))
+            return hstack_column(scale_rows(block.X, factor), _shape_factor(block, point, direction))
+
+        def stack(block: Block) -> Block:
+            linear = block.linear_predictor(params)
+            return replace(block, X=columns(block, loss.link.at(linear)), offset=linear)
+
+        def derivative(block: Block) -> NDArray:
+            point = loss.link.at(block.linear_predictor(params))
+            right = hstack_column(scale_rows(block.X, point.pdf), point.dcdf_dshape)
+            return scale_rows(columns(block, point), block.weighted(np.ones_like(point.v))).T @ right
+
+        stacked = MappedEngine(engine, stack, len(params) + 1)
+        return cls(stacked, Canonical(loss.link), _inverse(engine.reduce(ArraySum(derivative))))
+
+    @property
+    def scores(self) -> NDArray:
+        """The left-hand sides of the equations."""
+        return -self.engine.reduce(LossSums(self.loss, np.zeros(self.engine.n_cols))).gradient
+
+    def meat(self, covariance: Covariance, nobs: float) -> NDArray:
+        """Return the variance of the scores."""
+        fit = Fitted(self.engine, self.loss, np.zeros(self.engine.n_cols), self.bread, nobs)
+        return covariance.meat(fit)
+
+
+def _inverse(matrix: NDArray) -> NDArray:
+    """Return the inverse of a matrix; NaN for a singular one."""
+    try:
+        return np.linalg.inv(dense(matrix))
+    except np.linalg.LinAlgError:
+        return np.full(matrix.shape, np.nan)
+
+
+def _shape_factor(block: Block, point: Point, direction: NDArray) -> NDArray:
+    change = point.dcdf_dshape + point.pdf * (block.X @ direction)
+    return _finite(change / (point.cdf * point.sf))
+
+
+def _finite(values: NDArray) -> NDArray:
+    """Set the factors of rows outside the support, where nothing changes, to zero."""
+    return np.where(np.isfinite(values), values, 0.0)

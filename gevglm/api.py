@@ -6,14 +6,15 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from gevglm.data.formula import caller_names
+from gevglm.data.scope import caller_names
 from gevglm.engine.monitor import monitoring
 from gevglm.exceptions import InvalidOptionError
 from gevglm.model import BinaryGLM
-from gevglm.options import FitOptions, ModelOptions
+from gevglm.options import FitOptions, ModelOptions, known_arguments
 from gevglm.results import BinaryGLMResultsWrapper
 
 
+@known_arguments
 def fit(
     formula_or_endog: Any,
     data_or_exog: Any = None,

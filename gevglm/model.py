@@ -18,6 +18,7 @@ from gevglm.data import formula as formulas
 from gevglm.data import streamed_design as streamed
 from gevglm.data.design import FIT_AGAIN, Design
 from gevglm.data.observations import Part
+from gevglm.data.scope import caller_names
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
@@ -32,7 +33,7 @@ from gevglm.families import family_of
 from gevglm.inference.separation import Separation, find_directions
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
-from gevglm.options import FitOptions, ModelOptions
+from gevglm.options import FitOptions, ModelOptions, known_arguments
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.results.prediction import PREDICTIONS
 from gevglm.sampling.choice import sampling_of
@@ -69,6 +70,7 @@ class BinaryGLM(GLM):
     _results_class = BinaryGLMResults
     _results_class_wrapper = BinaryGLMResultsWrapper
 
+    @known_arguments
     def __init__(
         self,
         endog: Any,
@@ -93,6 +95,7 @@ class BinaryGLM(GLM):
         self._begin(designs.from_arrays(endog, exog, n_trials=n_trials, **options.columns()), options)
 
     @classmethod
+    @known_arguments
     def from_formula(
         cls,
         formula: str,
@@ -122,7 +125,7 @@ class BinaryGLM(GLM):
         eval_env : int
             How many frames above the caller the names used in the formula are looked up.
         """
-        return cls.of_table(formula, data, ModelOptions.of(locals()), formulas.caller_names(formula, subset, eval_env))
+        return cls.of_table(formula, data, ModelOptions.of(locals()), caller_names(formula, subset, eval_env))
 
     @classmethod
     def of_table(
@@ -130,17 +133,13 @@ class BinaryGLM(GLM):
     ) -> BinaryGLM:
         """Build a model from a formula, a table, options, and the objects of the user's scope that the formula names."""
         source = as_source(data)
+        table = as_frame(data) if source is None else source
+        written = formulas.translated(formula, table.columns, scope)
         if source is None:
-            data = as_frame(data)
-            source = wide_source(formula, data, options.formula_engine)
-        design = (designs.from_formula if source is None else partial(streamed.from_source, monitor=monitor))(
-            formula,
-            data if source is None else source,
-            scope=scope,
-            subset=options.subset,
-            engine=options.formula_engine,
-            **options.columns(),
-        )
+            source = wide_source(written, table, options.formula_engine)
+        build = designs.from_formula if source is None else partial(streamed.from_source, monitor=monitor)
+        facts = {"scope": scope, "subset": options.subset, "engine": options.formula_engine, **options.columns()}
+        design = build(written, table if source is None else source, **facts)
         model = cls.__new__(cls)
         model._begin(design, options)
         model._attach_formula(formula)
@@ -262,6 +261,7 @@ class BinaryGLM(GLM):
         self.design.need_rows("looking for separation", FIT_AGAIN)
         return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names)
 
+    @known_arguments
     def fit(
         self,
         start_params: ArrayLike | None = None,

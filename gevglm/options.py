@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import functools
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from numbers import Integral, Real
-from typing import Any, Self
+from typing import Any, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +17,11 @@ from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, covariance_of
 from gevglm.data.selection import ROLES
 from gevglm.estimation.objective import Penalty, Ridge
-from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
+from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_argument, unknown_option
 from gevglm.links import GEV, BinaryLink, Logit
 
+P = ParamSpec("P")
+T = TypeVar("T")
 SHAPE_CHOICES = ("ml", "cv")
 ALIASES = {"firth": "mean"}
 LOSSES: dict[str, type[losses.Loss]] = {"log": losses.Log, "canonical": losses.Canonical}
@@ -31,6 +35,26 @@ def link_words() -> list[str]:
 def bias_words() -> list[str]:
     """Return the words for bias reductions, with their aliases."""
     return [*sorted(BiasReduction.words), *ALIASES]
+
+
+def known_arguments(function: Callable[P, T]) -> Callable[P, T]:
+    """Let a function that is given an argument of another package say what it is called here; its signature stays what it is.
+
+    The function then stands one frame further from its caller.
+    """
+    allowed = [name for name in inspect.signature(function).parameters if name != "self"]
+    name = function.__qualname__.removesuffix(".__init__")
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        for word in kwargs:
+            if word not in allowed:
+                homes = {"the model": ModelOptions.__match_args__, "fit()": FitOptions.__match_args__}
+                home = next((f"it is an option of {home}" for home, words in homes.items() if word in words), "")
+                raise unknown_argument(name, word, allowed, home)
+        return function(*args, **kwargs)
+
+    return checked
 
 
 @dataclass(frozen=True)
@@ -116,8 +140,11 @@ class ModelOptions(_Options):
 
     def resolve(self) -> losses.Loss:
         """Return the loss in the population, at the first of the shapes if the shape is to be chosen."""
-        if isinstance(self.loss, losses.Loss):
-            return self.loss
+        loss = self.loss if isinstance(self.loss, losses.Loss) else self._loss()
+        self._refuse_exposure(loss.link)
+        return loss
+
+    def _loss(self) -> losses.Loss:
         link = self._link()
         name = getattr(link, "default_loss", "log") if self.loss is None else self.loss
         if name not in LOSSES:
@@ -144,6 +171,14 @@ class ModelOptions(_Options):
         if xi is None:
             raise InvalidOptionError(f"link={self.link!r} has a shape: give xi, as in xi=0.5.")
         return kind(min(kind.default_grid, key=abs) if choice else xi)
+
+    def _refuse_exposure(self, link: BinaryLink) -> None:
+        """Refuse an exposure where the logarithm of a time does not make a rate of its coefficients."""
+        if self.exposure is not None and link.exponentiated not in ("hazard_ratio", "risk_ratio"):
+            raise IncompatibleOptionsError(
+                f"exposure= is the length of an interval, whose logarithm goes with link='cloglog'; with {link!r} it has no meaning. "
+                "offset= is added as it is."
+            )
 
     def _refuse_shape(self) -> None:
         shaped = " or ".join(repr(word) for word, kind in BinaryLink.words.items() if kind.shape_name)

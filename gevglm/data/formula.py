@@ -10,28 +10,39 @@ from __future__ import annotations
 import builtins
 import functools
 import re
-import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+from patsy import PatsyError
 from scipy.sparse import issparse
 
-from gevglm.data import row_dependence, suspicions
-from gevglm.data.expressions import Expression, expression, names_in, unquoted
-from gevglm.data.formula_engines import Coding, categorical, patsy_codings, patsy_design, read, terms_of
+from gevglm.data import dialect, row_dependence, suspicions
+from gevglm.data import scope as scopes
+from gevglm.data.columns import as_before, is_number, plain, widened, with_columns
+from gevglm.data.expressions import Expression, expression, function_named, names_in, unquoted
+from gevglm.data.foreign import FUNCTIONS
+from gevglm.data.formula_engines import (
+    Coding,
+    categorical,
+    names_by_level,
+    offsets_in,
+    patsy_codings,
+    patsy_design,
+    read,
+    terms_of,
+)
 from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
-from gevglm.data.tables import as_numbers, suggestion, widened, with_columns
-from gevglm.data.transforms import WORDS, in_patsy
+from gevglm.data.tables import suggestion
+from gevglm.data.transforms import WORDS, apply_stateful, in_patsy, is_stateful
 from gevglm.engine.linalg import Matrix
-from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, callers_frame, unknown_option
+from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 
 ENGINES = ("formulaic", "patsy")
-_SCALAR = re.compile(r"(?<=[\[.])np\.(?:u?int|float)\d+\(([^()]*)\)(?=\])")  # as in [T.np.int64(1)]
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
 
 
@@ -68,19 +79,20 @@ def split(formula: str) -> tuple[str, str]:
     return left.strip(), right.strip()
 
 
-def caller_names(formula: str, subset: Any = None, depth: int = 0) -> dict[str, Any]:
-    """Return the objects that a formula, or a condition with an @, names in the caller's scope, and numpy as ``np``.
+def translated(formula: str, columns: Iterable[Any], scope: dict[str, Any]) -> str:
+    """Return a formula as it was typed in the words that are read here; see :mod:`gevglm.data.dialect`."""
+    named = {name for name, value in scope.items() if callable(value) or name not in FUNCTIONS}
+    return dialect.translated(formula, list(columns), {*named, *WORDS, *dir(builtins), "offset", "np"})
 
-    The caller is the first frame outside the package, or `depth` frames above it. A variable that cannot be called hides no function.
-    """
-    frame, _ = callers_frame()
-    for _ in range(depth):
-        frame = None if frame is None else frame.f_back
-    scope = {} if frame is None else {**frame.f_globals, **frame.f_locals}
-    plain = names_in(formula, called=False)
-    called = [name for name in names_in(formula) if name not in plain and callable(scope.get(name))]
-    marked = re.findall(r"@([^\W\d]\w*)", subset) if isinstance(subset, str) else []
-    return {"np": np} | {name: scope[name] for name in (*plain, *called, *marked) if name in scope}
+
+def offsets_of(right: str) -> list[Expression]:
+    """Return what stands in ``offset()`` on the right-hand side of a formula, none if it cannot be read, which is explained elsewhere."""
+    if "offset" not in right:
+        return []
+    try:
+        return [expression(text) for text in offsets_in(right)]
+    except PatsyError:
+        return []
 
 
 @dataclass(frozen=True)
@@ -136,7 +148,10 @@ class Recipe:
         self._refuse_forgetful_calls()
         try:
             terms = read(formula)
+            self._in_terms = names_in(" + ".join(factor for term in terms_of(terms) for factor in term))
+            self.offsets = offsets_of(formula)
             if engine == "patsy":
+                self._refuse_bit_operations(terms, frame)
                 self._patsy = terms
                 for text in {name for term in terms_of(terms) for name in term if name in frame.columns}:
                     categorical(frame[text])  # refuses dates
@@ -147,14 +162,14 @@ class Recipe:
         except GevglmError:
             raise
         except Exception as error:
-            raise self._explained(error, frame) from error
+            raise self._explained(error, frame) from None
         codings = self._codings()
         suspicions.warn_of_text({text: coding.levels for text, coding in codings.items()}, self.dtypes)
         self.variables = self._variables(codings, {} if state is not None else _two_values(frame, self.dtypes))
         self.sparse = issparse(first)
         self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)  # that a row of the design holds
         names = self._patsy.column_names if engine == "patsy" else self._matrix.names
-        self.names = [_SCALAR.sub(r"\1", name) for name in names]
+        self.names = names_by_level(names, codings.values())
         self._first: Matrix | None = first
 
     def take_first(self) -> Matrix:
@@ -167,13 +182,13 @@ class Recipe:
         """Return the design matrix of new data, every row of which must be complete."""
         self.check_saved()
         for name, variable in self.variables.items():
-            if not variable.levels or name not in data.columns or pd.api.types.is_numeric_dtype(self.dtypes[name]):
+            if not variable.levels or name not in data.columns:
                 continue
             unseen = set(data[name].dropna().unique()).difference(variable.levels)
             if unseen:
                 listed = ", ".join(sorted(map(repr, unseen))[:5])
                 raise InvalidDataError(f"{name!r} has levels in the new data that the model has not seen: {listed}.")
-        return self.build(with_columns(data, self.dtypes, lambda column: _as_before(column, self.dtypes[column.name])))
+        return self.build(with_columns(data, self.dtypes, lambda column: as_before(column, self.dtypes[column.name])))
 
     @property
     def spec(self) -> Any:
@@ -191,19 +206,31 @@ class Recipe:
     def build(self, frame: pd.DataFrame) -> Matrix:
         """Return the design matrix of data that are like those of the model."""
         frame = with_columns(frame, self.dtypes, lambda column: plain(column, self.engine))
-        scope = WORDS | self.scope
         try:
             if self.engine == "formulaic":
-                return self._matrix.build(frame, scope)
-            scope = {name: in_patsy(value) for name, value in scope.items()}
+                return self._matrix.build(frame, self.scope)
+            own = {name: value for name, value in self.scope.items() if callable(value) or name in self.used}
+            scope = {name: in_patsy(value) for name, value in (WORDS | own).items()}
             columns = frame[list(self.dtypes)]  # patsy takes columns before functions of their names
             matrix, design = patsy_design(self._patsy, columns, scope)
             self._patsy = design
             return np.asarray(matrix, dtype=float)
+        except GevglmError:
+            raise
         except Exception as error:
-            raise self._explained(error, frame) from error
+            raise self._explained(error, frame) from None
+
+    @property
+    def offset_columns(self) -> list[str]:
+        """The columns that stand in ``offset()`` alone."""
+        return [name for name in self.dtypes if name not in self.variables]
+
+    def offset(self, frame: pd.DataFrame) -> NDArray | None:
+        """Return the sum of the offsets that the formula names, None if there is none."""
+        return evaluate_offset(self.offsets, frame, self.scope)
 
     def _codings(self) -> dict[str, Coding]:
+        """Return how factors are coded, by their texts."""
         if self.engine == "patsy":
             return patsy_codings(self._patsy)
         return {text: coding for text, coding in self._matrix.state.factors.items() if coding is not None}
@@ -219,11 +246,25 @@ class Recipe:
             if (coding := of_variables.get(name)) is not None
             else Variable(name, not is_number(dtype), values=values.get(name, ()))
             for name, dtype in self.dtypes.items()
+            if name in self._in_terms
         }
+
+    def _refuse_bit_operations(self, terms: Any, frame: pd.DataFrame) -> None:
+        """Look at conditions before patsy does, which would combine the bits of numbers."""
+        joined = [expression(name) for term in terms_of(terms) for name in term if expression(name).joins_conditions]
+        frame = with_columns(frame, self.dtypes, lambda column: plain(column, "formulaic"))
+        context = context_of(joined, frame, self.scope)
+        for each in joined:
+            each.evaluate(
+                context,
+                lambda function, call: (
+                    functools.partial(apply_stateful, function, {}) if is_stateful(function) else function
+                ),
+            )
 
     def _refuse_dependence_on_other_rows(self, terms: list[tuple[str, ...]], frame: pd.DataFrame) -> None:
         columns = with_columns(frame[list(self.dtypes)], self.dtypes, lambda column: plain(column, "formulaic"))
-        row_dependence.refuse_terms(terms, columns, WORDS | self.scope, self._matrix.state)
+        row_dependence.refuse_terms(terms, columns, self.scope, self._matrix.state)
 
     def _refuse_forgetful_calls(self) -> None:
         """Refuse ``patsy.bs(x)`` and the like: only functions called by a simple name remember their first data."""
@@ -241,14 +282,14 @@ class Recipe:
             return InvalidOptionError(
                 f"formula_engine='patsy' cannot read {unreadable[0]!r}; formula_engine='formulaic' can."
             )
-        unknown = unknown_names(self.formula, frame.columns, self.scope)
+        unknown = scopes.unknown_names(self.formula, frame.columns, self.scope)
         if unknown is not None:
             return unknown
         return not_evaluated(self.formula, error)
 
     def without_rows(self, n_given: int) -> Recipe:
         """Return the recipe without variables of the caller that have a value for each row of the data given."""
-        scope = {name: value for name, value in self.scope.items() if not _has_length(value, n_given)}
+        scope = scopes.without_rows(self.scope, n_given)
         if len(scope) == len(self.scope):
             return self
         bare = object.__new__(Recipe)
@@ -259,18 +300,21 @@ class Recipe:
         return self
 
     def __getstate__(self) -> dict:
-        return {**self.__dict__, "_patsy": None, "scope": packed(self.scope)}
+        return {**self.__dict__, "_patsy": None, "scope": scopes.packed(self.scope)}
 
     def __setstate__(self, state: dict) -> None:
         self.__dict__.update(state)
-        self.scope = unpacked(state["scope"])
+        self.scope = scopes.unpacked(state["scope"])
 
 
 def not_evaluated(formula: str, error: Exception) -> InvalidDataError:
     """Return the error of a formula that could not be read or evaluated."""
-    cause = " ".join(_DECORATION.sub("", str(error)).split())
+    cause = " ".join(_DECORATION.sub("", getattr(error, "message", str(error))).split())
+    cause = cause.removeprefix("Error evaluating factor: ").removeprefix("ValueError: ")
     if "invalid syntax" in cause:
         cause += ". A formula joins columns and calls of functions by + - : * / and **; 0 leaves out the constant."
+    if "requires a positive integer" in cause:
+        cause = "among terms ** and ^ make interactions, and need a whole number; a power of a column is I(x**0.5)."
     return InvalidDataError(f"the formula '{formula}' could not be evaluated: {cause}")
 
 
@@ -278,81 +322,6 @@ def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]
     """Return both values of the numbers that have two."""
     numbers = [name for name, dtype in dtypes.items() if is_number(dtype)]
     return {name: tuple(sorted(frame[name].unique().tolist())) for name in numbers if frame[name].nunique() == 2}
-
-
-def unknown_names(formula: str, columns: Iterable[str], scope: dict[str, Any]) -> InvalidDataError | None:
-    """Return the error of names that are neither columns nor known otherwise, None if there are none."""
-    known = {*columns, *scope, *dir(builtins), *WORDS, "Q"}
-    missing = [name for name in names_in(formula) if name not in known]
-    if not missing:
-        return None
-    hint = suggestion(missing[0], columns)
-    return InvalidDataError(f"the formula names {', '.join(map(repr, missing))}, not in the data.{hint}")
-
-
-def _has_length(value: Any, n: int) -> bool:
-    return isinstance(value, (list, tuple, np.ndarray, pd.Series, pd.DataFrame, pd.Index)) and len(value) == n
-
-
-def packed(scope: dict[str, Any]) -> dict[str, tuple]:
-    """Return a scope that can be pickled: modules by name."""
-    return {
-        name: (None, value.__name__) if isinstance(value, ModuleType) else (value,) for name, value in scope.items()
-    }
-
-
-def unpacked(scope: dict[str, tuple]) -> dict[str, Any]:
-    """Return the scope again."""
-    return {
-        name: sys.modules.get(entry[1]) or __import__(entry[1]) if len(entry) == 2 else entry[0]
-        for name, entry in scope.items()
-    }
-
-
-# -- columns ---------------------------------------------------------------------------------
-
-
-def plain(column: pd.Series, engine: str) -> pd.Series:
-    """Return a column in a NumPy type that is wide enough for arithmetic; patsy does not know pandas' own types, but for categories."""
-    column = widened(column)
-    dtype = column.dtype
-    if isinstance(dtype, (np.dtype, pd.CategoricalDtype)) or (
-        engine == "formulaic" and isinstance(dtype, pd.StringDtype)
-    ):
-        return column
-    if pd.api.types.is_bool_dtype(dtype):
-        return column.astype(bool)
-    if pd.api.types.is_integer_dtype(dtype) and not column.hasnans:
-        return column.astype(np.uint64 if dtype.kind == "u" else np.int64)
-    return column.astype(float if pd.api.types.is_numeric_dtype(dtype) else object)
-
-
-def is_number(dtype: Any) -> bool:
-    """Whether a column of this type holds numbers; booleans are not."""
-    return pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype)
-
-
-def _as_before(column: pd.Series, dtype: Any) -> pd.Series:
-    """Return a column of new data as the kind of column it was in the data of the model, where it can be one."""
-    column = as_numbers(column)
-    if isinstance(dtype, pd.CategoricalDtype):
-        if isinstance(column.dtype, pd.CategoricalDtype) and column.dtype.categories.equals(dtype.categories):
-            return column
-        new = [level for level in column.dropna().unique() if level not in dtype.categories]
-        return column.astype(object).astype(pd.CategoricalDtype([*dtype.categories, *new], dtype.ordered))
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        column = column.astype(column.cat.categories.dtype)
-    was_boolean, is_boolean = pd.api.types.is_bool_dtype(dtype), pd.api.types.is_bool_dtype(column.dtype)
-    if was_boolean and not is_boolean:
-        other = column[~column.isin([False, True])]
-        if len(other):
-            raise InvalidDataError(
-                f"{column.name!r} is true or false in the data of the model, but here {other.iloc[0]!r}."
-            )
-        return column.astype(bool)
-    if is_boolean and not was_boolean and pd.api.types.is_numeric_dtype(dtype):
-        return column.astype(int)
-    return column
 
 
 # -- the left-hand side ----------------------------------------------------------------------
@@ -379,19 +348,46 @@ def evaluate_outcome(left: Expression, frame: pd.DataFrame, scope: dict[str, Any
     counts = count_columns(text)
     if counts and all(count in frame.columns for count in counts):
         return frame[counts].to_numpy()
-    known = {*frame.columns, *scope, "I", "cbind"}
+    known = {*frame.columns, *scope, *WORDS, "Q"}
     missing = [word for word in names_in(text) if word not in known]
     if missing or text.isidentifier():
         raise InvalidDataError(
             f"the outcome {text!r} is not in the data.{suggestion((missing or [text])[0], frame.columns)}"
         )
-    words = {"np": np, "I": lambda value: value}
     try:
-        values = left.evaluate(context_of([left], with_columns(frame, left.names, widened), words | scope))
+        values = left.evaluate(context_of([left], with_columns(frame, left.names, widened), {"np": np} | scope))
+    except GevglmError:
+        raise
     except Exception as error:
-        raise InvalidDataError(f"the outcome {text!r} could not be evaluated: {error}") from error
+        raise InvalidDataError(f"the outcome {text!r} could not be evaluated: {error}") from None
     if np.shape(values) not in ((len(frame),), (len(frame), 2)):
         raise InvalidDataError(
             f"the outcome {text!r} has shape {np.shape(values)}, but the data have {len(frame)} rows."
         )
     return values
+
+
+# -- offsets ---------------------------------------------------------------------------------
+
+
+def evaluate_offset(offsets: Sequence[Expression], frame: pd.DataFrame, scope: dict[str, Any]) -> NDArray | None:
+    """Return the sum of expressions, one number per row; None if there are none."""
+    if not offsets:
+        return None
+    used = [name for each in offsets for name in names_in(each.text)]
+    frame = with_columns(frame, used, lambda column: plain(column, "formulaic"))
+    context = context_of(offsets, frame, {"np": np} | scope)
+    total = np.zeros(len(frame))
+    for each in offsets:
+        what = f"offset({each.text})"
+        if any(is_stateful(function_named(call.name, context)) for call in each.calls):
+            raise InvalidDataError(f"{what} learns from the data, which an offset does not; compute a column for it.")
+        try:
+            with np.errstate(divide="ignore", invalid="ignore"):  # values that are not finite are counted elsewhere
+                total = total + np.broadcast_to(np.asarray(each.evaluate(context), dtype=float), (len(frame),))
+        except GevglmError:
+            raise
+        except Exception as error:
+            unknown = scopes.unknown_names(each.text, frame.columns, scope)
+            raise unknown or InvalidDataError(f"{what} could not be evaluated: {error}") from None
+    return total

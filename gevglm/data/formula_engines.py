@@ -1,15 +1,16 @@
 """The one door to patsy and formulaic: everything of theirs that is private, undocumented or differs between versions.
 
 patsy says which columns a formula has (its terms, the coding of factors, names); formulaic's model specification is what statsmodels asks for the
-terms of a model. The rest of the package uses the functions of this module and the public names of both.
+terms of a model. The rest of the package uses the functions of this module, the splines in :mod:`gevglm.data.patsy_splines`, and the public names of both.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import CodeType
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,17 +22,15 @@ from formulaic.parser.types import Factor, Term
 from formulaic.transforms import hashed as hash_of_formulaic
 from numpy.typing import NDArray
 from patsy.categorical import _CategoricalBox
-from patsy.contrasts import _get_level, _name_levels, code_contrast_matrix
+from patsy.contrasts import _get_level, _name_levels, _obj_to_readable_str, code_contrast_matrix
 from patsy.eval import VarLookupDict
 from patsy.infix_parser import Operator
-from patsy.mgcv_cubic_splines import CC, CR
 from patsy.parse_formula import parse_formula
 from patsy.redundancy import pick_contrasts_for_term
-from patsy.splines import BS
 from patsy.util import SortAnythingKey
-from scipy.interpolate import BSpline
 
-from gevglm.data.expressions import with_quotes
+from gevglm.data.expressions import argument_of, with_quotes
+from gevglm.exceptions import InvalidDataError, listed
 
 TermCoding = list[tuple[str, bool]]  # factors of some columns of a term; whether each is coded less one level
 
@@ -40,13 +39,36 @@ TermCoding = list[tuple[str, bool]]  # factors of some columns of a term; whethe
 
 
 def read(formula: str) -> patsy.ModelDesc:
-    """Return the terms of a formula, as patsy reads it; names in backticks are quoted, and ``^`` is ``**``."""
+    """Return the terms of a formula, as patsy reads it; names in backticks are quoted, ``^`` is ``**``, and offsets are left out."""
+    every = _read(formula)
+    terms = [term for term in every.rhs_termlist if _offset_of(term) is None]
+    return every if len(terms) == len(every.rhs_termlist) else patsy.ModelDesc(every.lhs_termlist, terms)
+
+
+def offsets_in(formula: str) -> list[str]:
+    """Return what stands in ``offset()`` on the right-hand side of a formula."""
+    return [inside for term in _read(formula).rhs_termlist if (inside := _offset_of(term)) is not None]
+
+
+def _read(formula: str) -> patsy.ModelDesc:
     tree = parse_formula(with_quotes(formula), extra_operators=[Operator("^", 2, 500)])
     nodes = [tree]
     for node in nodes:
         nodes.extend(node.args)
         node.type = "**" if node.type == "^" else node.type
     return patsy.ModelDesc.from_formula(tree)
+
+
+def _offset_of(term: patsy.Term) -> str | None:
+    """Return what is inside a term that is an offset, None for other terms."""
+    insides = [argument_of(factor.code, "offset") for factor in term.factors if factor.code.startswith("offset")]
+    if not any(insides):
+        return None
+    if len(term.factors) > 1:
+        raise InvalidDataError(
+            f"{term.name()}: an offset has no coefficient, and stands by itself: + {term.factors[0].code}."
+        )
+    return insides[0]
 
 
 def terms_of(formula: patsy.ModelDesc) -> list[tuple[str, ...]]:
@@ -137,9 +159,42 @@ def contrast_columns(levels: list[Any], contrast: Any, reduced: bool) -> tuple[N
 
 def treatment_columns(levels: list[Any], contrast: patsy.Treatment, reduced: bool) -> tuple[list[int], list[str], Any]:
     """Return the levels that have a column, the endings of the names of these, and the reference, without a matrix of codes."""
+    contrast = contrast.among(levels) if isinstance(contrast, Reference) else contrast
     reference = 0 if contrast.reference is None else _get_level(levels, contrast.reference)
     places = [place for place in range(len(levels)) if not (reduced and place == reference)]
     return places, _name_levels("T." if reduced else "", [levels[place] for place in places]), levels[reference]
+
+
+def names_by_level(names: Sequence[str], codings: Iterable[Coding]) -> list[str]:
+    """Return the names of columns with levels as people write them: g[T.(0.3, 0.4]], where patsy has its Python code."""
+    written = {
+        _obj_to_readable_str(level): str(level)
+        for coding in codings
+        for level in coding.levels
+        if _obj_to_readable_str(level) != str(level)
+    }
+    if not written:
+        return list(names)
+    longest_first = sorted(written, key=len, reverse=True)
+    level = re.compile(rf"(?<=[\[.])({'|'.join(map(re.escape, longest_first))})(?=\])")
+    return [level.sub(lambda match: written[match[1]], name) for name in names]
+
+
+class Reference(patsy.Treatment):
+    """Treatment coding whose reference is given by the text of a level, whatever the level is: '2' is also the number 2."""
+
+    def among(self, levels: Sequence[Any]) -> patsy.Treatment:
+        """Return the coding of these levels."""
+        found = [level for level in levels if str(level) == self.reference]
+        if not found:
+            raise ValueError(f"{self.reference!r} is not among the levels {listed(map(str, levels))}")
+        return patsy.Treatment(found[0])
+
+    def code_with_intercept(self, levels: Sequence[Any]) -> Any:
+        return self.among(levels).code_with_intercept(levels)
+
+    def code_without_intercept(self, levels: Sequence[Any]) -> Any:
+        return self.among(levels).code_without_intercept(levels)
 
 
 @dataclass
@@ -252,74 +307,3 @@ def specification(
             for name, coding in state.factors.items()
         },
     )
-
-
-# -- splines of patsy ------------------------------------------------------------------------
-
-
-class AllRowsNeeded(Exception):
-    """A function cannot learn from pieces; the message says what to write instead."""
-
-
-class Splines:
-    """What splines have in common: with given knots they need to know no more than where the data begin and end."""
-
-    _tmp: dict[str, Any]
-
-    def memorize_chunk(self, x: Any, *args: Any, **options: Any) -> None:
-        cast(Any, super()).memorize_chunk(x, *args, **options)
-        self.keep_ends_only()
-
-    def needs_quantiles(self, args: dict[str, Any]) -> bool:
-        """Whether more than the ends of the data is needed: knots to be placed, or a basis to be centred by the mean over all rows."""
-        return args["knots"] is None or args.get("constraints") is not None
-
-    def keep_ends_only(self) -> None:
-        """Keep the smallest and largest value of the rows seen, if more is not needed."""
-        if not self.needs_quantiles(self._tmp["args"]):
-            x = np.concatenate(self._tmp["xs"])
-            self._tmp["xs"] = [np.array([x.min(), x.max()])] if len(x) else [x]
-
-    def merge(self, other: dict[str, Any]) -> None:
-        """Add the ends of other rows."""
-        if self.needs_quantiles(self._tmp["args"]):
-            raise AllRowsNeeded("places its knots by quantiles of all rows; give them as knots=[...]")
-        self._tmp["xs"] = [*self._tmp["xs"], *other["_tmp"]["xs"]]
-        self.keep_ends_only()
-
-
-class BSplines(Splines, BS):
-    """``bs(x)`` of patsy, with the ways of formulaic to go beyond the data: "clip", "na", "zero" and "extend"."""
-
-    def memorize_chunk(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> None:
-        if extrapolation not in ("raise", "clip", "na", "zero", "extend"):
-            raise ValueError(f"extrapolation={extrapolation!r} is not one of raise, clip, na, zero, extend")
-        super().memorize_chunk(x, *args, **options)
-
-    def needs_quantiles(self, args: dict[str, Any]) -> bool:
-        df = args["df"]
-        return args["knots"] is None and df is not None and df > args["degree"] + bool(args["include_intercept"])
-
-    def transform(self, x: Any, *args: Any, extrapolation: str = "raise", **options: Any) -> Any:
-        low, high = self._all_knots[[0, -1]]
-        outside = np.asarray((x < low) | (x > high))
-        if extrapolation == "raise" and outside.any():
-            raise ValueError(
-                f"{outside.sum()} values are outside the {low:g} to {high:g} of the spline; "
-                "extrapolation='clip' or 'extend' allows them"
-            )
-        basis = np.array(super().transform(np.clip(x, low, high), *args, **options))
-        if extrapolation == "extend" and outside.any():
-            every = BSpline(self._all_knots, np.eye(len(self._all_knots) - self._degree - 1), self._degree)
-            basis[outside] = every(np.asarray(x)[outside])[:, -basis.shape[1] :]
-        elif extrapolation in ("na", "zero"):
-            basis[outside] = np.nan if extrapolation == "na" else 0.0
-        return basis
-
-
-class NaturalSplines(Splines, CR):
-    """``cr(x)`` of patsy."""
-
-
-class CyclicSplines(Splines, CC):
-    """``cc(x)`` of patsy."""

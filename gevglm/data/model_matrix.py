@@ -29,9 +29,10 @@ from gevglm.data.formula_engines import (
     unwrapped,
 )
 from gevglm.data.tables import real
-from gevglm.data.transforms import apply_stateful, is_stateful
+from gevglm.data.transforms import WORDS, apply_stateful, is_stateful
 from gevglm.engine.linalg import Matrix
 from gevglm.engine.sparse import SPARSE, SparseColumn, indicators, matrix_of, row_numbers
+from gevglm.exceptions import GevglmError
 
 MANY_LEVELS = 20  # of a factor whose columns are kept sparse while the matrix is built
 Column = NDArray | SparseColumn
@@ -114,9 +115,11 @@ class _Table:
         for name, factor in matrix.expressions.items():
             try:
                 self._take(name, factor.evaluate(context, self._stateful))
+            except GevglmError:
+                raise
             except Exception as error:
                 kind = "" if isinstance(error, ValueError) else f"{type(error).__name__}: "
-                raise ValueError(f"{name}: {kind}{error}") from error
+                raise ValueError(f"{name}: {kind}{error}") from None
 
     def _stateful(self, function: Any, call: Call) -> Any:
         if not is_stateful(function):
@@ -192,11 +195,15 @@ class _Table:
 
 
 def context_of(expressions: Collection[Expression], frame: pd.DataFrame, scope: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what expressions may name: the columns of a table, and a scope, of which these hide variables but no functions."""
-    words = {"Q": frame.__getitem__, **scope}
-    functions = {f"{call.name}()": call.name for factor in expressions for call in factor.calls if call.name in words}
+    """Return what expressions may name: the columns of a table, a scope, and the words of formulas.
+
+    Columns hide variables of the scope, and both hide words; but only functions hide a function that is called.
+    """
+    words = {"Q": frame.__getitem__, **WORDS}
+    functions = words | {name: value for name, value in scope.items() if callable(value)}
+    called = {call.name for factor in expressions for call in factor.calls}
     columns = {name: frame[name] for factor in expressions for name in factor.names if name in frame.columns}
-    return {**words, **columns, **{key: words[name] for key, name in functions.items()}}
+    return {**words, **scope, **columns, **{f"{name}()": functions[name] for name in called if name in functions}}
 
 
 def coded(values: pd.Series, levels: list[Any] | None) -> tuple[list[Any], NDArray]:

@@ -12,7 +12,7 @@ from gevglm.data.design import Layout
 from gevglm.data.formula import count_columns
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.selection import check_weights
-from gevglm.data.tables import as_frame, combined_offset, numeric_matrix, vector
+from gevglm.data.tables import added, as_frame, combined_offset, numeric_matrix, vector
 from gevglm.engine.base import product
 from gevglm.engine.linalg import Matrix, dense, with_missing_rows
 from gevglm.exceptions import GevglmWarning, InvalidDataError, listed, warn
@@ -43,6 +43,9 @@ def read_table(layout: Layout, data: Any, offset: Any = None, exposure: Any = No
     assert recipe is not None, "a table is read by a formula"
     used = [name for name in recipe.used if name in frame.columns]
     complete = ~frame[used].isna().any(axis=1).to_numpy()
+    inside = recipe.offset(frame)
+    combined_offset(None if inside is None else inside[complete], None)
+    shift = added(shift, inside)
     if complete.all():
         X = recipe.matrix(frame)
     else:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.data.tables import as_numbers
+from gevglm.data.columns import as_numbers
 from gevglm.exceptions import InvalidDataError, nearest
 
 WHOLE = 1e-6  # how far from a whole number a count may be, for those computed as shares of trials

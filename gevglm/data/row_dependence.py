@@ -17,8 +17,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.expressions import Call, Expression, expression, function_named
-from gevglm.data.model_matrix import ModelMatrix, TransformState
-from gevglm.data.transforms import is_stateful
+from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
+from gevglm.data.transforms import WORDS, is_stateful, lag
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import InvalidDataError
 
@@ -42,13 +42,13 @@ def refuse_terms(
     frame : DataFrame
         Complete rows.
     scope : mapping
-        What the formula may name besides columns.
+        Objects of the user's scope that the formula names.
     state : TransformState
         What the formula remembers; what is not in it is learned from `frame`.
     """
     for text in dict.fromkeys(name for term in terms for name in term):
         factor = expression(text)
-        if _may_mix_rows(factor, scope):
+        if _may_mix_rows(factor, context_of([factor], frame, scope)):
             matrix = ModelMatrix([(text,)], deepcopy(state))
             refuse(text, partial(_factor, matrix, frame, scope), frame, factor.names)
 
@@ -76,15 +76,17 @@ def _same_alone(values: Values, rows: NDArray, ends: NDArray) -> bool:
     return all(_close(among[few], _columns(values(rows[few]))) for few in (chosen[::-1], *chosen[:, None]))
 
 
-def _may_mix_rows(factor: Expression, scope: Mapping[str, Any]) -> bool:
+def _may_mix_rows(factor: Expression, context: Mapping[str, Any]) -> bool:
     """Whether an expression does more than what is known to go row by row."""
-    return not factor.is_arithmetic or any(not _goes_row_by_row(call, scope) for call in factor.calls)
+    return not factor.is_arithmetic or any(not _goes_row_by_row(call, context) for call in factor.calls)
 
 
-def _goes_row_by_row(call: Call, scope: Mapping[str, Any]) -> bool:
-    function = function_named(call.name, scope)
-    elementwise = isinstance(function, np.ufunc) and function.signature is None
-    return call.name in ("I", "C", "Q") or elementwise or is_stateful(function)
+def _goes_row_by_row(call: Call, context: Mapping[str, Any]) -> bool:
+    function = function_named(call.name, context)
+    if isinstance(function, np.ufunc):
+        return function.signature is None
+    ours = call.name == "Q" or function is WORDS.get(call.name)
+    return (ours and function is not lag) or is_stateful(function)
 
 
 def _factor(matrix: ModelMatrix, frame: pd.DataFrame, scope: Mapping[str, Any], rows: NDArray) -> NDArray:

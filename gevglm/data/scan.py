@@ -18,16 +18,17 @@ from numpy.typing import NDArray
 from patsy import PatsyError
 
 from gevglm.data import formula as formulas
+from gevglm.data.columns import plain, with_columns
 from gevglm.data.expressions import Call, Expression, expression, function_named
-from gevglm.data.formula_engines import AllRowsNeeded, Coding, categorical, read, terms_of
+from gevglm.data.formula_engines import Coding, categorical, read, terms_of
 from gevglm.data.model_matrix import TransformState, context_of, ordered_levels
 from gevglm.data.row_dependence import ends_of
+from gevglm.data.scope import unknown_names
 from gevglm.data.selection import WEIGHTS, Selected, Selection
 from gevglm.data.sources.base import Number, Source
-from gevglm.data.tables import with_columns
-from gevglm.data.transforms import WORDS, apply_stateful, is_stateful
+from gevglm.data.transforms import apply_stateful, is_stateful
 from gevglm.engine.monitor import Monitor
-from gevglm.exceptions import InvalidDataError
+from gevglm.exceptions import GevglmError, InvalidDataError
 
 EXAMPLE_ROWS = 200
 MOST_LEVELS = 100  # distinct values of an outcome that are distinguished
@@ -124,20 +125,20 @@ def scan(
     try:
         terms = terms_of(read(selection.right))
     except PatsyError as error:
-        raise formulas.not_evaluated(selection.right, error) from error
+        raise formulas.not_evaluated(selection.right, error) from None
     factors = [expression(name) for name in dict.fromkeys(name for term in terms for name in term)]
-    kinds = _kinds(factors, WORDS | selection.scope_beside(source.columns))
+    kinds = _kinds(factors, _context(factors, pd.DataFrame(), selection))
     states: dict[str, dict[str, Any]] = {}
     while True:
         try:
             look = partial(_look, selection, factors, dict(states))
             found = _look_at_all(source, columns, look, kinds, monitor)
         except InvalidDataError as error:
-            unknown = formulas.unknown_names(selection.right, source.columns, selection.scope)
+            unknown = unknown_names(selection.right, source.columns, selection.scope)
             raise unknown or error from None
         if not sum(found.kept.values()):
             return found, TransformState()
-        new = {text: _finished(kinds[text], state) for text, state in found.states.items()}
+        new = {text: _finished(kinds[text], text, state) for text, state in found.states.items()}
         states |= new
         if new:  # what they make of the data is most often a number, which a few rows tell
             _look_at_factors(
@@ -168,13 +169,13 @@ def _look_at_all(
     return found
 
 
-def _kinds(factors: list[Expression], scope: dict[str, Any]) -> dict[str, Any]:
+def _kinds(factors: list[Expression], context: dict[str, Any]) -> dict[str, Any]:
     """Return the classes of stateful functions of patsy, by the text of their calls; None for those of formulaic."""
+    functions = {call.text: function_named(call.name, context) for factor in factors for call in factor.calls}
     return {
-        call.text: getattr(scope[call.name], "__patsy_stateful_transform__", None)
-        for factor in factors
-        for call in factor.calls
-        if is_stateful(scope.get(call.name))
+        text: getattr(function, "__patsy_stateful_transform__", None)
+        for text, function in functions.items()
+        if is_stateful(function)
     }
 
 
@@ -216,8 +217,8 @@ def _at_ends(*tables: pd.DataFrame) -> pd.DataFrame:
 
 def _context(factors: list[Expression], rows: pd.DataFrame, selection: Selection) -> dict[str, Any]:
     """Return what factors may name."""
-    plain = with_columns(rows, rows.columns, lambda column: formulas.plain(column, "formulaic"))
-    return context_of(factors, plain, WORDS | selection.scope_beside(rows.columns))
+    columns = with_columns(rows, rows.columns, lambda column: plain(column, "formulaic"))
+    return context_of(factors, columns, selection.scope_beside(rows.columns))
 
 
 def _look_at_factor(factor: Expression, context: dict[str, Any], states: dict[str, Any], found: Found) -> None:
@@ -241,9 +242,11 @@ def _look_at_factor(factor: Expression, context: dict[str, Any], states: dict[st
     try:
         values = factor.evaluate(context, wrapped)
         kind = categorical(values) if complete else None
+    except GevglmError:
+        raise
     except Exception as error:
         if complete:
-            raise InvalidDataError(f"{factor.text!r} could not be evaluated: {error}") from error
+            raise InvalidDataError(f"{factor.text!r} could not be evaluated: {error}") from None
         return
     if not complete:
         return
@@ -257,7 +260,10 @@ def _look_at_factor(factor: Expression, context: dict[str, Any], states: dict[st
 
 def _memorise(kind: Any, text: str, found: Found, *args: Any, **options: Any) -> Any:
     transform = kind()
-    transform.memorize_chunk(*args, **options)
+    try:
+        transform.memorize_chunk(*args, **options)
+    except Exception as error:
+        raise InvalidDataError(f"{text!r} could not be evaluated: {error}") from None
     found.states[text] = vars(transform)
     return args[0] if args else next(iter(options.values()))
 
@@ -265,23 +271,23 @@ def _memorise(kind: Any, text: str, found: Found, *args: Any, **options: Any) ->
 def _merged(kind: Any, text: str, known: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     if not hasattr(kind, "merge"):
         raise InvalidDataError(
-            f"{text} needs all rows at once, but the data come in pieces; use center(), standardize(), or bs() and cr() with knots=[...]."
+            f"{text} needs all rows at once, but the data come in pieces; center(), standardize(), bs(), ns(), rcs(), cr() and poly() do not."
         )
     transform = kind()
     vars(transform).update(known)
-    try:
-        transform.merge(other)
-    except AllRowsNeeded as error:
-        raise InvalidDataError(f"{text} {error}, because the data come in pieces.") from None
+    transform.merge(other)
     return vars(transform)
 
 
-def _finished(kind: Any, state: dict[str, Any]) -> dict[str, Any]:
+def _finished(kind: Any, text: str, state: dict[str, Any]) -> dict[str, Any]:
     if kind is None:
         return state
     transform = kind()
     vars(transform).update(state)
-    transform.memorize_finish()
+    try:
+        transform.memorize_finish()
+    except Exception as error:
+        raise InvalidDataError(f"{text!r} could not be evaluated: {error}") from None
     return vars(transform)
 
 

@@ -11,8 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data import formula as formulas
+from gevglm.data.columns import as_numbers, widened, with_columns
 from gevglm.data.expressions import Expression, condition, expression, names_in, rows_where
-from gevglm.data.tables import aligned, as_numbers, columns_given, vector, widened, with_columns
+from gevglm.data.scope import packed, unpacked
+from gevglm.data.tables import added, aligned, columns_given, vector
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
@@ -52,12 +54,15 @@ class Selection:
     clusters: Any = None  # rows without one are incomplete
     left: Expression = field(init=False, repr=False)  # the left-hand side of the formula
     right: str = field(init=False, repr=False)  # the right-hand side
+    offsets: list[Expression] = field(init=False, repr=False)  # those named on the right-hand side
     _condition: Expression | None = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         left, right = formulas.split(self.formula)
         compiled = condition(self.subset) if isinstance(self.subset, str) else None
-        for name, value in {"left": expression(left), "right": right, "_condition": compiled}.items():
+        offsets = formulas.offsets_of(right)
+        parts = {"left": expression(left), "right": right, "offsets": offsets, "_condition": compiled}
+        for name, value in parts.items():
             object.__setattr__(self, name, value)
 
     @cached_property
@@ -91,6 +96,8 @@ class Selection:
         used = self.used(frame.columns)
         frame = with_columns(frame, used, as_numbers)
         columns = {role: vector(getattr(self, role), frame, role, n) for role in ROLES}
+        inside = formulas.evaluate_offset(self.offsets, frame, self.scope_beside(frame.columns))
+        columns["offset"] = added(columns["offset"], inside)
         values = self.outcome(frame)
         asked = self.asked_for(frame)
         selected = rows_with_weight(n, values, columns) & (True if asked is None else asked)
@@ -123,16 +130,16 @@ class Selection:
                     "written with an @, as in 'age < @limit'."
                 ) from error
             except Exception as error:
-                raise InvalidDataError(f"subset={self.subset!r} could not be evaluated: {error}") from error
+                raise InvalidDataError(f"subset={self.subset!r} could not be evaluated: {error}") from None
             if np.asarray(subset).dtype != bool:
                 raise InvalidDataError("subset as a string must be a condition, such as 'age > 40'.")
         return None if subset is None else _subset_mask(frame, subset)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "scope": formulas.packed(self.scope)}
+        return {**self.__dict__, "scope": packed(self.scope)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "scope": formulas.unpacked(state["scope"])})
+        self.__dict__.update({**state, "scope": unpacked(state["scope"])})
 
 
 def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:

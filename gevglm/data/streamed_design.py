@@ -189,7 +189,7 @@ def _vectors(selection: Selection, coding: Coding, n_rows: int) -> dict[str, Any
         "var": selection.var_weights is not None or selection.sampling_weights is not None,
         "represents": selection.var_weights is not None or selection.sampling_weights is not None,
         "trials": coding.counts or coding.shares,
-        "offset": selection.offset is not None or selection.exposure is not None,
+        "offset": selection.offset is not None or selection.exposure is not None or bool(selection.offsets),
     }
     return {name: UnloadedArray.of(n_rows) for name, there in vectors.items() if there}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.data.csv_dialect import EXACT, kind_of_file, read_csv
+from gevglm.data.csv_dialect import kind_of_file, read_csv
 from gevglm.exceptions import InvalidDataError, nearest
 
 COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
@@ -42,36 +42,6 @@ def as_frame(data: Any) -> pd.DataFrame:
 def owned(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table that stays as it is when the caller changes the one given: a copy, made by pandas 3 when something is changed."""
     return frame.copy(deep=not COPY_ON_WRITE)
-
-
-def with_columns(frame: pd.DataFrame, names: Iterable[str], change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
-    """Return a table with some columns changed; the table itself if none is."""
-    changed = {name: new for name in names if name in frame and (new := change(old := frame[name])) is not old}
-    return frame.assign(**changed) if changed else frame
-
-
-def as_numbers(column: pd.Series) -> pd.Series:
-    """Return a column of Python's numbers or decimals as numbers; others, and whole numbers that would lose digits, unchanged."""
-    if str(column.dtype).startswith("decimal"):  # of pyarrow
-        column = column.astype(object)
-    kind = pd.api.types.infer_dtype(column, skipna=True) if column.dtype == object else ""
-    if kind not in ("decimal", "integer", "floating", "mixed-integer-float"):
-        return column
-    numbers = column.astype(float)
-    if (numbers.abs() < EXACT).all() or (numbers % 1 != 0).any():
-        return numbers if column.hasnans or kind != "integer" else numbers.astype(np.int64)
-    try:
-        return column.map(int, na_action="ignore").astype("Int64" if column.hasnans else np.int64)
-    except OverflowError:
-        return column
-
-
-def widened(column: pd.Series) -> pd.Series:
-    """Return a column of short numbers, whose products would overflow, in 64 bits; others unchanged."""
-    kind, size = column.dtype.kind, getattr(column.dtype, "itemsize", 8)
-    if kind in "iu" and size < 8:
-        return column.astype(np.int64 if isinstance(column.dtype, np.dtype) else "Int64")
-    return column.astype(float) if kind == "f" and size < 4 else column
 
 
 def unmasked(values: Any) -> Any:
@@ -107,7 +77,7 @@ def column(frame: pd.DataFrame, name: str, role: str) -> pd.Series:
 
 def suggestion(name: str, columns: Any) -> str:
     """Return a sentence that suggests the column nearest to `name`."""
-    names = [str(other) for other in columns]
+    names = [str(other) for other in columns if str(other) != name]
     if not names:
         return " The data have no columns."
     same_letters = [other for other in names if other.lower() == name.lower()]
@@ -149,6 +119,11 @@ def vector(value: Any, frame: pd.DataFrame | None, role: str, n_rows: int) -> ND
     if array.shape != (n_rows,):
         raise InvalidDataError(f"{role} has shape {array.shape}, but the data have {n_rows} rows.")
     return array
+
+
+def added(first: NDArray | None, second: NDArray | None) -> NDArray | None:
+    """Return the sum of two vectors, of which either may be missing."""
+    return second if first is None else first if second is None else first + second
 
 
 def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:

@@ -14,9 +14,11 @@ import numpy as np
 import pandas as pd
 import patsy
 import patsy.builtins
-from formulaic.transforms import poly
 
-from gevglm.data.formula_engines import BSplines, CyclicSplines, NaturalSplines, hashed
+from gevglm.data import bases
+from gevglm.data.expressions import MATHEMATICS
+from gevglm.data.formula_engines import Reference, hashed
+from gevglm.data.patsy_splines import BSplines, CubicRegressionSplines, CyclicSplines, TensorProducts
 
 
 class Moments:
@@ -113,19 +115,59 @@ def lag(x: Any, k: int = 1) -> pd.Series:
     return pd.Series(x).shift(k)
 
 
+def log(x: Any, base: float | None = None) -> Any:
+    """Return logarithms, natural ones or to a base."""
+    return np.log(x) if base is None else np.log(x) / np.log(base)
+
+
+def factor(x: Any, levels: Any = None, labels: Any = None) -> Any:
+    """Return a factor, with its levels in the order given: ``C(x, levels=...)``."""
+    if labels is not None:
+        raise ValueError("factor() keeps the names of the levels; rename them in the table, or leave labels= out")
+    return patsy.builtins.C(x, levels=levels)
+
+
+def relevel(x: Any, ref: Any) -> Any:
+    """Return a factor with another level of reference, given by its name."""
+    if not isinstance(ref, str):
+        raise ValueError(
+            f"relevel() is given {ref!r}, which R takes as a place among the levels; write the level as text, relevel(x, '{ref}'), "
+            f"or C(x, Treatment({ref!r}))"
+        )
+    return patsy.builtins.C(x, Reference(ref))
+
+
+def c(*values: Any) -> list[Any]:
+    """Return values as a list."""
+    return list(values)
+
+
+def cbind(*columns: Any) -> Any:
+    """Return columns side by side."""
+    return np.column_stack(columns)
+
+
 WORDS: dict[str, Any] = {
     **{name: getattr(patsy.builtins, name) for name in patsy.builtins.__all__ if name not in ("I", "Q")},
-    **{name: getattr(np, name) for name in ("log", "log2", "log10", "exp", "exp2")},
+    **{name: getattr(np, name) for name in (*MATHEMATICS, "log2", "exp2")},
+    **{function.__name__: function for function in (log, factor, relevel, c, cbind)},
+    "TRUE": True,
+    "FALSE": False,
+    "Inf": np.inf,
     "I": lambda value: value,
     "exp10": lambda x: 10.0**x,
     "center": patsy.stateful_transform(Center),
     "standardize": patsy.stateful_transform(Standardize),
     "scale": patsy.stateful_transform(Standardize),
     "bs": patsy.stateful_transform(BSplines),
-    "cr": patsy.stateful_transform(NaturalSplines),
-    "cs": patsy.stateful_transform(NaturalSplines),
+    "cr": patsy.stateful_transform(CubicRegressionSplines),
+    "cs": patsy.stateful_transform(CubicRegressionSplines),
     "cc": patsy.stateful_transform(CyclicSplines),
-    "poly": poly,
+    "te": patsy.stateful_transform(TensorProducts),
+    "ns": patsy.stateful_transform(bases.NaturalSplines),
+    "rcs": patsy.stateful_transform(bases.RestrictedSplines),
+    "poly": patsy.stateful_transform(bases.Polynomials),
+    "cut": patsy.stateful_transform(bases.Intervals),
     "lag": lag,
     "hashed": hashed,
     "contr": SimpleNamespace(

@@ -11,10 +11,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.calibration.bins import weighted_quantile
+from gevglm.data.columns import as_numbers, with_columns
 from gevglm.data.design import Design
 from gevglm.data.formula import Variable
 from gevglm.data.new_rows import read_matrix, read_table, read_weights
-from gevglm.data.tables import aligned, as_frame, as_numbers, suggestion, with_columns
+from gevglm.data.tables import aligned, as_frame, suggestion
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
 
@@ -35,8 +36,9 @@ def variables(design: Design) -> dict[str, Variable]:
 
 
 def shifts(design: Design) -> list[str]:
-    """Return the columns of the offset and of the exposure."""
-    return [name for name in (design.offset_name, design.exposure_name) if name is not None]
+    """Return the columns of the offset, also in the formula, and of the exposure."""
+    inside = [] if design.recipe is None else design.recipe.offset_columns
+    return [name for name in (design.offset_name, design.exposure_name, *inside) if name is not None]
 
 
 def levels_of(variable: Variable, column: pd.Series, few: int) -> list[Any] | None:

@@ -70,8 +70,11 @@ def _errors(results: BinaryGLMResults) -> str:
 def _shifts(results: BinaryGLMResults) -> list[tuple[str, str]]:
     design, model = results.model.design, results.model
     rows = []
+    offsets = [] if design.recipe is None else [each.text for each in design.recipe.offsets]
     if design.offset_name or design.array_offset:
-        rows.append(("Offset", design.offset_name or "given as an array"))
+        offsets.append(design.offset_name or "given as an array")
+    if offsets:
+        rows.append(("Offset", " + ".join(offsets)))
     if design.exposure_name or design.array_exposure:
         rows.append(("Exposure", design.exposure_name or "given as an array"))
     weights = [

@@ -76,11 +76,14 @@ def _refuse_beside_sampling_weights(options: Mapping[str, Any]) -> None:
 def _checked_prevalence(prevalence: Any) -> tuple[float, tuple[float, float] | None]:
     if isinstance(prevalence, Real):
         return checked_share("prevalence", prevalence), None
+    by_group = "; shares by group are not combined here" if isinstance(prevalence, Mapping) else ""
+    ends: Any = () if by_group else prevalence
     try:
-        low, high = prevalence
+        low, high = ends
     except (TypeError, ValueError):
         raise InvalidOptionError(
-            f"prevalence={prevalence!r} must be the share of events in the population, a number between 0 and 1, or a range (low, high)."
+            f"prevalence={prevalence!r} must be the share of events in the population, a number between 0 and 1, or a range (low, high)"
+            f"{by_group}."
         ) from None
     low, high = checked_share("the lower prevalence", low), checked_share("the upper prevalence", high)
     if low > high:

@@ -14,7 +14,7 @@ from scipy.special import expit
 
 import gevglm
 from gevglm import BinaryGLM, fit
-from gevglm.exceptions import GevglmError, InvalidDataError, MissingRowsWarning
+from gevglm.exceptions import GevglmError, IncompatibleOptionsError, InvalidDataError, MissingRowsWarning
 
 pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
@@ -349,7 +349,9 @@ def test_no_constant_is_added_to_arrays():
 
 def test_the_data_are_left_alone():
     data, exog = STUDY.copy(), X.copy()
-    quietly("y ~ x + g", without(data, "z", [1]), offset="shift", exposure="time", freq_weights="copies")
+    quietly(
+        "y ~ x + g", without(data, "z", [1]), offset="shift", exposure="time", freq_weights="copies", link="cloglog"
+    )
     fit(data["y"], exog, offset=data["shift"], freq_weights=data["copies"])
     pd.testing.assert_frame_equal(data, STUDY)
     assert np.array_equal(exog, X)
@@ -358,6 +360,8 @@ def test_the_data_are_left_alone():
 # -- offsets, exposures, weights, clusters -------------------------------------------------
 
 OPTIONS = {"offset": "shift", "exposure": "time", "freq_weights": "copies", "var_weights": "precision"}
+RATES = {"cloglog": {"link": "cloglog"}, "gevc": {"link": "gevc", "xi": 0.0, "loss": "log"}}  # links of an exposure
+RATE = RATES["cloglog"]
 FORMS = {
     "array": lambda column: column.to_numpy(),
     "series": lambda column: column,
@@ -371,22 +375,30 @@ FORMS = {
 @pytest.mark.parametrize("option", OPTIONS)
 def test_options_are_columns_or_arrays(option, form):
     name = OPTIONS[option]
-    by_name = fit("y ~ x", STUDY, **{option: name})
-    assert np.abs(by_name.params - plain().params).max() > 1e-3
-    assert_same(fit("y ~ x", STUDY, **{option: FORMS[form](STUDY[name])}), by_name)
-    assert_same(fit(STUDY["y"], X, **{option: FORMS[form](STUDY[name])}), by_name)
+    by_name = fit("y ~ x", STUDY, **{option: name}, **RATE)
+    assert np.abs(by_name.params - fit("y ~ x", STUDY, **RATE).params).max() > 1e-3
+    assert_same(fit("y ~ x", STUDY, **{option: FORMS[form](STUDY[name])}, **RATE), by_name)
+    assert_same(fit(STUDY["y"], X, **{option: FORMS[form](STUDY[name])}, **RATE), by_name)
 
 
 @pytest.mark.parametrize("option", ["offset", "exposure"])
 def test_a_single_number_stands_for_every_row(option):
-    assert_same(fit("y ~ x", STUDY, **{option: 2.0}), fit("y ~ x", STUDY, **{option: np.full(N, 2.0)}))
+    assert_same(fit("y ~ x", STUDY, **{option: 2.0}, **RATE), fit("y ~ x", STUDY, **{option: np.full(N, 2.0)}, **RATE))
 
 
-@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("link", RATES)
 def test_an_exposure_is_an_offset_on_the_log_scale(link):
-    exposed = fit("y ~ x", STUDY, exposure="time", offset="shift", **LINKS[link])
-    shifted = fit("y ~ x", STUDY, offset=STUDY["shift"] + np.log(STUDY["time"]), **LINKS[link])
+    exposed = fit("y ~ x", STUDY, exposure="time", offset="shift", **RATES[link])
+    shifted = fit("y ~ x", STUDY, offset=STUDY["shift"] + np.log(STUDY["time"]), **RATES[link])
     assert_same(exposed, shifted)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"link": "probit"}, {"link": "loglog"}, {"xi": 0.2}, {"link": "gevc", "xi": 0.2}]
+)
+def test_an_exposure_without_a_rate_is_refused(options):
+    with pytest.raises(IncompatibleOptionsError, match=r"exposure= .*link='cloglog'.* offset="):
+        fit("y ~ x", STUDY, exposure="time", **options)
 
 
 @pytest.mark.parametrize(
@@ -401,18 +413,18 @@ def test_offset_and_weights_agree_with_statsmodels(link, theirs):
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("link", RATES)
 @pytest.mark.parametrize("names", [["offset"], ["exposure"], ["offset", "exposure"], ["freq_weights", "offset"]])
 def test_prediction_finds_offset_and_exposure_by_name(names, link, engine):
-    results = fit("y ~ x + g", STUDY, formula_engine=engine, **{name: OPTIONS[name] for name in names}, **LINKS[link])
+    results = fit("y ~ x + g", STUDY, formula_engine=engine, **{name: OPTIONS[name] for name in names}, **RATES[link])
     assert_allclose(results.predict(NEW), results.fittedvalues.iloc[[3, 50, 7, 7, 200]], rtol=1e-12)
     assert results.predict(NEW).index.equals(NEW.index)
     assert_allclose(results.get_prediction(NEW).summary_frame()["mean"], results.predict(NEW), rtol=1e-12)
 
 
-@pytest.mark.parametrize("link", LINKS)
+@pytest.mark.parametrize("link", RATES)
 def test_prediction_takes_other_offsets_and_exposures(link):
-    results = fit("y ~ x", STUDY, offset="shift", exposure="time", **LINKS[link])
+    results = fit("y ~ x", STUDY, offset="shift", exposure="time", **RATES[link])
     linear = results.predict(NEW, which="linear")
     doubled = results.predict(NEW, exposure=2.0 * NEW["time"].to_numpy(), which="linear")
     renamed = results.predict(NEW.assign(other=NEW["shift"] + 1.0), offset="other", which="linear")
@@ -440,13 +452,14 @@ def test_columns_of_new_frames_are_matched_by_name():
     ],
 )
 def test_an_offset_given_as_an_array_is_not_dropped_silently(model, given, match):
+    given = given | RATE
     results = fit("y ~ x", STUDY, **given) if model == "formula" else fit(STUDY["y"].to_numpy(), X, **given)
     with pytest.raises(InvalidDataError, match=match):
         results.predict(NEW if model == "formula" else X[:5])
 
 
 def test_an_array_offset_beside_a_named_exposure_is_not_dropped_silently():
-    results = fit("y ~ x", STUDY, offset=STUDY["shift"].to_numpy(), exposure="time")
+    results = fit("y ~ x", STUDY, offset=STUDY["shift"].to_numpy(), exposure="time", **RATE)
     with pytest.raises(InvalidDataError, match="offset"):
         results.predict(NEW)
 
@@ -522,7 +535,7 @@ def test_a_subset_of_polars():
 @pytest.mark.parametrize("column", ["y", "x", "g", "shift", "time", "copies", "precision"])
 def test_incomplete_rows_are_dropped_and_the_rest_stays_aligned(column, engine):
     rows = [0, 17, 18, 399]
-    options = {**OPTIONS, "formula_engine": engine}
+    options = {**OPTIONS, **RATE, "formula_engine": engine}
     with pytest.warns(MissingRowsWarning, match=f"4 of {N} rows"):
         results = fit("y ~ x + g", without(STUDY, column, rows), **options)
     assert_same(results, fit("y ~ x + g", STUDY.drop(index=rows), **options))
@@ -535,11 +548,11 @@ def test_arrays_given_beside_the_table_stay_aligned():
     rows = [0, 17, 18, 399]
     data = without(STUDY, "x", rows).iloc[::-1]
     given = {option: data[name].to_numpy() for option, name in OPTIONS.items()}
-    clusters = {"cov_type": "cluster", "cov_kwds": {"groups": data["clinic"].to_numpy()}}
+    clusters = {"cov_type": "cluster", "cov_kwds": {"groups": data["clinic"].to_numpy()}, **RATE}
     with pytest.warns(MissingRowsWarning, match=f"{CHOSEN[rows].sum()} of {CHOSEN.sum()} rows"):
         results = fit("y ~ x", data, subset="z > 1.7", **given, **clusters)
     kept = STUDY.drop(index=rows).query("z > 1.7")
-    expected = fit("y ~ x", kept, **OPTIONS, cov_type="cluster", cov_kwds={"groups": "clinic"})
+    expected = fit("y ~ x", kept, **OPTIONS, **RATE, cov_type="cluster", cov_kwds={"groups": "clinic"})
     assert_same(results, expected, rtol=1e-10)
 
 
@@ -552,11 +565,11 @@ def test_incomplete_rows_of_arrays(what):
     full_rows = np.delete(np.arange(N), rows)
     y, exog = parts.pop("y"), parts.pop("X")
     with pytest.warns(MissingRowsWarning, match=f"2 of {N} rows"):
-        results = fit(y, exog, missing="drop", **parts)
-    expected = fit(y[full_rows], exog[full_rows], **{name: part[full_rows] for name, part in parts.items()})
+        results = fit(y, exog, missing="drop", **parts, **RATE)
+    expected = fit(y[full_rows], exog[full_rows], **{name: part[full_rows] for name, part in parts.items()}, **RATE)
     assert_same(results, expected)
     with pytest.raises(InvalidDataError, match=f"2 of {N} rows"):
-        fit(y, exog, missing="raise", **parts)
+        fit(y, exog, missing="raise", **parts, **RATE)
 
 
 @pytest.mark.parametrize("column", ["y", "x", "g", "shift", "copies"])

@@ -1,6 +1,7 @@
 """Formulas: both engines give the same columns, and new data are read by the recipe of the old."""
 
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -279,7 +280,8 @@ def plain_patsy(right):
 def test_both_engines_give_the_columns_of_patsy(right):
     one, other = (model(right, engine) for engine in ENGINES)
     expected = plain_patsy(right)
-    assert one.exog_names == other.exog_names == expected.design_info.column_names
+    names = [re.sub(r"Timestamp\('(.*)'\)", r"\1", name) for name in expected.design_info.column_names]
+    assert one.exog_names == other.exog_names == names
     assert_allclose(one.exog, other.exog, rtol=1e-12, atol=1e-13)
     assert_allclose(one.exog, expected, rtol=1e-12, atol=1e-13)
 
@@ -575,8 +577,8 @@ def test_patsy_refuses_categories_that_an_expression_makes_of_some_levels():
     [
         ("patsy.bs(x, df=4)", r"patsy.bs\(\), which works under its own name only: bs\(\)"),
         ("I(patsy.center(x)**2)", r"center\(\)"),
-        (".", r"by \+ - : \* /"),
-        ("x %in% g", r"by \+ - : \* /"),
+        ("x @ @ g", r"by \+ - : \* /"),
+        ("x %in% g", r"g.isin\(\['a', 'b'\]\)"),
         ("{x + 1}", "could not be evaluated"),
         ("2 * x", "numbers besides '0' and '1'"),
         ("I(3)", "300"),

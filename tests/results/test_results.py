@@ -192,7 +192,7 @@ def test_an_average_of_impossible_events_is_zero():
     assert_array_equal(average.summary_frame().to_numpy(), [[0.0, 0.0, 0.0, 0.0]])
 
 
-@pytest.mark.parametrize("options", [{"link": "cloglog"}, {"link": "gevc", "xi": 0.0}, {"link": "gevc", "xi": -0.1}])
+@pytest.mark.parametrize("options", [{"link": "cloglog"}, {"link": "gevc", "xi": 0.0}])
 def test_offset_and_exposure(options):
     data = study()
     both = gevglm.fit("event ~ x + smoker", data, offset="shift", exposure="years", **options)

@@ -12,6 +12,7 @@ import pandas as pd
 from patsy import PatsyError
 
 from gevglm.data import formula as formulas
+from gevglm.data.columns import as_numbers, is_number
 from gevglm.data.csv_dialect import kind_of_file
 from gevglm.data.expressions import expression
 from gevglm.data.formula_engines import read, terms_of
@@ -20,7 +21,7 @@ from gevglm.data.sources.csv import CsvSource
 from gevglm.data.sources.frames import FramesSource, WideSource
 from gevglm.data.sources.parquet import ParquetSource
 from gevglm.data.suspicions import warn_of_versions
-from gevglm.data.tables import as_numbers, owned
+from gevglm.data.tables import owned
 from gevglm.exceptions import InvalidDataError
 
 LARGE_FILE = 200 << 20  # bytes from which a single file is streamed
@@ -127,6 +128,6 @@ def _columns(formula: str, table: pd.DataFrame) -> int:
 
 def _levels(factor: str, table: pd.DataFrame) -> int:
     name = expression(factor).variable
-    if name not in table.columns or (formulas.is_number(as_numbers(table[name]).dtype) and not factor.startswith("C(")):
+    if name not in table.columns or (is_number(as_numbers(table[name]).dtype) and not factor.startswith("C(")):
         return 1
     return int(table[name].nunique())

@@ -129,14 +129,16 @@ def test_a_piece_without_complete_rows(small):
         {"freq_weights": "copies", "cov_type": "HC1"},
         {"var_weights": "importance", "cov_type": "HC3"},
         {"sampling_weights": "importance"},
-        {"offset": "shift", "exposure": "importance"},
+        {"offset": "shift", "exposure": "importance", "link": "gevc", "xi": 0.0},
         {"cov_type": "cluster", "cov_kwds": {"groups": "clinic", "use_correction": False}},
         {"cov_type": "cluster", "cov_kwds": {"groups": ["clinic", "day"]}, "freq_weights": "copies"},
         {"alpha": 1.0, "standardize": True},
     ],
 )
 def test_options_name_columns(options, small):
-    found, expected = (gevglm.fit("y ~ x0 + group", rows, xi=0.3, **options) for rows in (in_pieces(small), small))
+    found, expected = (
+        gevglm.fit("y ~ x0 + group", rows, **{"xi": 0.3, **options}) for rows in (in_pieces(small), small)
+    )
     assert_same_fit(found, expected)
 
 

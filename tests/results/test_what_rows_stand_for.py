@@ -196,6 +196,7 @@ BY_COVARIANCE |= {
     "risk_change",
     "t_test",
     "t_test_pairwise",
+    "tests",
     "tvalues",
     "wald_test",
     "wald_test_terms",

@@ -285,9 +285,9 @@ def _against(
 def _vuong(res: BinaryGLMResults, first: BinaryGLMResults) -> dict[str, float]:
     """Return Vuong's z for two models that are not nested, and its two-sided p-value."""
     gain = _row_log_likelihood(res) - _row_log_likelihood(first)
-    if not np.isfinite(gain).all():
+    if res.model.design.var is not None or not np.isfinite(gain).all():  # sums of weighted rows are no likelihoods
         return {"vuong": np.nan, "vuong_p": np.nan}
-    weights = res.row_weights.in_loss
+    weights = res.row_weights.observations
     total = weights.sum()
     mean = float(weights @ gain / total)
     variance = float(weights @ (gain - mean) ** 2 / total)

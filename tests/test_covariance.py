@@ -80,6 +80,7 @@ def test_a_negative_two_way_variance_is_repaired_and_said():
     assert "were set to zero" in str(res.summary())
 
 
+@pytest.mark.filterwarnings("ignore::gevglm.exceptions.WeakShapeWarning")
 def test_the_covariance_of_an_estimated_shape_is_repaired_too():
     data = gevglm.datasets.simulate_study(n=6000, rng=4)
     groups = np.column_stack([np.arange(6000) % 3, np.arange(6000) // 3 % 2])

@@ -24,7 +24,7 @@ TEXT = f"""# Coverage when the shape is estimated
 GEV link, log loss, {ROWS:,} rows, a standard normal and a binary predictor with coefficients {SLOPES[0]} and {SLOPES[1]}, {REPLICATIONS} replications
 for each shape. Coverage of 95 % intervals in per cent; its Monte Carlo standard error is about 1. 'Ignoring xi' are Wald
 intervals of the fit with xi fixed at its estimate, as if it had been known. 'Boundary' counts fits whose likelihood was largest at an end
-of the grid; they count as covered if the interval holds the truth.
+of the grid; they count as covered if the interval holds the truth, which Wald's of xi, of which there is none there, does not.
 
 {{rows}}"""
 

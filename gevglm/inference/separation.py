@@ -68,7 +68,7 @@ class Separation:
 
     @property
     def limits(self) -> NDArray:
-        """:attr:`directions`, with NaN for finite coefficients of completely separated data, of which no row determines them."""
+        """``directions``, with NaN for finite coefficients of completely separated data, of which no row determines them."""
         return np.where(self.complete & (self.directions == 0), np.nan, self.directions)
 
     def summary_frame(self) -> pd.DataFrame:

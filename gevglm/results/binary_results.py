@@ -125,10 +125,10 @@ class BinaryGLMResults(
         params, with_shape = np.append(self._params, np.zeros(m)), self._shape is not None
         return score_test(engine, self.loss, params, restriction, covariance, model.wnobs, with_shape=with_shape)
 
-    def wald_test(self, *args, **kwargs):
+    def wald_test(self, r_matrix, **kwargs):
         """Wald test of linear restrictions; see statsmodels."""
         try:
-            return super().wald_test(*args, **kwargs)
+            return super().wald_test(r_matrix, **kwargs)
         except ValueError as error:
             if not self.separated:
                 raise

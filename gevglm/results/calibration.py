@@ -260,7 +260,9 @@ def _optimism(results: ResultsCore, groups: Any, **options: Any) -> Optimism:
 
     def unpacked(part: Part, p: NDArray) -> tuple[Any, ...]:
         y, counts = part.outcomes(design.y)
-        return single_outcomes(y, p[part.rows], counts)
+        represents = None if design.represents is None else design.represents[part.rows]
+        weights = RowWeights(len(y), freq=counts, represents=represents).effective_counts
+        return single_outcomes(y, p[part.rows], weights)
 
     return optimism_of(refitted, unpacked, performance, design.y, rows, **options)
 
@@ -279,11 +281,13 @@ def _held_out(
         held = design.on_rows(test)
         p = _predictions_by(refit(results, train), results.model.sampling, held)
         own = np.zeros(0) if clusters is None else clusters[test.rows]
-        return held.y, p, RowWeights.of(held).observations, own
+        represents = np.ones_like(p) if held.represents is None else held.represents
+        return held.y, p, RowWeights.of(held).observations, represents, own
 
     answers = progress_bar(mapped(predicted, split.parts, workers), len(split), progress)
-    y, p, weights, own = (np.concatenate(parts) for parts in zip(*answers, strict=True))
-    y, p, size = single_outcomes(y, p, weights)
+    y, p, counts, represents, own = (np.concatenate(parts) for parts in zip(*answers, strict=True))
+    weights = RowWeights(len(y), freq=counts, represents=None if design.represents is None else represents)
+    y, p, size = single_outcomes(y, p, weights.effective_counts)
     return y, p, size, repeated(None if clusters is None else own, len(y))
 
 
@@ -295,6 +299,5 @@ def _predictions_by(again: Any, sampling: Sampling, rows: Design) -> NDArray:
 
 
 def _refuse_weights_by_hand(model: BinaryGLM) -> None:
-    given, own = model.design.var, model.sampling.weights(model.design.y)
-    if given is not None and (own is None or not np.array_equal(given, own)):
+    if model.options.var_weights is not None:
         raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")

@@ -158,7 +158,7 @@ class ResultsCore(GLMResults):
 
     @property
     def estimates(self) -> NDArray:
-        """The coefficients, with infinite ones as such; :attr:`params` has where the iteration ended on the way there."""
+        """The coefficients, with infinite ones as such; ``params`` has where the iteration ended on the way there."""
         return np.where(self.infinite == 0.0, self._params, self.infinite)
 
     def without_infinite(self, covariance: NDArray) -> NDArray:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm, t
 
 from gevglm.bias import BiasReduction
+from gevglm.data.unloaded import rows_needed
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, listed, nearest, unknown_option
 from gevglm.inference.profile import Likelihood, PenalisedLikelihood, Profile, profile, ratio_tests
@@ -43,8 +44,8 @@ class LikelihoodInference(ResultsCore):
         """How tests and intervals of the coefficients are made where no method is given: "profile" or "wald".
 
         By the profile of the penalised likelihood, as logistf has it, for bias-reduced fits that have one, a model-based covariance, and no more
-        than 20,000 rows; by Wald's method otherwise. The summary, :attr:`pvalues`, :attr:`tvalues`, :meth:`conf_int`, :meth:`exp_params`,
-        comparisons, plots and reports all follow it. :attr:`bse`, ``t_test`` and ``wald_test`` are Wald's in any case.
+        than 20,000 rows; by Wald's method otherwise. The summary, ``pvalues``, ``tvalues``, :meth:`conf_int`, :meth:`exp_params`,
+        comparisons, plots and reports all follow it. ``bse``, ``t_test`` and ``wald_test`` are Wald's in any case.
         """
         if self.bias is None or self.cov_type != "nonrobust" or not self.converged or hasattr(self, "constraints"):
             return "wald"
@@ -54,12 +55,12 @@ class LikelihoodInference(ResultsCore):
 
     @property
     def tvalues(self) -> NDArray:
-        """Statistics of the tests that each coefficient is zero: z (or t) of Wald, or the signed root of the likelihood ratio, by :attr:`inference`."""
+        """Statistics of the tests that each coefficient is zero: z (or t) of Wald, or the signed root of the likelihood ratio, by ``inference``."""
         return self.tests()[0]
 
     @property
     def pvalues(self) -> NDArray:
-        """Two-sided p-values of the tests that each coefficient is zero, by :attr:`inference`."""
+        """Two-sided p-values of the tests that each coefficient is zero, by ``inference``."""
         return self.tests()[1]
 
     def tests(self, method: str | None = None) -> tuple[NDArray, NDArray]:
@@ -68,7 +69,7 @@ class LikelihoodInference(ResultsCore):
         Parameters
         ----------
         method : {"wald", "profile"}, optional
-            That of :attr:`inference` by default.
+            That of ``inference`` by default.
 
         Returns
         -------
@@ -92,7 +93,7 @@ class LikelihoodInference(ResultsCore):
         cols : sequence of int, optional
             Which coefficients; all by default.
         method : {"wald", "profile"}, optional
-            That of :attr:`inference` by default. Profile intervals need a (penalised) likelihood. After ``xi="ml"`` the shape moves with the other
+            That of ``inference`` by default. Profile intervals need a (penalised) likelihood. After ``xi="ml"`` the shape moves with the other
             coefficients.
         """
         if self._method(method) == "wald":
@@ -103,12 +104,9 @@ class LikelihoodInference(ResultsCore):
         if known is not None:
             return known[columns]
         if not self.model.design.readable:
-            kept = [limit for what, limit in self._profiled if what == "limits"]
-            raise InvalidDataError(
-                f"profile limits at alpha={alpha:g} need the rows of the fit, which are gone"
-                + (f"; those at alpha={listed(f'{limit:g}' for limit in kept)} were kept" if kept else "")
-                + ". Use method='wald'."
-            )
+            kept = [f"{limit:g}" for what, limit in self._profiled if what == "limits"]
+            instead = "use method='wald'" + (f", or alpha={listed(kept)}, whose limits were kept" if kept else "")
+            raise InvalidDataError(rows_needed(f"conf_int(method='profile', alpha={alpha:g})", instead))
         likelihood = self._likelihood("conf_int(method='profile')")
         limits = np.array(likelihood.intervals(columns, alpha))
         limits = self._with_own_constant(limits, columns, super().conf_int(alpha=alpha))

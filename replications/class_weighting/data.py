@@ -82,11 +82,11 @@ def flipped(y: NDArray, share: float, rng: np.random.Generator) -> NDArray:
 def repeated(study: Callable[[np.random.Generator], Iterable[dict]], draws: int, kept: Path) -> pd.DataFrame:
     """Return the records of many random draws, with the number of the draw; draws that the file `kept` has are not run again."""
     for draw in range(draws):
-        if kept.exists() and draw in set(pd.read_csv(kept, float_precision="round_trip")["draw"]):
+        if kept.exists() and draw in set(pd.read_csv(kept)["draw"]):
             continue
         print(f"\r{kept.stem}: draw {draw + 1} of {draws}", end="", file=sys.stderr, flush=True)
         found = pd.DataFrame(study(np.random.default_rng([2021, draw]))).assign(draw=draw)
         append(kept, found, float_format="%.6g")
     print(file=sys.stderr)
-    found = pd.read_csv(kept, float_precision="round_trip")
+    found = pd.read_csv(kept)
     return found[found["draw"] < draws]

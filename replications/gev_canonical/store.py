@@ -20,13 +20,13 @@ def finished(path: Path, keys: Sequence[str], methods: Sequence[str]) -> set[Job
     """Return the jobs whose records of all methods are in the file."""
     if not path.exists():
         return set()
-    found = pd.read_csv(path, float_precision="round_trip").groupby(list(keys))["method"].agg(set)
+    found = pd.read_csv(path).groupby(list(keys))["method"].agg(set)
     return {job for job, have in found.items() if have >= set(methods)}
 
 
 def read(path: Path, columns: Sequence[str], keys: Sequence[str]) -> pd.DataFrame:
     """Return the records in the file, the last one where a job was run again because it got another method."""
-    table = pd.read_csv(path, float_precision="round_trip") if path.exists() else pd.DataFrame(columns=list(columns))
+    table = pd.read_csv(path) if path.exists() else pd.DataFrame(columns=list(columns))
     return table.drop_duplicates(list(keys), keep="last")
 
 

@@ -297,7 +297,7 @@ def test_the_object_cannot_be_changed():
         (QUASI, {"trials": [-1] + [1] * 7}, "not negative; 1 rows are not"),
         (QUASI, {"trials": [np.nan] + [1] * 7}, "not negative; 1 rows are not"),
         (QUASI, {"freq_weights": [-1] + [1] * 7}, "not negative; 1 rows are not"),
-        (QUASI, {"freq_weights": QUASI}, "only one outcome occurs among the 5 rows with weight"),
+        (QUASI, {"freq_weights": QUASI}, "is 1 in all 5 rows; a binary regression needs both"),
         (np.ones((8, 3)), {}, "one column, or two of counts"),
         (np.full((8, 2), 0.5), {}, "whole numbers"),
     ],

@@ -113,9 +113,6 @@ ASKED = {
     # standard errors of some indices are those of resamples
     "calibration": lambda r, new: r.calibration(band=None).summary_frame()[["estimate", "statistic", "df"]],
     "corrected_risk": lambda r, new: r.corrected_risk(new),
-    "delta_covariance": lambda r, new: r.delta_covariance(np.eye(len(r.joint_covariance))),
-    "leaning": lambda r, new: r.leaning(np.eye(len(r.params)), "it"),
-    "without_infinite": lambda r, new: r.without_infinite(r.cov_params_matrix),
     "exp_params": lambda r, new: r.exp_params(),
     "odds_ratios": lambda r, new: r.odds_ratios(),
     "get_distribution": lambda r, new: r.get_distribution(new).mean(),
@@ -159,6 +156,7 @@ LEFT_OUT = {
     *("alpha", "bias", "cluster_groups", "cov_kwds", "cov_type", "event", "family", "has_data", "has_likelihood"),
     *("known_separation", "link", "loss", "method", "model", "options", "penalty", "reason", "saved_by", "search"),
     *("use_t", "range_fits", "risk_model", "row_weights", "k_constant", "risk_and_slope", "need_likelihood"),
+    *("delta_covariance", "leaning", "without_infinite", "keep_inference"),
     *("decrement", "fit_history", "n_iter", "n_passes", "nobs", "n_outside_support", "n_contradicted"),
     *("initialize", "load", "remove_data", "save", "refit", "report", "summary", "summary2"),
     # of rows as they stand: residuals of a row with trials differ from those of its trials, as in statsmodels and R
@@ -187,7 +185,6 @@ BY_GROUP = {
 }
 BY_GROUP |= {"info_criteria", "pseudo_rsquared", "df_resid", "score_test"}
 BY_COVARIANCE = {"attributable_fraction", "bse", "conf_int", "corrected_risk", "cov_params", "cov_params_default"}
-BY_COVARIANCE |= {"delta_covariance", "tests", "without_infinite"}
 BY_COVARIANCE |= {"cov_params_matrix", "exp_params", "f_test", "get_margeff", "get_prediction", "joint_covariance"}
 BY_COVARIANCE |= {
     "pvalues",
@@ -195,6 +192,7 @@ BY_COVARIANCE |= {
     "risk_change",
     "t_test",
     "t_test_pairwise",
+    "tests",
     "tvalues",
     "wald_test",
     "wald_test_terms",

@@ -68,7 +68,7 @@ def test_bounds_survive_saving(tmp_path):
     res.save(tmp_path / "fit.pkl")
     loaded = gevglm.load(tmp_path / "fit.pkl")
     assert_allclose(loaded.risk_bounds(NEW), before)
-    with refused(gevglm.exceptions.InvalidDataError, "the data are gone"):
+    with refused(gevglm.exceptions.InvalidDataError, "needs the rows of the fit, which are not in memory"):
         loaded.risk_bounds()
 
 

@@ -207,3 +207,17 @@ def test_new_data_bring_their_weights(role):
     for method in (lambda: res.calibration(without, resamples=2), lambda: res.risk("treat", data=without)):
         with pytest.warns(GevglmWarning, match=f"{role}='w', a column that the new data do not have"):
             method()
+
+
+def test_resampling_carries_sampling_weights_along():
+    """Weights in proportion to nothing change nothing; others move the held-out rate to that of the population."""
+    data = gevglm.datasets.simulate_study(n=2000, rng=6)
+    plain = gevglm.fit("event ~ age + smoker", data, link="logit")
+    alike = gevglm.fit("event ~ age + smoker", data.assign(w=7.0), link="logit", sampling_weights="w")
+    oversampled = data.assign(w=np.where(data["smoker"] == 1, 1.0, 5.0))
+    surveyed = gevglm.fit("event ~ age + smoker", oversampled, link="logit", sampling_weights="w")
+    for words in ({"resampling": "cv"}, {"resampling": "bootstrap", "resamples": 10}):
+        column = "estimate" if words["resampling"] == "cv" else "corrected"
+        tables = [res.calibration(rng=1, **words).summary_frame()[column] for res in (plain, alike, surveyed)]
+        assert_allclose(tables[1]["log loss"], tables[0]["log loss"], rtol=1e-6)
+        assert tables[2]["log loss"] < 0.9 * tables[0]["log loss"]  # smokers, who have the events, count less

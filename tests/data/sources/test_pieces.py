@@ -128,6 +128,7 @@ def test_a_piece_without_complete_rows(small):
         {"subset": "clinic > 10 and x0 < 1"},
         {"freq_weights": "copies", "cov_type": "HC1"},
         {"var_weights": "importance", "cov_type": "HC3"},
+        {"sampling_weights": "importance"},
         {"offset": "shift", "exposure": "importance", "link": "gevc", "xi": 0.0},
         {"cov_type": "cluster", "cov_kwds": {"groups": "clinic", "use_correction": False}},
         {"cov_type": "cluster", "cov_kwds": {"groups": ["clinic", "day"]}, "freq_weights": "copies"},

@@ -44,6 +44,7 @@ def run() -> str:
         problem,
         lambda xi: Canonical(GEV(xi)),
         make_folds(y, held),
+        grid=GEV.default_grid,
         alphas=ALPHAS,
         penalty_of=lambda alpha: Ridge(alpha, slopes) if alpha else None,
         criterion="brier",

@@ -106,7 +106,7 @@ class LikelihoodInference(ResultsCore):
         if not self.model.design.readable:
             kept = [f"{limit:g}" for what, limit in self._profiled if what == "limits"]
             instead = "use method='wald'" + (f", or alpha={listed(kept)}, whose limits were kept" if kept else "")
-            raise InvalidDataError(rows_needed(f"conf_int(method='profile', alpha={alpha:g})", instead))
+            raise InvalidDataError(rows_needed("conf_int(method='profile')", instead))
         likelihood = self._likelihood("conf_int(method='profile')")
         limits = np.array(likelihood.intervals(columns, alpha))
         limits = self._with_own_constant(limits, columns, super().conf_int(alpha=alpha))

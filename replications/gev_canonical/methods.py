@@ -12,6 +12,7 @@ from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
 from gevglm.inference.cross_validation import search
+from gevglm.inference.folds import make_folds
 from gevglm.links import GEV, BinaryLink, CLogLog, Logit, Probit
 from gevglm.links.gev import PAPER_GRID
 from gevglm.losses import Canonical, Log, Loss
@@ -121,7 +122,7 @@ def shaped_link(kind: type[Loss]) -> Method:
         found = search(
             Problem(engine, kind(GEV(0.0)), constant=0, maxiter=STEPS),
             lambda xi: kind(GEV(xi)),
-            [(~split.held, split.held)],
+            make_folds(split.y, split.held),
             grid=PAPER_GRID,
             alphas=LAMBDAS,
             penalty_of=lambda alpha: Ridge(alpha, everything),

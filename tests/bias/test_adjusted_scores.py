@@ -106,9 +106,7 @@ def test_the_bias_is_the_second_order_term_of_the_fit(link, kind, weights):
     mu = link.inverse(X @ TRUTH)
     size = np.array([3.0, 1, 2, 5, 1, 4])
     vectors = {} if weights == "none" else {weights: size}
-    variance = mu * (1.0 - mu)
-    if weights in ("freq", "trials") or (weights == "var" and kind is Log):  # shares of so many outcomes
-        variance = variance / size
+    variance = mu * (1.0 - mu) / (1.0 if weights == "none" else size)  # shares of so many outcomes
     expected = second_order_bias(loss, TRUTH, X, variance, **vectors)
 
     problem = Problem(MemoryEngine(X, mu, **vectors), loss, constant=0)

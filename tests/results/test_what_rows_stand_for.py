@@ -113,6 +113,9 @@ ASKED = {
     # standard errors of some indices are those of resamples
     "calibration": lambda r, new: r.calibration(band=None).summary_frame()[["estimate", "statistic", "df"]],
     "corrected_risk": lambda r, new: r.corrected_risk(new),
+    "delta_covariance": lambda r, new: r.delta_covariance(np.eye(len(r.joint_covariance))),
+    "leaning": lambda r, new: r.leaning(np.eye(len(r.params)), "it"),
+    "without_infinite": lambda r, new: r.without_infinite(r.cov_params_matrix),
     "exp_params": lambda r, new: r.exp_params(),
     "odds_ratios": lambda r, new: r.odds_ratios(),
     "get_distribution": lambda r, new: r.get_distribution(new).mean(),
@@ -185,6 +188,7 @@ BY_GROUP = {
 }
 BY_GROUP |= {"info_criteria", "pseudo_rsquared", "df_resid", "score_test"}
 BY_COVARIANCE = {"attributable_fraction", "bse", "conf_int", "corrected_risk", "cov_params", "cov_params_default"}
+BY_COVARIANCE |= {"delta_covariance", "tests", "without_infinite"}
 BY_COVARIANCE |= {"cov_params_matrix", "exp_params", "f_test", "get_margeff", "get_prediction", "joint_covariance"}
 BY_COVARIANCE |= {
     "pvalues",

@@ -47,7 +47,7 @@ class Optimism:
     frame : DataFrame
         One row per index: ``apparent`` (on the data of the fit), ``training`` and ``test`` (means of the refits on their own resample
         and on the original data), ``optimism`` (their difference), ``corrected`` (apparent less optimism). The last two are missing for Emax, see
-        :func:`bootstrap_optimism`.
+        :func:`gevglm.calibration.bootstrap_optimism`.
     curve : DataFrame
         The smooth calibration curve, ``apparent`` and ``corrected`` (on the scale of log-odds, so that it stays between 0 and 1), by
         predicted probability, which is the index; missing where fewer than half of the refits have predictions.

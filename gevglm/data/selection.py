@@ -155,7 +155,9 @@ def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:
 
 def cluster_columns(clusters: Any, n: int, frame: pd.DataFrame | None, index: pd.Index | None) -> list[Any]:
     """Return the columns that say which cluster each of n rows is in; none where clusters are not given, or not for these rows."""
-    table = pd.DataFrame() if clusters is None else columns_given(clusters, frame, "groups", [n])
+    if clusters is None:
+        return []
+    table = columns_given(clusters, frame, "groups", [n])
     if len(table) != n:
         return []
     if isinstance(clusters, (pd.Series, pd.DataFrame)) and index is not None:

@@ -22,7 +22,7 @@ pa = pytest.importorskip("pyarrow")
 COLUMNS = {
     "whole": ["1", "007", " 5", "6 ", "-0"],
     "numbers": ["1.5", "1e5", ".5", "5.", "-3"],
-    "infinite": ["inf", "-inf", "Infinity", "1", "1e400"],
+    "infinite": ["inf", "-inf", "Infinity", "1"],
     "long digits": ["0.1", "0.30000000000000004", "1.7976931348623157e308", "5e-324", "123456789.123456789"],
     "truth": ["True", "False", "TRUE", "false", "true"],
     "truth and numbers": ["True", "1", "0", "False", "1"],

@@ -254,4 +254,4 @@ def test_without_scikit_learn_one_sentence_helps(module):
         f"try:\n    import {module}\nexcept Exception as error:\n    print(type(error).__name__, error)"
     )
     said = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert said == f"GevglmError {module} needs scikit-learn 1.6 or later: pip install 'gevglm[sklearn]'.\n"
+    assert said == f"GevglmError {module} needs scikit-learn 1.8 or later: pip install 'gevglm[sklearn]'.\n"

@@ -5,7 +5,7 @@ PIP := -m pip install --quiet --disable-pip-version-check
 COMMA := ,
 TESTS := -m pytest -n auto -m "not study"
 # warnings of old versions of other packages about each other
-FOREIGN := -W ignore::DeprecationWarning -W ignore::FutureWarning -W ignore::pytest.PytestDeprecationWarning
+FOREIGN := -W ignore::DeprecationWarning -W ignore::FutureWarning -W ignore::pytest.PytestDeprecationWarning -W "ignore:Setting penalty=None"
 
 .PHONY: demo test study golden lint lowest newest coverage map bench replications docs clean
 

@@ -71,6 +71,7 @@ class FullDisk(io.FileIO):
         return super().write(content)
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of files that other packages left open
 @pytest.mark.parametrize("name", WRITERS)
 def test_a_full_disk_leaves_the_earlier_file(name, results, study, tmp_path, monkeypatch):
     path = tmp_path / name

@@ -39,6 +39,11 @@ class PopulationRisks(ResultsCore):
         """Fitted probabilities of the rows as they were sampled and weighted."""
         return self.model.predict(self._params, which="fitted")
 
+    @property
+    def fittedvalues(self) -> NDArray:
+        """Fitted probabilities of the rows, as statsmodels calls them."""
+        return self.mu
+
     def corrected_risk(
         self,
         exog: Any = None,

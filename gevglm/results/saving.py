@@ -67,8 +67,8 @@ def strip(results: ResultsCore) -> None:
     results.model = _without_rows(results.model)
     results.family = results.model.family
     results._data_attr = [*results._data_attr, *(name for name in results.model._data_attr if "_data." not in name)]
+    results._cache = {}  # of statsmodels: residuals and fitted values among others
     LikelihoodModelResults.remove_data(results)  # that of GLMResults recurses endlessly in statsmodels 0.14
-    results._cache = {}  # of statsmodels: residuals and fitted values among others, or None in their place
     for name in ROW_DATA:
         setattr(results, name, None)
     _refuse_rows(results.model)

@@ -85,7 +85,7 @@ def test_results_do_not_change_when_arrays_do():
 
 
 def test_results_do_not_change_when_a_frame_given_as_a_matrix_does():
-    exog = pd.DataFrame(X, columns=["const", "age", "smoker"])
+    exog = pd.DataFrame(X.copy(), columns=["const", "age", "smoker"])
     kept, untouched = fit(STUDY["event"], exog, link="logit"), fit(STUDY["event"], exog.copy(), link="logit")
     exog.loc[:, "age"] = 0.0
     exog["smoker"] = 0.0

@@ -47,7 +47,7 @@ class Levels:
         """Return the levels of some rows."""
         values = pd.Series(values)
         kind = isinstance(values.dtype, pd.CategoricalDtype)
-        found = dict.fromkeys(pd.unique(values.dropna()).tolist())
+        found = dict.fromkeys(values.dropna().drop_duplicates().tolist())
         return cls(found, values.dtype.categories.tolist() if kind else None, values.dtype.kind == "f")
 
     def add(self, other: Levels) -> None:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from gevglm.calibration.calibrators import Calibrator, calibrator_of
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
 from gevglm.sklearn.glm import base_learner
-from gevglm.sklearn.inputs import as_learner, checked_rows, row_weights, two_classes
+from gevglm.sklearn.inputs import as_learner, checked_rows, classes_of, row_weights
 
 
 class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -87,7 +87,7 @@ class CalibratedClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         X = checked_rows(self, base_learner(self.estimator), X, reset=True)
         labels = column_or_1d(y, warn=True)
         check_consistent_length(X, labels)
-        self.classes_ = two_classes(labels)
+        self.classes_ = classes_of(labels)
         weights = row_weights(sample_weight, X, labels)
         if isinstance(self.cv, str):
             self.estimator_ = self._prefit()

@@ -16,12 +16,12 @@ from gevglm.exceptions import InvalidDataError
 from gevglm.links import ScaledOdds
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions
-from gevglm.sklearn.inputs import row_weights, two_classes
+from gevglm.sklearn.inputs import classes_of, row_weights
 
 
 def base_learner(estimator: Any) -> Any:
     """Return the learner inside another estimator: the one given, or our logistic regression."""
-    return BinaryGLMClassifier(link="logit") if estimator is None else estimator
+    return BinaryGLMClassifier(link="logit", warm_start=True) if estimator is None else estimator
 
 
 class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
@@ -36,6 +36,8 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         Whether to add a constant.
     maxiter, tol : int, float
         See :meth:`gevglm.BinaryGLM.fit`.
+    warm_start : bool
+        Whether a second :meth:`fit` starts from the coefficients of the first; the estimates are the same.
 
     Attributes
     ----------
@@ -80,12 +82,14 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         cov_kwds: dict[str, Any] | None = None,
         maxiter: int = 100,
         tol: float = 1e-8,
+        warm_start: bool = False,
     ):
         self.link, self.loss, self.xi, self.bias = link, loss, xi, bias
         self.alpha, self.penalize_intercept, self.standardize = alpha, penalize_intercept, standardize
         self.fit_intercept, self.class_weight = fit_intercept, class_weight
         self.prevalence, self.sampling, self.search_kwds = prevalence, sampling, search_kwds
         self.cov_type, self.cov_kwds, self.maxiter, self.tol = cov_type, cov_kwds, maxiter, tol
+        self.warm_start = warm_start
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> BinaryGLMClassifier:
         """Fit the model.
@@ -99,13 +103,14 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
             How many observations each row stands for. With weights that are not whole numbers, a search by cross-validation holds out rows.
         """
         rows, labels = validate_data(self, X, y, dtype=(np.float64, np.float32))
-        self.classes_ = two_classes(labels)
+        self.classes_ = classes_of(labels)
         weights = row_weights(sample_weight, rows, labels)
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])]))
         counts = weights is None or bool((weights == np.rint(weights)).all())
         words = vars(self) | {"event": self.classes_.tolist()[1], "missing": "none"}
         words["freq_weights" if counts else "var_weights"] = weights
         words["class_weight"] = self._weights_by_event()
+        words["start_params"] = self._last_params(rows.shape[1])
         model = BinaryGLM.of_arrays(labels, self._design(rows), ModelOptions.of(words))
         model.data.xnames = [*(["const"] if self.fit_intercept else []), *names]
         self.results_ = model.fit_by(FitOptions.of(words))
@@ -152,6 +157,12 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         """Return the more probable label."""
         likely = self.predict_proba(X)[:, 1] > 0.5
         return self.classes_[likely.astype(int)]
+
+    def _last_params(self, n_features: int) -> NDArray | None:
+        """Return the coefficients to start from: with `warm_start`, those of the last fit to as many columns."""
+        if not (self.warm_start and hasattr(self, "coef_") and self.coef_.shape[1] == n_features):
+            return None
+        return np.concatenate([self.intercept_, self.coef_[0]]) if self.fit_intercept else self.coef_[0]
 
     def _design(self, X: NDArray) -> NDArray:
         return np.column_stack([np.ones(len(X), dtype=X.dtype), X]) if self.fit_intercept else X

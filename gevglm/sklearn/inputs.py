@@ -12,20 +12,26 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from gevglm.exceptions import InvalidDataError
 
 
-def two_classes(y: NDArray) -> NDArray:
-    """Return the two labels in sorted order, or say why there are not two."""
+def classes_of(y: NDArray, *, several: bool = False) -> NDArray:
+    """Return the labels in sorted order: two, or with `several` two or more; or say why there are not as many."""
     check_classification_targets(y)
     kind = type_of_target(y, input_name="y")
-    if kind != "binary":
+    if kind not in (("binary", "multiclass") if several else ("binary",)):
         raise InvalidDataError(
             f"Only binary classification is supported. The type of the target is {kind}. The labels are "
-            f"{np.unique(y).tolist()[:8]}; for the scores of a weighted learner of several classes there is "
-            "gevglm.calibration.loss_corrected_multiclass."
+            f"{np.unique(y).tolist()[:8]}. AdaClassWeight and RatioWeight around a learner of several classes, such as scikit-learn's "
+            "LogisticRegression, take more."
         )
     classes = np.unique(y)
     if len(classes) < 2:
         raise InvalidDataError(f"the outcome has one class only, {classes.tolist()[0]!r}; a classifier needs two.")
     return classes
+
+
+def knows_several(learner: BaseEstimator) -> bool:
+    """Whether a learner takes more than two classes."""
+    tags = get_tags(learner).classifier_tags
+    return tags is not None and tags.multi_class
 
 
 def row_weights(sample_weight: ArrayLike | None, X: ArrayLike, y: NDArray) -> NDArray | None:

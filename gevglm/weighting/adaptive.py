@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 
+from gevglm.exceptions import InvalidOptionError
 from gevglm.weighting.base import Round, WeightedClassifier, check_number, learner_has
-from gevglm.weighting.rare_class import RareClassSample
+from gevglm.weighting.classes import ClassSample
+from gevglm.weighting.streams import Streaming
 
 HOPELESS = 1e4  # times the weight of the main class, at which a learner that sees weights has given in to the rare one
 
@@ -19,8 +21,7 @@ HOPELESS = 1e4  # times the weight of the main class, at which a learner that se
 class ClassWeights:
     r"""Class weights, and a distribution over the rows of each class."""
 
-    main: float  # w-
-    rare: float  # w+
+    weights: NDArray  # of the classes, the main class first: w- and w+
     distribution: NDArray  # D, which adds up to one in each class
 
 
@@ -29,17 +30,21 @@ class ClassWeighted(WeightedClassifier):
 
     _individual: ClassVar[bool] = False
 
-    def _start(self, sample: RareClassSample) -> ClassWeights:
-        return ClassWeights(1.0, 1.0, sample.weight / sample.by_class(*sample.sizes))
+    def _start(self, sample: ClassSample) -> ClassWeights:
+        return ClassWeights(np.ones(len(sample.labels)), sample.weight / sample.by_class(sample.sizes))
 
-    def _row_weights(self, state: ClassWeights, sample: RareClassSample) -> NDArray:
-        return sample.weight * sample.by_class(state.main, state.rare)
+    def _row_weights(self, state: ClassWeights, sample: ClassSample) -> NDArray:
+        return sample.weight * sample.by_class(state.weights)
+
+    def _class_weights(self, state: ClassWeights, sample: ClassSample) -> NDArray:
+        return state.weights
 
 
 class LastLearner(ClassWeighted):
     """Base of the algorithms that predict with the last learner only."""
 
     _last_only: ClassVar[bool] = True
+    _several: ClassVar[bool] = True
 
     @property
     def estimator_(self) -> Any:
@@ -48,14 +53,18 @@ class LastLearner(ClassWeighted):
 
     @available_if(learner_has("decision_function", "predict_proba"))
     def decision_function(self, X: ArrayLike) -> NDArray:
-        """Return the score of the weighted learner (if it has none, its raw probability less one half): positive for ``classes_[1]``."""
+        """Return the scores of the weighted learner, or its raw probabilities if it has none (of two classes, less one half).
+
+        Of two classes there is one score per row, positive for ``classes_[1]``.
+        """
         X, learner = self._checked(X), self.estimator_
         if hasattr(learner, "decision_function"):
             return np.asarray(learner.decision_function(X))
-        return learner.predict_proba(X)[:, 1] - 0.5
+        raw = self._raw_probabilities(learner, X)
+        return raw[:, 1] - 0.5 if raw.shape[1] == 2 else raw
 
 
-class Adaptive(ClassWeighted):
+class Adaptive(Streaming, ClassWeighted):
     """Base of the algorithms that raise class weights round by round until a rule stops them."""
 
     def __init__(
@@ -67,42 +76,45 @@ class Adaptive(ClassWeighted):
         early_stopping: bool = True,
         rare: Any = None,
         corrected: bool = True,
+        warm_start: bool = False,
+        window: int | None = None,
+        forgetting: float = 1.0,
     ):
         self.estimator, self.rounds, self.rare, self.corrected = estimator, rounds, rare, corrected
         self.tradeoff, self.threshold, self.early_stopping = tradeoff, threshold, early_stopping
+        self.warm_start, self.window, self.forgetting = warm_start, window, forgetting
 
     def _check_options(self) -> None:
         super()._check_options()
         check_number("tradeoff", self.tradeoff, 0.0)
         check_number("threshold", self.threshold, 0.0, 1.0)
 
-    def _assess(self, state: ClassWeights, sample: RareClassSample, hit: NDArray) -> Round:
+    def _assess(self, state: ClassWeights, sample: ClassSample, hit: NDArray) -> Round:
         errors = sample.sums(state.distribution * ~hit)
-        vote, distribution, facts = self._boost(state.distribution, sample, hit, errors[1])
-        after = ClassWeights(
-            state.main * np.exp(self.tradeoff * errors[0]), state.rare * np.exp(errors[1]), distribution
-        )
-        stop, warning = self._stopping(state, sample, *errors)
-        return Round(vote, {"error_rare": errors[1], "error_main": errors[0]} | facts, after, stop, warning)
+        vote, distribution, facts = self._boost(state.distribution, sample, hit, errors)
+        pace = np.append(self.tradeoff, np.ones(len(errors) - 1))
+        after = ClassWeights(state.weights * np.exp(pace * errors), distribution)
+        stop, warning = self._stopping(state, sample, errors)
+        return Round(vote, sample.named("error", errors) | facts, after, stop, warning)
 
     def _boost(
-        self, distribution: NDArray, sample: RareClassSample, hit: NDArray, error: float
+        self, distribution: NDArray, sample: ClassSample, hit: NDArray, errors: NDArray
     ) -> tuple[float, NDArray, dict[str, float]]:
         """Return the vote of a learner, the next distribution, and more columns of the history."""
         return 1.0, distribution, {}
 
-    def _stopping(
-        self, state: ClassWeights, sample: RareClassSample, main: float, rare: float
-    ) -> tuple[str | None, str | None]:
-        """Return the reason to stop, if any, and a warning, if one is due."""
+    def _stopping(self, state: ClassWeights, sample: ClassSample, errors: NDArray) -> tuple[str | None, str | None]:
+        """Return the reason to stop, if any, and a warning, if one is due; of several rare classes the mean of the errors decides."""
+        rare = errors[1:].mean()
         if self.early_stopping and rare < self.threshold:
             return "threshold", None
-        if self.early_stopping and rare < self.tradeoff * main:
+        if self.early_stopping and rare < self.tradeoff * errors[0]:
             return "tradeoff", None
-        times = state.rare * sample.sizes[1] / (state.main * sample.sizes[0])
-        if rare >= 1.0 - 1e-12 and times > HOPELESS:
+        worst = int(np.argmax(errors[1:])) + 1
+        times = state.weights[worst] * sample.sizes[worst] / (state.weights[0] * sample.sizes[0])
+        if errors[worst] >= 1.0 - 1e-12 and times > HOPELESS:
             return "hopeless", (
-                f"all cases of the rare class ({sample.labels[1]}) are still misclassified, although they weigh {times:.3g} times as much as "
+                f"all cases of the rare class ({sample.labels[worst]}) are still misclassified, although they weigh {times:.3g} times as much as "
                 "the main class; stopped. The base learner seems not to use its weights: choose another one."
             )
         return None, None
@@ -118,6 +130,9 @@ class AdaClassWeight(LastLearner, Adaptive):
 
     It stops when :math:`\epsilon_t^+ < c\,\epsilon_t^-`, when :math:`\epsilon_t^+` falls below a threshold, or after T rounds. The weights
     come to rest where :math:`\epsilon^+ = c\,\epsilon^-`; the paper has c = 1, which is where both classes have the same error rate.
+
+    Of more than two classes the most frequent is the main class; each of the others has a weight and an error rate of its own, and the
+    mean of these rates decides when to stop. The base learner has to know several classes. On a stream, see :meth:`partial_fit`.
 
     Parameters
     ----------
@@ -136,6 +151,12 @@ class AdaClassWeight(LastLearner, Adaptive):
         The rare class; by default the less frequent label, the second in sorted order if there are as many of both.
     corrected : bool
         Whether :meth:`predict_proba` undoes the class weights.
+    warm_start : bool
+        Whether :meth:`fit` starts from the class weights that the last fit ended with.
+    window : int, optional
+        Rows that :meth:`partial_fit` looks back on; all of them by default.
+    forgetting : float
+        What rows count for less in :meth:`partial_fit`, with every batch that came after them: a factor in (0, 1].
 
     References
     ----------
@@ -153,7 +174,7 @@ class AdaClassWeight(LastLearner, Adaptive):
 
 
 class RatioWeight(LastLearner):
-    r"""Class weights fixed beforehand: by default the inverse ratio of the class sizes, :math:`w^+/w^- = N^-/N^+`.
+    r"""Class weights fixed beforehand: by default the inverse ratio of the class sizes, :math:`w^+/w^- = N^-/N^+`, also of several classes.
 
     Parameters
     ----------
@@ -172,10 +193,13 @@ class RatioWeight(LastLearner):
         if self.ratio is not None:
             check_number("ratio", self.ratio, 0.0, open_low=True)
 
-    def _start(self, sample: RareClassSample) -> ClassWeights:
-        ratio = sample.sizes[0] / sample.sizes[1] if self.ratio is None else float(self.ratio)
-        return ClassWeights(1.0, ratio, super()._start(sample).distribution)
+    def _start(self, sample: ClassSample) -> ClassWeights:
+        ratios = sample.sizes[0] / sample.sizes if self.ratio is None else np.array([1.0, float(self.ratio)])
+        if len(ratios) != len(sample.labels):
+            raise InvalidOptionError(
+                f"ratio={self.ratio!r} is that of two classes, but there are {len(sample.labels)}; leave it out."
+            )
+        return ClassWeights(ratios, super()._start(sample).distribution)
 
-    def _assess(self, state: ClassWeights, sample: RareClassSample, hit: NDArray) -> Round:
-        errors = sample.sums(state.distribution * ~hit)
-        return Round(1.0, {"error_rare": errors[1], "error_main": errors[0]}, state)
+    def _assess(self, state: ClassWeights, sample: ClassSample, hit: NDArray) -> Round:
+        return Round(1.0, sample.named("error", sample.rates(~hit)), state)

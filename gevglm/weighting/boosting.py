@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gevglm.weighting.adaptive import Adaptive
 from gevglm.weighting.base import Round, WeightedClassifier
-from gevglm.weighting.rare_class import RareClassSample
+from gevglm.weighting.classes import ClassSample
 
 CHANCE = 1e-12  # edge up to which a learner is no better than chance, by rounding
 
@@ -64,12 +64,12 @@ class DiffBoost(Voting, Adaptive):
     _bound: ClassVar[str | None] = "z_rare"
 
     def _boost(
-        self, distribution: NDArray, sample: RareClassSample, hit: NDArray, error: float
+        self, distribution: NDArray, sample: ClassSample, hit: NDArray, errors: NDArray
     ) -> tuple[float, NDArray, dict[str, float]]:
-        vote = vote_of(1.0 - 2.0 * error, sample.sizes[1], error == 0.0)
+        vote = vote_of(1.0 - 2.0 * errors[1], sample.sizes[1], errors[1] == 0.0)
         tilted = distribution * np.exp(np.where(hit, -vote, vote))
         totals = sample.sums(tilted)
-        return vote, tilted / sample.by_class(*totals), {"vote": vote, "z_rare": totals[1], "z_main": totals[0]}
+        return vote, tilted / sample.by_class(totals), {"vote": vote} | sample.named("z", totals)
 
 
 class AdaBoost(Voting):
@@ -105,36 +105,31 @@ class AdaBoost(Voting):
     def __init__(self, estimator: Any = None, rounds: int = 50, rare: Any = None, corrected: bool = True):
         self.estimator, self.rounds, self.rare, self.corrected = estimator, rounds, rare, corrected
 
-    def _outside(self, sample: RareClassSample) -> NDArray | float:
+    def _outside(self, sample: ClassSample) -> NDArray | float:
         """The factors o of the weights."""
         return 1.0
 
-    def _inside(self, sample: RareClassSample, hit: NDArray) -> NDArray | float:
+    def _inside(self, sample: ClassSample, hit: NDArray) -> NDArray | float:
         """The factors b in the exponent."""
         return 1.0
 
-    def _start(self, sample: RareClassSample) -> NDArray:
+    def _start(self, sample: ClassSample) -> NDArray:
         return sample.weight / sample.weight.sum()
 
-    def _row_weights(self, state: NDArray, sample: RareClassSample) -> NDArray:
+    def _row_weights(self, state: NDArray, sample: ClassSample) -> NDArray:
         return state * sample.weight.sum()
 
-    def _assess(self, state: NDArray, sample: RareClassSample, hit: NDArray) -> Round:
+    def _assess(self, state: NDArray, sample: ClassSample, hit: NDArray) -> Round:
         weighted = state * self._outside(sample)
         weighted = weighted / weighted.sum()
         margin = self._inside(sample, hit) * np.where(hit, 1.0, -1.0)
         return self._boosted(state, sample, hit, float(weighted @ margin), weighted, margin)
 
     def _boosted(
-        self, state: NDArray, sample: RareClassSample, hit: NDArray, edge: float, weighted: NDArray, margin: NDArray
+        self, state: NDArray, sample: ClassSample, hit: NDArray, edge: float, weighted: NDArray, margin: NDArray
     ) -> Round:
         """Return the round of a learner with this edge, whose rows have these weights and margins."""
-        errors = sample.sums(sample.weight * ~hit)
-        facts = {
-            "error_rare": errors[1] / sample.sizes[1],
-            "error_main": errors[0] / sample.sizes[0],
-            "error_weighted": float(state @ ~hit),
-        }
+        facts = sample.named("error", sample.rates(~hit)) | {"error_weighted": float(state @ ~hit)}
         if edge <= CHANCE:
             warning = self._first_round_warning(state, sample, edge)
             return Round(1.0, facts | {"vote": 0.0, "z": 1.0}, state, "no better than chance", warning, kept=False)
@@ -147,7 +142,7 @@ class AdaBoost(Voting):
     def _step(self, vote: float) -> float:
         return vote
 
-    def _first_round_warning(self, state: NDArray, sample: RareClassSample, edge: float) -> str | None:
+    def _first_round_warning(self, state: NDArray, sample: ClassSample, edge: float) -> str | None:
         if not np.array_equal(state, self._start(sample)):
             return None
         return (

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gevglm.weighting.base import Round, check_number
 from gevglm.weighting.boosting import AdaBoost
-from gevglm.weighting.rare_class import RareClassSample
+from gevglm.weighting.classes import ClassSample
 
 
 class CostSensitive(AdaBoost):
@@ -27,9 +27,9 @@ class CostSensitive(AdaBoost):
         super()._check_options()
         check_number("cost_ratio", self.cost_ratio, 0.0, open_low=True)
 
-    def _costs(self, sample: RareClassSample) -> NDArray:
+    def _costs(self, sample: ClassSample) -> NDArray:
         """Return the cost of each row."""
-        return sample.by_class(*self._cost_pair())
+        return sample.by_class(self._cost_pair())
 
     def _cost_pair(self) -> tuple[float, float]:
         """Return the costs of the main and of the rare class; the larger one is 1, as the edge must stay below 1."""
@@ -54,7 +54,7 @@ class AdaC1(CostSensitive):
     Sun, Kamel, Wong and Wang (2007), Pattern Recognition 40, 3358-3378.
     """
 
-    def _inside(self, sample: RareClassSample, hit: NDArray) -> NDArray:
+    def _inside(self, sample: ClassSample, hit: NDArray) -> NDArray:
         return self._costs(sample)
 
 
@@ -73,7 +73,7 @@ class AdaC2(CostSensitive):
     Sun, Kamel, Wong and Wang (2007), Pattern Recognition 40, 3358-3378.
     """
 
-    def _outside(self, sample: RareClassSample) -> NDArray:
+    def _outside(self, sample: ClassSample) -> NDArray:
         return self._costs(sample)
 
 
@@ -92,10 +92,10 @@ class AdaC3(CostSensitive):
     Sun, Kamel, Wong and Wang (2007), Pattern Recognition 40, 3358-3378.
     """
 
-    def _outside(self, sample: RareClassSample) -> NDArray:
+    def _outside(self, sample: ClassSample) -> NDArray:
         return self._costs(sample)
 
-    def _inside(self, sample: RareClassSample, hit: NDArray) -> NDArray:
+    def _inside(self, sample: ClassSample, hit: NDArray) -> NDArray:
         return self._costs(sample)
 
 
@@ -114,7 +114,7 @@ class AdaCost(CostSensitive):
     Fan, Stolfo, Zhang and Chan (1999), AdaCost: misclassification cost-sensitive boosting, ICML, 97-105.
     """
 
-    def _inside(self, sample: RareClassSample, hit: NDArray) -> NDArray:
+    def _inside(self, sample: ClassSample, hit: NDArray) -> NDArray:
         return 0.5 + 0.5 * np.where(hit, -1.0, 1.0) * self._costs(sample)
 
 
@@ -142,7 +142,7 @@ class CSB2(CostSensitive):
         smallest = min(1.0, self.cost_ratio)
         return 1.0 / smallest, self.cost_ratio / smallest
 
-    def _assess(self, state: NDArray, sample: RareClassSample, hit: NDArray) -> Round:
+    def _assess(self, state: NDArray, sample: ClassSample, hit: NDArray) -> Round:
         margin = np.where(hit, 1.0, -1.0)
         weighted = state * np.where(hit, 1.0, self._costs(sample))
         return self._boosted(state, sample, hit, float(state @ margin), weighted, margin)

@@ -16,7 +16,6 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
-from gevglm.weighting.rare_class import RareClassSample
 
 
 def check_learner(learner: Any, *, individual: bool) -> None:
@@ -86,16 +85,31 @@ def _for_class_weights(learner: Any, weights: dict[Any, float]) -> Any:
     return learner
 
 
-def trained(learner: Any, X: ArrayLike, y: NDArray, sample: RareClassSample, weights: NDArray, fit_params: dict) -> Any:
-    """Return a copy of the learner, fitted under weights of the rows."""
-    by_label = dict(zip(sample.labels, sample.class_weights(weights), strict=True))
+def trained(
+    learner: Any,
+    X: ArrayLike,
+    y: NDArray,
+    weights: NDArray,
+    by_label: dict[Any, float],
+    counted: bool,
+    fit_params: dict,
+    last: Any = None,
+) -> Any:
+    """Return a copy of the learner, fitted under weights of the rows; `by_label` are those of the classes alone.
+
+    `counted` says whether rows stand for several observations. A `last` fitted learner that has ``warm_start`` set is trained again in
+    place of a new copy, and starts from what it had found.
+    """
     keyword = weight_keyword(learner)
     if keyword is not None:
-        return _for_class_weights(learner, by_label).fit(X, y, **{keyword: weights}, **fit_params)
-    if sample.weighted:
+        fresh, given = _for_class_weights(learner, by_label), {keyword: weights}
+    elif counted:
         raise InvalidOptionError(
             f"sample_weight was given, but the base learner {type(learner).__name__} takes class weights only; leave it out."
         )
-    return (
-        clone(learner).set_params(**dict.fromkeys(class_weight_parameters(learner), by_label)).fit(X, y, **fit_params)
-    )
+    else:
+        fresh, given = clone(learner).set_params(**dict.fromkeys(class_weight_parameters(learner), by_label)), {}
+    options = fresh.get_params(deep=False)
+    if last is not None and options.get("warm_start"):
+        fresh = last.set_params(**options)
+    return fresh.fit(X, y, **given, **fit_params)

@@ -77,7 +77,7 @@ def test_other_options():
 
 
 def test_more_than_two_classes():
-    with pytest.raises(ValueError, match=r"Only binary.*\[0, 1, 2\].*loss_corrected_multiclass"):
+    with pytest.raises(ValueError, match=r"Only binary.*\[0, 1, 2\].*a learner of several classes"):
         AdaClassWeight().fit(X, np.arange(60) % 3)
 
 

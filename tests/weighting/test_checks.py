@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 pytest.importorskip("sklearn", reason="scikit-learn is an extra")
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gevglm.sklearn import BinaryGLMClassifier
@@ -35,6 +36,7 @@ def expected(estimator):
     [
         AdaClassWeight(),
         AdaClassWeight(RIDGE, corrected=False),
+        AdaClassWeight(LogisticRegression()),  # of several classes
         DiffBoost(RIDGE),
         RatioWeight(RIDGE),
         *(method(RIDGE, rounds=5) for method in (AdaBoost, AdaC1, AdaC2, AdaC3, AdaCost, CSB1, CSB2)),

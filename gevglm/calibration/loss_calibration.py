@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.special import xlog1py, xlogy
 
 from gevglm.calibration.bins import binned
-from gevglm.calibration.correction import ClassWeight, loss_corrected, weight_odds
+from gevglm.calibration.corp import reliability
+from gevglm.calibration.correction import ClassWeight, loss_corrected, optimal_score, weight_odds
 from gevglm.calibration.cox import cox_calibration
 from gevglm.calibration.estimates import CalibrationTest
-from gevglm.calibration.sample import predictions
+from gevglm.calibration.sample import Sample, predictions
 from gevglm.calibration.smooth import curve_grid
+from gevglm.exceptions import unknown_option
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,7 +38,10 @@ class LossCalibrationCurve:
     beta1 : float
         Weight of events among both.
     level : float
-        Coverage of the limits.
+        Coverage of the limits, and of the band.
+    corp : DataFrame or None
+        With a band: ``score``, ``rate`` (the isotonic regression of events on scores), and ``lower`` and ``upper``, between which
+        the latter lies at every score with probability `level` if the learner is loss-calibrated.
     """
 
     bins: pd.DataFrame
@@ -42,6 +49,7 @@ class LossCalibrationCurve:
     theory: NDArray
     beta1: float
     level: float
+    corp: pd.DataFrame | None = None
 
     @property
     def n_without_events(self) -> int:
@@ -64,6 +72,9 @@ def loss_calibration_curve(
     bins: int = 10,
     by: str = "mass",
     level: float = 0.95,
+    band: bool = False,
+    resamples: int = 500,
+    rng: int | np.random.Generator | None = None,
 ) -> LossCalibrationCurve:
     r"""Calibration curve of a class-weighted learner, beside the theoretical one.
 
@@ -83,6 +94,11 @@ def loss_calibration_curve(
         Bins of equal numbers of observations (deciles, as in the paper), or of equal width.
     level : float
         Coverage of the limits of the shares of events.
+    band : bool
+        Whether to add a curve without bins, with the band in which it lies under loss calibration: the reliability curve of the
+        loss-corrected scores (:func:`reliability`), which are calibrated if and only if the scores are loss-calibrated.
+    resamples, rng : int, int or Generator
+        Behind the band.
 
     References
     ----------
@@ -94,7 +110,80 @@ def loss_calibration_curve(
     corrected = np.bincount(cells.index, sample.weight * loss_corrected(sample.p, weight)) / cells.weight
     frame = cells.table(level).assign(corrected=corrected)
     grid = curve_grid(sample.p)
-    return LossCalibrationCurve(frame, grid, np.asarray(loss_corrected(grid, weight)), odds / (1.0 + odds), level)
+    theory = np.asarray(loss_corrected(grid, weight))
+    corp = _without_bins(sample, weight, level, resamples, rng) if band else None
+    return LossCalibrationCurve(frame, grid, theory, odds / (1.0 + odds), level, corp)
+
+
+def _without_bins(
+    sample: Sample, weight: ClassWeight, level: float, resamples: int, rng: int | np.random.Generator | None
+) -> pd.DataFrame:
+    """Return the isotonic curve and its band, at scores."""
+    corrected = loss_corrected(sample.p, weight)
+    found = reliability(
+        sample.y, corrected, sample.weight, band="consistency", level=level, resamples=resamples, rng=rng
+    )
+    assert found.band is not None, "a band was asked for"
+    x = found.band.x
+    columns = {"score": optimal_score(x, weight), "rate": found.calibrated(x)}
+    return pd.DataFrame(columns | {"lower": found.band.lower, "upper": found.band.upper})
+
+
+def switching_gain(
+    y: ArrayLike,
+    p: ArrayLike,
+    weight: ClassWeight,
+    *,
+    weights: ArrayLike | None = None,
+    loss: str = "log",
+    bins: int | None = 10,
+) -> pd.DataFrame:
+    r"""What wholesale switching of scores would save: the definition of loss calibration as a check.
+
+    Scores are loss-calibrated if no other score :math:`a'` in the place of all scores a lowers the weighted loss,
+
+    .. math:: a \in \operatorname{argmin}_{a'} \sum_y P(a, y) \beta_y L(a', y).
+
+    With a share of events :math:`\gamma` among the rows of a score, the best one is :math:`c(\gamma)` of :func:`optimal_score`.
+
+    Parameters
+    ----------
+    y, p, weight, weights
+        See :func:`loss_calibration_curve`.
+    loss : {"log", "squared"}
+        L; the best scores are the same for both.
+    bins : int or None
+        Groups of neighbouring scores that are switched together; None for the distinct scores themselves.
+
+    Returns
+    -------
+    DataFrame
+        One row per group: mean ``score``, ``rate`` of events, ``best`` score, ``n``, and the ``gain``, the weighted loss per
+        observation that switching the group to its best score saves. The gains add up to what loss calibration is short of; by
+        chance alone they are about (number of groups)/2n of the log loss.
+
+    References
+    ----------
+    Caplin, Martin and Marx (2022), Calibrating for class weights by modeling machine learning, Definition 2.
+    """
+    if loss not in SWITCHED:
+        raise unknown_option("loss", loss, SWITCHED)
+    sample, odds = predictions(y, p, weights), weight_odds(weight)
+    places = np.unique(sample.p, return_inverse=True)[1] if bins is None else binned(sample, bins, "mass").index
+    n = np.bincount(places, sample.weight)
+    score, rate = (np.bincount(places, sample.weight * values) / n for values in (sample.p, sample.y))
+    best = np.asarray(optimal_score(rate, weight))
+    beta = np.where(sample.y == 1.0, odds, 1.0) / (1.0 + odds)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        saved = beta * (SWITCHED[loss](sample.y, sample.p) - SWITCHED[loss](sample.y, best[places]))
+    gain = np.bincount(places, sample.weight * saved) / sample.total
+    return pd.DataFrame({"score": score, "rate": rate, "best": best, "n": n, "gain": gain})
+
+
+SWITCHED: dict[str, Callable[[NDArray, NDArray], NDArray]] = {
+    "log": lambda y, a: -(xlogy(y, a) + xlog1py(1.0 - y, -a)),
+    "squared": lambda y, a: (y - a) ** 2,
+}
 
 
 def loss_calibration_test(

@@ -146,7 +146,8 @@ def plot_loss_calibration(
     corrected : bool
         Put the loss-corrected scores on the horizontal axis instead, so that all belong on the diagonal.
     points, theory : bool
-        Draw the shares of events, draw the theoretical curves.
+        Draw the shares of events, draw the theoretical curves. A curve without bins and its band are drawn where there are
+        (``loss_calibration_curve(..., band=True)``).
     """
     curves = curves if isinstance(curves, Mapping) else {f"$\\beta_1$ = {curves.beta1:.3g}": curves}
     scale = checked_scale(scale, [])
@@ -160,6 +161,19 @@ def plot_loss_calibration(
     for i, (label, curve) in enumerate(curves.items()):
         if points:
             _shares(ax, curve.bins, column, low, color(i), label)
+        if curve.corp is not None and not corrected:
+            shown = curve.corp[curve.corp["score"] > low]
+            ax.fill_between(
+                shown["score"], shown["lower"].clip(lower=low), shown["upper"], color=color(i), alpha=0.15, linewidth=0
+            )
+            ax.step(
+                shown["score"],
+                shown["rate"].clip(lower=low),
+                color=color(i),
+                linewidth=0.9,
+                where="mid",
+                linestyle="--",
+            )
         if theory and not corrected:
             seen = (curve.theory > low) & (curve.score > low)
             name = None if points else label

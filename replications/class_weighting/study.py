@@ -40,9 +40,9 @@ def run() -> str:
             split = data.drawn(X, y, tables.RARE, tables.MAIN, np.random.default_rng(1))
             figures.convergence("Spam", split, LEARNERS, "class_weighting_convergence_spam")
             figures.errors("Spam", [split], LEARNERS["LR"], "class_weighting_errors_spam")
-        if at_hand("he_cheng"):
-            split = data.halves(*data.simulated(), np.random.default_rng(1))
-            figures.convergence("authors' simulated data", split, LEARNERS, "class_weighting_convergence_simulated")
+        what, X, y = data.simulated()
+        split = data.halves(X, y, np.random.default_rng(1))
+        figures.convergence(what, split, LEARNERS, "class_weighting_convergence_simulated")
         if at_hand("ieee39_outages"):
             found, text = tables.stand_in()
             parts.append(text)

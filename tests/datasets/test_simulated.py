@@ -1,0 +1,23 @@
+"""Simulated studies: what their descriptions say."""
+
+import numpy as np
+from numpy.testing import assert_allclose
+
+from gevglm.datasets import simulate_cubic, simulate_study
+
+
+def test_the_truth_of_the_cohort():
+    data = simulate_study(200_000, rng=0)
+    assert abs(data["event"].mean() - data["risk"].mean()) < 4 * np.sqrt(data["risk"].mean() / len(data))
+    assert 1 / 24 < data["risk"].mean() < 1 / 20
+
+
+def test_the_cubic_boundary():
+    data = simulate_cubic(200_000, rng=0)
+    x = data[["x1", "x2", "x3"]]
+    assert_allclose(x.mean(), [0, 1, -2], atol=0.02)
+    assert_allclose(x.std(), [1, 2, 1.5], atol=0.02)
+    assert 1 / 65 < data["y"].mean() < 1 / 55
+    far = (x - 5 * x**2 + x**3).sum(axis=1).abs() > 15  # five standard deviations of the noise
+    assert ((x - 5 * x**2 + x**3).sum(axis=1) > 0)[far].astype(int).equals(data["y"][far])
+    assert len(simulate_cubic(rng=1)) == 1832

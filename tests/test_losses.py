@@ -307,3 +307,16 @@ def test_outcomes_outside_the_unit_interval_are_refused(loss_class, y):
     for part in (loss.value, loss.slope, loss.curvature):
         with pytest.raises(InvalidDataError, match=r"outcomes must lie in \[0, 1\], got values from"):
             part([0.0, y], 0.2)
+
+
+def test_the_log_loss_of_gev_links_is_convex_up_to_the_shape_zero_only():
+    # the GEV-canonical paper says below 0.1; mpmath: second derivative of -log(1 - F) at v = 8 and xi = 0.02
+    with mp.workdps(40):
+        truth = mp.diff(lambda v: -mp.log(1 - mp.e ** (-((1 + mp.mpf("0.02") * v) ** -50))), 8, 2)
+    assert float(Log(GEV(0.02)).curvature(np.zeros(1), np.array([8.0]))[0]) == pytest.approx(float(truth), rel=1e-8)
+    assert truth < -0.014
+    v = np.linspace(-20.0, 20.0, 4001)
+    for xi in (-1.0, -0.5, 0.0):
+        within = v[(GEV(xi).inverse(v) > 0) & (GEV(xi).inverse(v) < 1)]
+        for y in (0.0, 1.0):
+            assert (Log(GEV(xi)).curvature(np.full_like(within, y), within) >= -1e-12).all()

@@ -28,7 +28,7 @@ class Adjusted(BiasReduction):
     by_quadratic_forms = False
 
     def estimate(self, problem: Problem) -> Estimate:
-        found = replace(problem, adjustment=self).estimate()
+        found = self.as_problem(problem).estimate()
         for m in () if found.converged or problem.maxiter == 0 else FALLBACKS:
             start = LogF(m).estimate(problem).params
             again = replace(problem, adjustment=self, start=start).estimate()
@@ -36,11 +36,14 @@ class Adjusted(BiasReduction):
                 return again
         return found
 
+    def as_problem(self, problem: Problem) -> Problem:
+        return replace(problem, adjustment=self)
+
     def maximises_likelihood(self, loss: Loss) -> bool:
         return loss.is_likelihood and self.has_objective(loss)
 
     def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
-        return replace(problem, adjustment=self).objective(), params
+        return self.as_problem(problem).objective(), params
 
     def has_objective(self, loss: Loss) -> bool:
         return False

@@ -46,15 +46,15 @@ class LogF(BiasReduction):
         return self  # a prior, not a correction
 
     def estimate(self, problem: Problem) -> Estimate:
-        return self._penalised(problem).estimate()
+        return self.as_problem(problem).estimate()
 
     def maximises_likelihood(self, loss: Loss) -> bool:
         return loss.is_likelihood
 
     def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
-        return self._penalised(problem).objective(), params
+        return self.as_problem(problem).objective(), params
 
-    def _penalised(self, problem: Problem) -> Problem:
+    def as_problem(self, problem: Problem) -> Problem:
         columns = np.ones(problem.engine.n_cols)
         if problem.constant is not None:
             columns[problem.constant] = 0.0

@@ -57,12 +57,15 @@ def drawn(events: NDArray, others: NDArray, clusters: NDArray | None, generator:
     Where rows are in clusters, whole clusters are drawn, as many as there are.
     """
     counts = events + others
-    if clusters is None and (whole_counts(counts) <= 1).all():
-        clusters = np.arange(len(counts))
-    if clusters is not None:
+    rows = clusters is None and (whole_counts(counts) <= 1).all()
+    if rows or clusters is not None:
         used, times = counts > 0, np.zeros(len(counts))
-        present, position = np.unique(clusters[used], return_inverse=True)
-        times[used] = np.bincount(generator.integers(len(present), size=len(present)), minlength=len(present))[position]
+        position: Any = slice(None)
+        n = int(used.sum())
+        if clusters is not None:
+            present, position = np.unique(clusters[used], return_inverse=True)
+            n = len(present)
+        times[used] = np.bincount(generator.integers(n, size=n), minlength=n)[position]
         return Part.of(times * events, times * others)
     cells = np.concatenate([events, others])
     return Part.of(*np.split(generator.multinomial(int(cells.sum()), cells / cells.sum()), 2))

@@ -34,6 +34,7 @@ from gevglm.estimation.sums import (
     parts_of,
     symmetric,
 )
+from gevglm.links.standard import Logit
 from gevglm.losses import Loss
 
 NUMBERS = 1 << 16  # of rows times fits in a block: half a megabyte
@@ -293,7 +294,7 @@ class ResidualSums(LossSumsAtAll):
     def sums_of(self, part: Block) -> StackedSums:
         rows, fits = len(part.X), self.params.shape[1]
         F, curvature = _scratch(rows, fits)
-        if self.loss.link.canonical_is_log:
+        if type(self.loss.link) is Logit:
             np.matmul(part.X, -self.params, out=F)
             if part.offset is not None:
                 F -= part.offset

@@ -166,7 +166,7 @@ class LogisticBatch:
         gradient, hessian = self._some(fits).derivatives(params)
         diagonal = diagonals(hessian)
         diagonal += 1e-10 * diagonal + 1e-12
-        sums = NewtonSums(gradient, hessian, np.zeros(len(params)), np.ones(len(params), dtype=bool))  # type: ignore[arg-type]
+        sums = NewtonSums(gradient, hessian, np.zeros(len(params)), np.ones(len(params), dtype=bool))
         return sums, CholeskyOfAll(hessian)
 
     def _some(self, fits: NDArray) -> LogisticBatch:

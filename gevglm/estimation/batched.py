@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
@@ -45,7 +45,9 @@ MOST_PRODUCTS = 1 << 22  # of two columns that are remembered
 ROUNDS = 40
 SHORTEST = 2.0**-10  # share of a step below which a fit is left alone
 NARROWER = 0.75  # share of unfinished fits from which the columns of the finished ones are dropped
-ADJUSTED = 0.1  # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
+ADJUSTED = (
+    0.1  # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
+)
 
 Look: TypeAlias = tuple[NewtonSums, CholeskyOfAll]  # sums with a leading axis for the fits, and their Hessians factored
 
@@ -133,7 +135,7 @@ class BatchRows(MemoryEngine):
     ----------
     X : ndarray of shape (n, k)
     y, weight : ndarray of shape (n, 1) or (n, b)
-        Outcomes, and observations behind each row, the same for all fits or those of each.
+        Outcomes, and observations behind each row, the same for all fits or those of each; None for weights of one.
     var, offset : ndarray of shape (n,), optional
         Variance weights, and what is added to the linear predictor.
     pairs : PairsOfBlocks, optional
@@ -144,15 +146,15 @@ class BatchRows(MemoryEngine):
         self,
         X: NDArray,
         y: NDArray,
-        weight: NDArray,
+        weight: NDArray | None,
         *,
         var: NDArray | None = None,
         offset: NDArray | None = None,
         pairs: PairsOfBlocks | None = None,
     ):
-        columns = {name: None if v is None else v.reshape(len(X), 1) for name, v in (("var", var), ("offset", offset))}
-        super().__init__(X, y, freq=weight, **columns, block_rows=BLOCK_ROWS)
-        self.fits = max(y.shape[1], weight.shape[1])
+        var, offset = (None if vector is None else vector.reshape(len(X), 1) for vector in (var, offset))
+        super().__init__(X, y, freq=weight, var=var, offset=offset, block_rows=BLOCK_ROWS)
+        self.fits = max(y.shape[1], 1 if weight is None else weight.shape[1])
         self.pairs = pairs or PairsOfBlocks(MOST_PRODUCTS)
 
     def narrowed(self, fits: NDArray) -> BatchRows:
@@ -161,9 +163,8 @@ class BatchRows(MemoryEngine):
         def some(columns: NDArray) -> NDArray:
             return columns if columns.shape[1] == 1 else columns[:, fits]
 
-        var, offset = self._vectors.get("var"), self._vectors.get("offset")
-        weight = some(self._vectors["freq"])
-        return BatchRows(self._X, some(self._y), weight, var=var, offset=offset, pairs=self.pairs)
+        weight, shared = self._vectors.get("freq"), {name: self._vectors.get(name) for name in ("var", "offset")}
+        return BatchRows(self._X, some(self._y), None if weight is None else some(weight), pairs=self.pairs, **shared)
 
 
 # -- estimates -----------------------------------------------------------------------------------
@@ -203,6 +204,8 @@ def estimate_all(problem: Problem, rows: BatchRows) -> Estimates:
         factor = 1.0 if problem.adjustment is None else ADJUSTED
         found = newton_all(_Sums(problem, rows, moments), start, (factor * problem.tol) ** 2 * scale)
         information, converged = found.hessian, found.converged & both
+        if problem.penalty is not None:
+            converged &= ~_new_constants(problem, rows)
         if problem.adjustment is None:
             converged &= ~(np.abs(found.step) > GROWING * np.abs(found.params)).any(axis=1)
             converged &= ~_uninformed(problem.loss, information, squares, weight, events)
@@ -216,7 +219,7 @@ def _totals(rows: BatchRows) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Return for each fit the sum of weights and of events, of squares of the columns, and of the columns over events."""
 
     def sums(block: Block) -> NDArray:
-        X, weight = block.X, block.weighted(np.ones((1, 1)))
+        X, weight = block.X, _weights(block)
         events = weight * block.y
         shape = (1, rows.fits)
         totals = [np.broadcast_to(each.sum(axis=0, keepdims=True), shape) for each in (weight, events)]
@@ -226,6 +229,23 @@ def _totals(rows: BatchRows) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     found = rows.reduce(ArraySum(sums))
     squares, moments = np.split(found[2:].T, 2, axis=1)
     return found[0], found[1], squares, moments
+
+
+def _new_constants(problem: Problem, rows: BatchRows) -> NDArray:
+    """Tell in which fits a column that varies is one in all rows with weight, which a penalty might then spare as the constant."""
+    constant = problem.constant
+
+    def varying(block: Block) -> NDArray:
+        differs = (block.X != 1.0).astype(float)
+        if constant is not None:
+            differs[:, constant] = 1.0
+        return np.broadcast_to(differs.T @ (_weights(block) > 0), (rows.n_cols, rows.fits))
+
+    return (rows.reduce(ArraySum(varying)) == 0.0).any(axis=0)
+
+
+def _weights(block: Block) -> NDArray:
+    return np.ones((len(block.y), 1)) if block.weight is None else block.weight
 
 
 def _uninformed(loss: Loss, information: NDArray, squares: NDArray, weight: NDArray, events: NDArray) -> NDArray:
@@ -264,12 +284,11 @@ class _Sums:
 
     def plain(self, params: NDArray, *, expected: bool = False) -> NewtonSums:
         """Return the sums of loss plus penalty."""
-        loss, options = self.problem.loss, {"expected": expected, "pairs": self.rows.pairs}
         kind = ResidualSums if self.by_moments else LossSumsAtAll
-        stacked = self.rows.reduce(kind(loss, params, **options))
+        stacked = self.rows.reduce(kind(self.problem.loss, params, expected=expected, pairs=self.rows.pairs))
         gradient = stacked.gradient.T - self.moments if self.by_moments else stacked.gradient.T.copy()
         value = np.zeros(len(params))
-        sums = NewtonSums(gradient, stacked.hessians, value, stacked.feasible)  # type: ignore[arg-type]
+        sums = NewtonSums(gradient, stacked.hessians, value, stacked.feasible)
         return sums if self.problem.penalty is None else self.problem.penalty.added_to(sums, params)
 
     def _covariance(self, params: NDArray, inverse: NDArray) -> NDArray:

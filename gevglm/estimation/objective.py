@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import Block, Engine
-from gevglm.engine.linalg import Cholesky, diagonals
+from gevglm.engine.linalg import Cholesky, CholeskyOfAll, diagonals
 from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
 from gevglm.losses import Loss
@@ -65,7 +64,9 @@ class Adjustment(Protocol):
     def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
         """Return what is added to the score factor of each row."""
 
-    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+    def apply(
+        self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky | CholeskyOfAll
+    ) -> None:
         """Change gradient and value in place; `factor` is that of the information."""
 
 

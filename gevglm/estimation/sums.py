@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,12 @@ ROWS = 2048  # of a part of a block: few enough for the cache, enough to keep th
 
 @dataclass(slots=True)
 class NewtonSums:
-    """Sums of a loss over the rows at one set of coefficients."""
+    """Sums of a loss over the rows at one set of coefficients; or at many, with a leading axis for them."""
 
     gradient: NDArray  # of shape (k,)
     hessian: NDArray  # second derivative or its expectation; of shape (k, k)
-    value: float = 0.0  # the loss itself, if it was asked for, else 0
-    feasible: bool = True  # whether the loss is finite at every row
+    value: Any = 0.0  # the loss itself, if it was asked for, else 0
+    feasible: Any = True  # whether the loss is finite at every row
 
 
 class LossSums(Reducer[NewtonSums]):
@@ -80,12 +81,19 @@ class LossSums(Reducer[NewtonSums]):
 
 
 class WeightedGram(ArraySum):
-    r"""The k x k sum :math:`\sum_i q_i x_i x_i'` with q a function of the row at given coefficients."""
+    r"""The k x k sum :math:`\sum_i q_i x_i x_i'` with q a function of the row at given coefficients.
+
+    With coefficients of shape (k, b), over rows that have a column for each of b fits, the b sums.
+    """
 
     def __init__(self, loss: Loss, params: NDArray, weigh: Callable[[Block, Point], NDArray]):
         def gram(block: Block) -> NDArray:
             point = loss.link.at(block.linear_predictor(params))
-            return weighted_gram(block.X, weigh(block, point))
+            weights = weigh(block, point)
+            if weights.ndim == 1:
+                return weighted_gram(block.X, weights)
+            used = np.where(block.weight > 0, weights, 0.0) if block.weight is not None else weights
+            return symmetric(ColumnPairs(block.X).weighted_sums(used), block.X.shape[1])
 
         super().__init__(gram)
 

@@ -258,8 +258,10 @@ def _optimism(results: ResultsCore, groups: Any, **options: Any) -> Optimism:
 
     def refitted(parts: Iterable[Part]) -> Iterator[tuple[Part, NDArray | GevglmError]]:
         for part, again in refit_many(results, parts, options["workers"]):
-            failed = isinstance(again, GevglmError)
-            yield part, again if failed else _predictions_by(again, results.model.sampling, design)
+            if isinstance(again, GevglmError):
+                yield part, again
+            else:
+                yield part, _predictions_by(again, results.model.sampling, design)
 
     def unpacked(part: Part, p: NDArray) -> tuple[Any, ...]:
         y, counts = part.outcomes(design.y)

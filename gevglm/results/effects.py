@@ -23,7 +23,6 @@ from gevglm.effects.standardised import (
     bootstrap_limits,
     contrast_of,
     contrast_table,
-    risk_and_slope,
     risk_table,
 )
 from gevglm.exceptions import InvalidOptionError, unknown_option

@@ -88,7 +88,7 @@ def plain_problem(results: ResultsCore) -> Problem | None:
     chosen = model.options.shape_choice is not None or options.alpha == "cv"
     if chosen or hasattr(results, "constraints") or (options.standardize and results.alpha):
         return None
-    limits = {"tol": options.tol, "maxiter": options.maxiter}
+    limits: dict[str, Any] = {"tol": options.tol, "maxiter": options.maxiter}
     problem: Problem | None = model.problem(start=results._params, penalty=results.penalty, **limits)
     if results.bias is not None and problem is not None:
         problem = results.bias.as_problem(problem)
@@ -104,16 +104,7 @@ def _estimates(results: ResultsCore, problem: Problem, parts: list[Part]) -> Est
     if design.counts is not None:  # the observations of a row may differ in their outcomes
         events = [y[:, 0] * n if part.events is None else part.events for part, n in zip(parts, counts, strict=True)]
         y = np.divide(np.stack(events, axis=1), weight, out=np.zeros_like(weight), where=weight > 0)
-    found = estimate_all(problem, BatchRows(design.X, y, weight, var=design.var, offset=design.offset))
-    return found if problem.penalty is None else replace(found, converged=found.converged & ~_new_constants(design, weight))
-
-
-def _new_constants(design: Any, weight: NDArray) -> NDArray:
-    """Tell in which fits a column that varies is one in all rows with weight, so that a penalty might take it for the constant."""
-    varies = (design.X != 1.0).astype(float)
-    if design.constant is not None:
-        varies[:, design.constant] = 1.0
-    return (((weight > 0).astype(float).T @ varies) == 0.0).any(axis=1)
+    return estimate_all(problem, BatchRows(design.X, y, weight, var=design.var, offset=design.offset))
 
 
 def folds_of(results: ResultsCore, folds: Any, rng: Any, groups: Any = None, each_outcome: bool = True) -> Folds:

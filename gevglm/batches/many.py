@@ -1,0 +1,370 @@
+"""fit_many(): many outcomes, or many weightings of the rows, of one design, fitted at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.batches.many_results import Failure, ManyFits
+from gevglm.covariance import Fitted
+from gevglm.data import outcome as outcomes_of
+from gevglm.data.observations import Part
+from gevglm.data.scope import caller_names
+from gevglm.data.sources import as_source
+from gevglm.data.tables import aligned, as_frame, columns_given
+from gevglm.engine.memory import MemoryEngine
+from gevglm.estimation.batched import BatchRows, batchable, estimate_all, fits_at_once
+from gevglm.estimation.estimate import Problem
+from gevglm.exceptions import (
+    CollinearityError,
+    GevglmError,
+    GevglmWarning,
+    IncompatibleOptionsError,
+    InvalidDataError,
+    InvalidOptionError,
+    listed,
+    silenced,
+    unknown_option,
+    warn,
+)
+from gevglm.fitting import Estimator
+from gevglm.model import BinaryGLM
+from gevglm.options import FitOptions, ModelOptions, known_arguments
+
+COV_TYPES = ("nonrobust", "HC0")
+PLACE = "_outcome"  # stands for the outcome while the design is built
+
+
+@known_arguments
+def fit_many(
+    formula_or_endog: Any,
+    data_or_exog: Any = None,
+    *,
+    outcomes: Any = None,
+    weights: Any = None,
+    xi: float | None = None,
+    link: Any = None,
+    loss: str | None = None,
+    bias: Any = None,
+    alpha: float = 0.0,
+    penalize_intercept: bool = False,
+    offset: Any = None,
+    exposure: Any = None,
+    freq_weights: Any = None,
+    event: Any = None,
+    subset: Any = None,
+    missing: str = "drop",
+    cov_type: str | None = None,
+    formula_engine: str | None = None,
+    maxiter: int = 100,
+    tol: float = 1e-8,
+) -> ManyFits:
+    """Fit one model to many outcomes, or under many weightings of its rows: simulation studies, bootstraps, jackknives, permutations.
+
+    Parameters
+    ----------
+    formula_or_endog : str or array_like
+        With `weights`: a formula such as ``"y ~ x1 + x2"``, or the outcome. With `outcomes`: the right-hand side, as in ``"~ x1 + x2"``, or the
+        design matrix.
+    data_or_exog : table or array_like, optional
+        With a formula: a table. With an outcome: the design matrix, as it is (no constant is added).
+    outcomes : list of str, table or array_like of shape (n, B)
+        Outcomes, a column each: names of columns of the data, or their values. Rows in which an outcome is missing are left out of its fit.
+    weights : list of str, table or array_like of shape (n, B)
+        Weights, a column for each fit, that say how many observations a row is: how often it was drawn in a resample, say.
+    xi, link, loss, bias, alpha, penalize_intercept, offset, exposure, event, subset, missing, formula_engine, maxiter, tol
+        See :func:`gevglm.fit`; xi and alpha are numbers.
+    freq_weights : str or array_like, optional
+        How many observations each row is, for all `outcomes`.
+    cov_type : {"nonrobust", "HC0"}, optional
+
+    Returns
+    -------
+    ManyFits
+        A row for each fit. A fit without estimates (one class, separation, weights that are not numbers) has missing values and a reason.
+
+    Warns
+    -----
+    GevglmWarning
+        If fits have no estimates.
+
+    Notes
+    -----
+    Fits that share a design share their matrix products; see :mod:`gevglm.estimation.batched`. Each ends where :func:`gevglm.fit` would,
+    which takes over where the iteration in common does not converge, and with methods of bias reduction other than "mean", "jeffreys" and "logf".
+
+    Examples
+    --------
+    >>> import gevglm, numpy as np
+    >>> data = gevglm.datasets.simulate_study(rng=1)
+    >>> drawn = np.random.default_rng(1).multinomial(len(data), np.full(len(data), 1 / len(data)), size=200).T
+    >>> fits = gevglm.fit_many("event ~ age + smoker", data, weights=drawn)
+    >>> fits.params.std().round(3)
+    Intercept    0.262
+    age          0.005
+    smoker       0.143
+    dtype: float64
+    """
+    words = locals()
+    _check_words(words)
+    options = FitOptions.of(words)
+    subject = formula_or_endog, data_or_exog
+    scope = caller_names(formula_or_endog, subset) if isinstance(formula_or_endog, str) else {}
+    model = _model(subject, ModelOptions.of(words), scope, outcomes is not None)
+    role, given = ("weights", weights) if outcomes is None else ("outcomes", outcomes)
+    table = _columns(model, given, role, subject)
+    columns = _weightings(model, table) if outcomes is None else _outcomes(model, table, event, missing)
+    fits = _fitted(model, options, columns, table.columns)
+    if fits.failures:
+        warn(
+            f"{len(fits.failures)} of {len(fits)} fits have no estimates and are rows of missing values; see fits.reason. "
+            f"The first ({fits.failures[0].fit}) because {fits.failures[0].reason}",
+            GevglmWarning,
+        )
+    return fits
+
+
+# -- what is fitted ------------------------------------------------------------------------------
+
+
+def _check_words(words: dict[str, Any]) -> None:
+    if (words["outcomes"] is None) == (words["weights"] is None):
+        raise IncompatibleOptionsError("give either outcomes=, a column for each fit, or weights=, likewise.")
+    for word in ("xi", "alpha"):
+        if isinstance(words[word], str):
+            raise InvalidOptionError(
+                f"{word}={words[word]!r}: many fits at once need {word} as a number; choose it by fit(), or call fit() for each."
+            )
+    if words["weights"] is not None and words["freq_weights"] is not None:
+        raise IncompatibleOptionsError(
+            "weights= are frequency weights; multiply them by freq_weights, and leave that out."
+        )
+    known = {word.lower() for word in COV_TYPES}
+    if words["cov_type"] is not None and str(words["cov_type"]).lower() not in known:
+        raise unknown_option("cov_type", words["cov_type"], COV_TYPES)
+
+
+def _model(subject: tuple[Any, Any], options: ModelOptions, scope: dict[str, Any], many_outcomes: bool) -> BinaryGLM:
+    """Build the model; where there are many outcomes, with one in their place that has both classes."""
+    first, second = subject
+    if many_outcomes:
+        options = ModelOptions(**(vars(options) | {"event": None}))
+    if not isinstance(first, str):
+        endog, exog = (None, first if second is None else second) if many_outcomes else subject
+        if exog is None or (many_outcomes and first is not None and second is not None):
+            raise InvalidOptionError("give fit_many(y, X, weights=...) or fit_many(X, outcomes=...).")
+        if options.subset is not None or options.formula_engine is not None:
+            raise InvalidOptionError("subset and formula_engine go with a formula; select the rows of the arrays.")
+        return BinaryGLM.of_arrays(_alternating(len(exog)) if many_outcomes else endog, exog, options)
+    if second is None:
+        raise InvalidOptionError(f"the formula {first!r} needs data: fit_many(formula, data).")
+    if as_source(second) is not None:
+        raise InvalidOptionError("many fits at once need the rows in memory; read the table first.")
+    frame = as_frame(second)
+    if many_outcomes:
+        left, _, right = first.rpartition("~")
+        if left.strip():
+            raise IncompatibleOptionsError(
+                f"the formula has the outcome {left.strip()!r}, but outcomes= are given; write '~{right}'."
+            )
+        first, frame = f"{PLACE} ~ {right.strip()}", frame.assign(**{PLACE: _alternating(len(frame))})
+    model = BinaryGLM.of_table(first, frame, options, scope)
+    model.design.need_rows("many fits at once")
+    return model
+
+
+def _alternating(n: int) -> NDArray:
+    return np.arange(n) % 2.0
+
+
+def _columns(model: BinaryGLM, given: Any, role: str, subject: tuple[Any, Any]) -> pd.DataFrame:
+    """Return the columns of outcomes or weights, for the rows of the model."""
+    design = model.design
+    frame = as_frame(subject[1]) if isinstance(subject[0], str) else None
+    table = columns_given(given, frame, role, (design.n_given,))
+    labels = frame if frame is not None else subject[1] if isinstance(subject[1], pd.DataFrame) else None
+    if labels is not None and isinstance(given, pd.DataFrame):
+        table = aligned(table, labels.index, role)
+    if len(table) != design.n_given:
+        raise InvalidDataError(
+            f"{role} has {len(table)} rows, but the data have {design.n_given}; a column is a fit, so that {role} has shape (n, B)."
+        )
+    if not table.shape[1] or (np.ndim(given) == 1 and not isinstance(given, (list, tuple))):
+        raise InvalidDataError(f"{role} needs a column for each fit: an array of shape (n, B), or names of columns.")
+    return table if design.rows is None else table.iloc[design.rows]
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Outcomes and weights of all fits, and what is wrong with some."""
+
+    y: NDArray  # of shape (n, 1) or (n, B)
+    weight: NDArray | None  # likewise
+    reasons: dict[int, str]
+
+    @property
+    def fits(self) -> int:
+        return max(self.y.shape[1], 1 if self.weight is None else self.weight.shape[1])
+
+    def some(self, fits: NDArray) -> tuple[NDArray, NDArray | None]:
+        """Return outcomes and weights of some fits."""
+
+        def of(columns: NDArray) -> NDArray:
+            return columns if columns.shape[1] == 1 else np.ascontiguousarray(columns[:, fits])
+
+        return of(self.y), None if self.weight is None else of(self.weight)
+
+    def pooled(self) -> tuple[NDArray, NDArray]:
+        """Return the mean outcome and the mean weight of each row over all fits."""
+        usable = np.setdiff1d(np.arange(self.fits), list(self.reasons))
+        y, weight = self.some(usable if len(usable) else np.arange(self.fits))
+        weight = np.ones((len(y), 1)) if weight is None else weight
+        total = np.broadcast_to(weight, (len(y), max(weight.shape[1], y.shape[1]))).mean(axis=1)
+        events = (weight * y).mean(axis=1)
+        return np.divide(events, total, out=np.zeros_like(total), where=total > 0), total
+
+    def part(self, fit: int) -> Part:
+        """Return the observations of a fit."""
+        y, weight = (None if each is None else each[:, 0] for each in self.some(np.array([fit])))
+        assert y is not None
+        weight = np.ones(len(y)) if weight is None else weight
+        return Part.of(weight * y, weight * (1.0 - y))
+
+
+def _weightings(model: BinaryGLM, table: pd.DataFrame) -> _Columns:
+    """Return the weights as numbers; those that are none, or are negative, are the affair of their fit."""
+    try:
+        weight = np.ascontiguousarray(table.to_numpy(dtype=float, na_value=np.nan))
+    except (TypeError, ValueError):
+        words = [str(name) for name, dtype in table.dtypes.items() if not pd.api.types.is_numeric_dtype(dtype)]
+        raise InvalidDataError(f"weights must be numbers, but those of {listed(words)} are not.") from None
+    bad = (~(np.isfinite(weight) & (weight >= 0.0))).sum(axis=0)
+    reasons = {
+        int(j): f"weights must be finite and not negative; {bad[j]} rows have other weights."
+        for j in np.flatnonzero(bad)
+    }
+    if reasons:
+        weight[:, list(reasons)] = 0.0
+    empty = np.setdiff1d(np.flatnonzero(weight.sum(axis=0) == 0.0), list(reasons))
+    reasons |= {int(j): "there is nothing to fit: the weights of all rows are zero." for j in empty}
+    return _Columns(model.design.y[:, None], weight, reasons)
+
+
+def _outcomes(model: BinaryGLM, table: pd.DataFrame, event: Any, missing: str) -> _Columns:
+    """Return the outcomes as numbers, and weights that leave out the rows in which they are missing."""
+    absent = table.isna().to_numpy()
+    lacking = np.flatnonzero(absent.any(axis=0))
+    if missing == "raise" and len(lacking):
+        names = listed(f"{table.columns[j]} ({absent[:, j].sum()} rows)" for j in lacking)
+        raise InvalidDataError(f"these outcomes are missing in some rows: {names}; missing='drop' leaves them out.")
+    reasons: dict[int, str] = {}
+    y = _zeros_and_ones(table, event)
+    if y is None:
+        y = np.zeros(table.shape)
+        for j, name in enumerate(table.columns):
+            present = ~absent[:, j]
+            try:
+                values = table.iloc[:, j].to_numpy()[present]
+                y[present, j] = outcomes_of.resolve(values, event, str(name), None, None).y
+            except GevglmError as error:
+                reasons[j] = str(error)
+                if len(reasons) == table.shape[1]:
+                    raise
+    y[absent] = 0.0
+    if missing == "none":
+        reasons |= {int(j): f"the outcome is missing in {absent[:, j].sum()} rows." for j in lacking}
+    freq = model.design.freq
+    if len(lacking):
+        weight = (~absent).astype(float) * (1.0 if freq is None else freq[:, None])
+    else:
+        weight = None if freq is None else freq[:, None]
+    return _Columns(y, weight, reasons)
+
+
+def _zeros_and_ones(table: pd.DataFrame, event: Any) -> NDArray | None:
+    """Return outcomes that are 0 and 1 (or missing) already, all at once."""
+    if event not in (None, 1, True) or not all(pd.api.types.is_numeric_dtype(dtype) for dtype in table.dtypes):
+        return None
+    y = np.array(table.to_numpy(dtype=float, na_value=np.nan), order="C")
+    return y if ((y == 0.0) | (y == 1.0) | np.isnan(y)).all() else None
+
+
+# -- the fits ------------------------------------------------------------------------------------
+
+
+def _fitted(model: BinaryGLM, options: FitOptions, columns: _Columns, names: pd.Index) -> ManyFits:
+    options.check(len(model.design.names))
+    estimator, B, k = Estimator.of(model, options), columns.fits, len(model.design.names)
+    params, covariance = np.full((B, k), np.nan), np.full((B, k, k), np.nan)
+    n_iter, reasons = np.zeros(B, dtype=int), dict(columns.reasons)
+    todo = np.setdiff1d(np.arange(B), list(reasons))
+    for fit, *found in _in_batches(model, estimator, options, columns, todo):
+        if isinstance(found[0], str):
+            reasons[fit] = found[0]
+        else:
+            params[fit], covariance[fit], n_iter[fit] = found
+    totals = np.ones((model.design.n_rows, 1)) if columns.weight is None else columns.weight
+    nobs = np.broadcast_to(totals.sum(axis=0), (B,))
+    events = np.broadcast_to(np.einsum("nb,nb->b", *np.broadcast_arrays(totals, columns.y)), (B,))
+    failures = [Failure(names[j], reasons[j]) for j in sorted(reasons)]
+    return ManyFits(model, names, params, covariance, n_iter, nobs, events, failures, estimator.covariance.name)
+
+
+def _in_batches(
+    model: BinaryGLM, estimator: Estimator, options: FitOptions, columns: _Columns, fits: NDArray
+) -> Iterator[tuple]:
+    """Yield fits, each with coefficients, covariance and steps, or why there are none."""
+    design, problem = model.design, _problem(model, estimator, options, columns)
+    size, pairs = fits_at_once(design.n_rows), None
+    for start in range(0, len(fits), size):
+        chunk = fits[start : start + size]
+        alone = chunk
+        if problem is not None:
+            rows = BatchRows(design.X, *columns.some(chunk), offset=design.offset, pairs=pairs)
+            found, pairs = estimate_all(problem, rows), rows.pairs
+            bread, penalised = found.inverse_information, estimator.penalty is not None
+            fitted = Fitted(rows, model.loss, found.params.T, bread, float(design.n_rows), penalised)
+            covariance = estimator.covariance.matrix(fitted)
+            good = np.flatnonzero(found.converged)
+            yield from zip(chunk[good], found.params[good], covariance[good], found.n_iter[good], strict=True)
+            alone = np.delete(chunk, good)
+        for fit in alone:
+            yield int(fit), *_alone(model, options, columns.part(int(fit)))
+
+
+def _problem(model: BinaryGLM, estimator: Estimator, options: FitOptions, columns: _Columns) -> Problem | None:
+    """Return what is estimated, from the fit to the mean of all weights or outcomes on; None if the fits are made one by one."""
+    y, weight = columns.pooled()
+    engine = MemoryEngine(model.design.X, y, freq=weight, offset=model.design.offset)
+    limits: dict[str, Any] = {"tol": options.tol, "maxiter": options.maxiter}
+    problem: Problem | None = model.problem(engine, penalty=estimator.penalty, **limits)
+    if estimator.bias is not None and problem is not None:
+        problem = estimator.bias.as_problem(problem)
+    if problem is None or not batchable(problem):
+        return None
+    try:
+        problem.start = problem.estimate().params
+    except CollinearityError:
+        raise
+    except GevglmError:
+        problem.start = problem.null_start
+    return problem
+
+
+def _alone(model: BinaryGLM, options: FitOptions, part: Part) -> tuple:
+    """Fit to some observations as :func:`gevglm.fit` does."""
+    try:
+        with silenced():
+            found = model.on_rows(part).fit_by(options)
+    except GevglmError as error:
+        return (str(error),)
+    if found.separated:
+        return (f"the outcomes are separated: the estimates of {listed(found.infinite_names)} are infinite.",)
+    if not found.converged:
+        return (f"the fit has not converged: {found.reason}.",)
+    return np.asarray(found.params), found.cov_params_matrix, found.n_iter

@@ -213,9 +213,11 @@ class _Columns:
 
     def some(self, fits: NDArray) -> tuple[NDArray, NDArray | None]:
         """Return outcomes and weights of some fits."""
+        every = len(fits) == fits[-1] - fits[0] + 1
+        chosen: Any = slice(fits[0], fits[-1] + 1) if every else fits
 
         def of(columns: NDArray) -> NDArray:
-            return columns if columns.shape[1] == 1 else np.ascontiguousarray(columns[:, fits])
+            return columns if columns.shape[1] == 1 else np.ascontiguousarray(columns[:, chosen])
 
         return of(self.y), None if self.weight is None else of(self.weight)
 
@@ -223,10 +225,22 @@ class _Columns:
         """Return the mean outcome and the mean weight of each row over all fits."""
         usable = np.setdiff1d(np.arange(self.fits), list(self.reasons))
         y, weight = self.some(usable if len(usable) else np.arange(self.fits))
-        weight = np.ones((len(y), 1)) if weight is None else weight
-        total = np.broadcast_to(weight, (len(y), max(weight.shape[1], y.shape[1]))).mean(axis=1)
-        events = (weight * y).mean(axis=1)
-        return np.divide(events, total, out=np.zeros_like(total), where=total > 0), total
+        if weight is None or weight.shape[1] == 1 or y.shape[1] == 1:
+            total = np.ones(len(y)) if weight is None else weight.mean(axis=1)
+            return y.mean(axis=1), total
+        total = weight.mean(axis=1)
+        return np.divide((weight * y).mean(axis=1), total, out=np.zeros_like(total), where=total > 0), total
+
+    def totals(self) -> tuple[NDArray, NDArray]:
+        """Return the sums of weights and of events of each fit."""
+        weight = np.ones((len(self.y), 1)) if self.weight is None else self.weight
+        shape = (self.fits,)
+        if weight.shape[1] == 1 or self.y.shape[1] == 1:
+            narrow, wide = sorted((weight, self.y), key=lambda columns: columns.shape[1])
+            events = wide.T @ narrow[:, 0]
+        else:
+            events = np.einsum("nb,nb->b", weight, self.y)
+        return np.broadcast_to(weight.sum(axis=0), shape), np.broadcast_to(events, shape)
 
     def part(self, fit: int) -> Part:
         """Return the observations of a fit."""
@@ -249,7 +263,7 @@ def _weightings(model: BinaryGLM, table: pd.DataFrame) -> _Columns:
         for j in np.flatnonzero(bad)
     }
     if reasons:
-        weight[:, list(reasons)] = 0.0
+        weight = np.where(bad > 0, 0.0, weight)
     empty = np.setdiff1d(np.flatnonzero(weight.sum(axis=0) == 0.0), list(reasons))
     reasons |= {int(j): "there is nothing to fit: the weights of all rows are zero." for j in empty}
     return _Columns(model.design.y[:, None], weight, reasons)
@@ -303,38 +317,34 @@ def _fitted(model: BinaryGLM, options: FitOptions, columns: _Columns, names: pd.
     params, covariance = np.full((B, k), np.nan), np.full((B, k, k), np.nan)
     n_iter, reasons = np.zeros(B, dtype=int), dict(columns.reasons)
     todo = np.setdiff1d(np.arange(B), list(reasons))
-    for fit, *found in _in_batches(model, estimator, options, columns, todo):
-        if isinstance(found[0], str):
-            reasons[fit] = found[0]
-        else:
-            params[fit], covariance[fit], n_iter[fit] = found
-    totals = np.ones((model.design.n_rows, 1)) if columns.weight is None else columns.weight
-    nobs = np.broadcast_to(totals.sum(axis=0), (B,))
-    events = np.broadcast_to(np.einsum("nb,nb->b", *np.broadcast_arrays(totals, columns.y)), (B,))
+    for fits, *found in _in_batches(model, estimator, options, columns, todo):
+        params[fits], covariance[fits], n_iter[fits] = found
+    for fit in todo[np.isnan(params[todo]).any(axis=1)]:
+        try:
+            params[fit], covariance[fit], n_iter[fit] = _alone(model, options, columns.part(int(fit)))
+        except GevglmError as error:
+            reasons[int(fit)] = str(error)
     failures = [Failure(names[j], reasons[j]) for j in sorted(reasons)]
-    return ManyFits(model, names, params, covariance, n_iter, nobs, events, failures, estimator.covariance.name)
+    name = estimator.covariance.name
+    return ManyFits(model, names, params, covariance, n_iter, *columns.totals(), failures, name)
 
 
 def _in_batches(
     model: BinaryGLM, estimator: Estimator, options: FitOptions, columns: _Columns, fits: NDArray
 ) -> Iterator[tuple]:
-    """Yield fits, each with coefficients, covariance and steps, or why there are none."""
+    """Yield numbers of fits that converge in batches, with their coefficients, covariances and steps."""
     design, problem = model.design, _problem(model, estimator, options, columns)
-    size, pairs = fits_at_once(design.n_rows), None
+    if problem is None:
+        return
+    size, pairs, penalised = fits_at_once(design.n_rows), None, estimator.penalty is not None
     for start in range(0, len(fits), size):
         chunk = fits[start : start + size]
-        alone = chunk
-        if problem is not None:
-            rows = BatchRows(design.X, *columns.some(chunk), offset=design.offset, pairs=pairs)
-            found, pairs = estimate_all(problem, rows), rows.pairs
-            bread, penalised = found.inverse_information, estimator.penalty is not None
-            fitted = Fitted(rows, model.loss, found.params.T, bread, float(design.n_rows), penalised)
-            covariance = estimator.covariance.matrix(fitted)
-            good = np.flatnonzero(found.converged)
-            yield from zip(chunk[good], found.params[good], covariance[good], found.n_iter[good], strict=True)
-            alone = np.delete(chunk, good)
-        for fit in alone:
-            yield int(fit), *_alone(model, options, columns.part(int(fit)))
+        rows = BatchRows(design.X, *columns.some(chunk), offset=design.offset, pairs=pairs)
+        found, pairs = estimate_all(problem, rows), rows.pairs
+        bread, nobs = found.inverse_information, float(design.n_rows)
+        covariance = estimator.covariance.matrix(Fitted(rows, model.loss, found.params.T, bread, nobs, penalised))
+        good = found.converged
+        yield chunk[good], found.params[good], covariance[good], found.n_iter[good]
 
 
 def _problem(model: BinaryGLM, estimator: Estimator, options: FitOptions, columns: _Columns) -> Problem | None:
@@ -351,20 +361,18 @@ def _problem(model: BinaryGLM, estimator: Estimator, options: FitOptions, column
         problem.start = problem.estimate().params
     except CollinearityError:
         raise
-    except GevglmError:
-        problem.start = problem.null_start
+    except GevglmError:  # of these rows together; single fits tell why
+        problem.start = np.zeros(problem.engine.n_cols)
     return problem
 
 
 def _alone(model: BinaryGLM, options: FitOptions, part: Part) -> tuple:
-    """Fit to some observations as :func:`gevglm.fit` does."""
-    try:
-        with silenced():
-            found = model.on_rows(part).fit_by(options)
-    except GevglmError as error:
-        return (str(error),)
+    """Fit to some observations as :func:`gevglm.fit` does, and refuse what is no estimate."""
+    with silenced():
+        found = model.on_rows(part).fit_by(options)
     if found.separated:
-        return (f"the outcomes are separated: the estimates of {listed(found.infinite_names)} are infinite.",)
+        infinite = listed(found.infinite_names)
+        raise InvalidDataError(f"the outcomes are separated: the estimates of {infinite} are infinite.")
     if not found.converged:
-        return (f"the fit has not converged: {found.reason}.",)
+        raise GevglmError(f"the fit has not converged: {found.reason}.")
     return np.asarray(found.params), found.cov_params_matrix, found.n_iter

@@ -200,7 +200,7 @@ class CholeskyOfAll:
         self.positive = np.isfinite(scaled).all(axis=(1, 2))
         self._scale = scale
         self._scaled = np.where(self.positive[:, None, None], scaled, np.eye(matrices.shape[1]))
-        self._pivots = diagonals(factor)
+        self._factor, self._pivots = factor, diagonals(factor)
         self.smallest_pivot = np.where(self.positive, self._pivots.min(axis=1) ** 2, 0.0)
 
     @property
@@ -209,8 +209,13 @@ class CholeskyOfAll:
         return 2.0 * (np.log(self._pivots).sum(axis=1) - np.log(self._scale).sum(axis=1))
 
     def solve(self, rhs: NDArray) -> NDArray:
-        """Return the solutions of A x = rhs, of shape (b, k)."""
-        return self._scale * np.linalg.solve(self._scaled, (self._scale * rhs)[:, :, None])[:, :, 0]
+        """Return the solutions of A x = rhs, of shape (b, k), by substitution forwards and backwards in all at once."""
+        L, x = self._factor, self._scale * rhs
+        for j in range(x.shape[1]):
+            x[:, j] = (x[:, j] - np.einsum("bi,bi->b", L[:, j, :j], x[:, :j])) / L[:, j, j]
+        for j in reversed(range(x.shape[1])):
+            x[:, j] = (x[:, j] - np.einsum("bi,bi->b", L[:, j + 1 :, j], x[:, j + 1 :])) / L[:, j, j]
+        return self._scale * x
 
     def inverse(self) -> NDArray:
         """Return the symmetric inverses."""

@@ -236,7 +236,7 @@ class LossSumsAtAll(Reducer[StackedSums]):
         pairs: PairsOfBlocks | None = None,
     ):
         self.loss = loss
-        self.params = np.column_stack(list(points))
+        self.params = np.ascontiguousarray(np.asarray(points).T)
         self.expected = expected or loss.curvature_is_expected
         self.value = value
         self.pairs = pairs or PairsOfBlocks(0)
@@ -291,7 +291,7 @@ class ShiftsAtAll(ArraySum):
         matrices: Sequence[NDArray] | NDArray,
         pairs: PairsOfBlocks | None = None,
     ):
-        params, stacked, pairs = np.column_stack(list(points)), np.asarray(matrices), pairs or PairsOfBlocks(0)
+        params, stacked, pairs = np.asarray(points).T, np.asarray(matrices), pairs or PairsOfBlocks(0)
 
         def shifts(block: Block) -> NDArray:
             total = np.zeros(params.shape)

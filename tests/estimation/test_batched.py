@@ -66,7 +66,7 @@ def test_fits_under_many_weights_are_single_fits(loss, added):
 
 @pytest.mark.parametrize("loss", [Log(Logit()), Log(Probit()), Canonical(GEV(0.3))], ids=repr)
 def test_fits_of_many_outcomes_are_single_fits(loss):
-    X, y, _, offset = rows(400)
+    X, _, _, offset = rows(400)
     rng = np.random.default_rng(2)
     Y = (rng.random((400, 7)) < np.linspace(0.1, 0.6, 7)).astype(float)
     problem = Problem(MemoryEngine(X, Y.mean(axis=1), offset=offset), loss, constant=0)
@@ -87,7 +87,7 @@ def test_bias_reductions_that_are_one_problem(bias):
 
 
 def test_variance_weights_are_weights():
-    X, y, weight, offset = rows(300)
+    X, y, weight, _ = rows(300)
     var = np.random.default_rng(3).uniform(0.5, 2.0, 300)
     problem = Problem(MemoryEngine(X, y), Log(Logit()), constant=0)
     problem.start = problem.estimate().params

@@ -78,8 +78,9 @@ def _row(task: str, X: NDArray, y: NDArray, fits: int, by_weights: bool, **words
     ours, found = times["ours"].seconds / fits, times["ours"].result
     single = np.array([params for params, _ in times["fit"].result])
     difference = np.nanmax(np.abs(found.params.to_numpy()[:LOOP] - single) / found.bse.to_numpy()[:LOOP])
+    told = (task, n, k) == ("bootstrap", 1_000, 5)
     ratios = [
-        (f"{times[name].seconds / LOOP / ours:.1f}", goal) if name in times else ("", "")
+        (f"{times[name].seconds / LOOP / ours:.1f}", goal if told else "") if name in times else ("", "")
         for name, goal in GOALS.items()
     ]
     return (task, f"{n:,} x {k}", f"{ours * 1e6:,.0f}", *ratios[0], *ratios[1], f"{difference:.0e}")

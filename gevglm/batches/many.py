@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from gevglm.batches.many_results import Failure, ManyFits
 from gevglm.covariance import Fitted
 from gevglm.data import outcome as outcomes_of
+from gevglm.data.formula import names_in
 from gevglm.data.observations import Part
 from gevglm.data.scope import caller_names
 from gevglm.data.sources import as_source
@@ -21,12 +23,12 @@ from gevglm.engine.memory import MemoryEngine
 from gevglm.estimation.batched import BatchRows, batchable, estimate_all, fits_at_once
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import (
-    CollinearityError,
     GevglmError,
     GevglmWarning,
     IncompatibleOptionsError,
     InvalidDataError,
     InvalidOptionError,
+    SupportError,
     listed,
     silenced,
     unknown_option,
@@ -115,7 +117,7 @@ def fit_many(
     options = FitOptions.of(words)
     subject = formula_or_endog, data_or_exog
     scope = caller_names(formula_or_endog, subset) if isinstance(formula_or_endog, str) else {}
-    model = _model(subject, ModelOptions.of(words), scope, outcomes is not None)
+    model = _model(subject, ModelOptions.of(words), scope, outcomes)
     role, given = ("weights", weights) if outcomes is None else ("outcomes", outcomes)
     table = _columns(model, given, role, subject)
     columns = _weightings(model, table) if outcomes is None else _outcomes(model, table, event, missing)
@@ -149,18 +151,20 @@ def _check_words(words: dict[str, Any]) -> None:
         raise unknown_option("cov_type", words["cov_type"], COV_TYPES)
 
 
-def _model(subject: tuple[Any, Any], options: ModelOptions, scope: dict[str, Any], many_outcomes: bool) -> BinaryGLM:
+def _model(subject: tuple[Any, Any], options: ModelOptions, scope: dict[str, Any], outcomes: Any) -> BinaryGLM:
     """Build the model; where there are many outcomes, with one in their place that has both classes."""
     first, second = subject
+    many_outcomes = outcomes is not None
     if many_outcomes:
-        options = ModelOptions(**(vars(options) | {"event": None}))
+        options = replace(options, event=None)
     if not isinstance(first, str):
         endog, exog = (None, first if second is None else second) if many_outcomes else subject
         if exog is None or (many_outcomes and first is not None and second is not None):
             raise InvalidOptionError("give fit_many(y, X, weights=...) or fit_many(X, outcomes=...).")
         if options.subset is not None or options.formula_engine is not None:
             raise InvalidOptionError("subset and formula_engine go with a formula; select the rows of the arrays.")
-        return BinaryGLM.of_arrays(_alternating(len(exog)) if many_outcomes else endog, exog, options)
+        model = BinaryGLM.of_arrays(_alternating(len(exog)) if many_outcomes else endog, exog, options)
+        return _one_observation_a_row(model)
     if second is None:
         raise InvalidOptionError(f"the formula {first!r} needs data: fit_many(formula, data).")
     if as_source(second) is not None:
@@ -172,9 +176,19 @@ def _model(subject: tuple[Any, Any], options: ModelOptions, scope: dict[str, Any
             raise IncompatibleOptionsError(
                 f"the formula has the outcome {left.strip()!r}, but outcomes= are given; write '~{right}'."
             )
+        named = {name for name in outcomes if isinstance(name, str)} - set(names_in(right))  # are not in y ~ .
+        frame = frame.drop(columns=[name for name in frame if name in named])
         first, frame = f"{PLACE} ~ {right.strip()}", frame.assign(**{PLACE: _alternating(len(frame))})
     model = BinaryGLM.of_table(first, frame, options, scope)
     model.design.need_rows("many fits at once")
+    return _one_observation_a_row(model)
+
+
+def _one_observation_a_row(model: BinaryGLM) -> BinaryGLM:
+    if model.design.trials is not None:
+        raise InvalidDataError(
+            "many fits at once take outcomes of single observations, not shares or counts of trials."
+        )
     return model
 
 
@@ -357,12 +371,10 @@ def _problem(model: BinaryGLM, estimator: Estimator, options: FitOptions, column
         problem = estimator.bias.as_problem(problem)
     if problem is None or not batchable(problem):
         return None
-    try:
-        problem.start = problem.estimate().params
-    except CollinearityError:
-        raise
-    except GevglmError:  # of these rows together; single fits tell why
-        problem.start = np.zeros(problem.engine.n_cols)
+    problem.start = np.zeros(problem.engine.n_cols)
+    if 0.0 < weight @ y < weight.sum():
+        with suppress(SupportError):  # for all rows together
+            problem.start = replace(problem, start=None).estimate().params
     return problem
 
 

@@ -57,18 +57,17 @@ def drawn(events: NDArray, others: NDArray, clusters: NDArray | None, generator:
     Where rows are in clusters, whole clusters are drawn, as many as there are.
     """
     counts = events + others
-    rows = clusters is None and (whole_counts(counts) <= 1).all()
-    if rows or clusters is not None:
-        used, times = counts > 0, np.zeros(len(counts))
-        position: Any = slice(None)
-        n = int(used.sum())
-        if clusters is not None:
-            present, position = np.unique(clusters[used], return_inverse=True)
-            n = len(present)
-        times[used] = np.bincount(generator.integers(n, size=n), minlength=n)[position]
-        return Part.of(times * events, times * others)
-    cells = np.concatenate([events, others])
-    return Part.of(*np.split(generator.multinomial(int(cells.sum()), cells / cells.sum()), 2))
+    if clusters is None and (whole_counts(counts) > 1).any():
+        cells = np.concatenate([events, others])
+        return Part.of(*np.split(generator.multinomial(int(cells.sum()), cells / cells.sum()), 2))
+    used, times, position = counts > 0, np.zeros(len(counts)), None
+    n = int(used.sum())
+    if clusters is not None:
+        present, position = np.unique(clusters[used], return_inverse=True)
+        n = len(present)
+    drawn_times = np.bincount(generator.integers(n, size=n), minlength=n)
+    times[used] = drawn_times if position is None else drawn_times[position]
+    return Part.of(times * events, times * others)
 
 
 def whole_counts(counts: NDArray) -> NDArray:

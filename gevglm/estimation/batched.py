@@ -202,7 +202,8 @@ def estimate_all(problem: Problem, rows: BatchRows) -> Estimates:
         scale = np.ones(rows.fits)
         scale[both] = [max(1.0, null_loss(*pair)) for pair in zip(weight[both], events[both], strict=True)]
         factor = 1.0 if problem.adjustment is None else ADJUSTED
-        found = newton_all(_Sums(problem, rows, moments), start, (factor * problem.tol) ** 2 * scale)
+        tolerance, rounds = (factor * problem.tol) ** 2 * scale, min(ROUNDS, problem.maxiter + 1)
+        found = newton_all(_Sums(problem, rows, moments), start, tolerance, rounds)
         information, converged = found.hessian, found.converged & both
         if problem.penalty is not None:
             converged &= ~_new_constants(problem, rows)

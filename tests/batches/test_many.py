@@ -96,6 +96,14 @@ def test_arrays_and_tables_give_the_same(study, drawn):
     assert one.params.shape == (1, 2)
 
 
+def test_a_dot_in_the_formula_stands_for_no_outcome(study):
+    data = study[["x", "z", "y"]].assign(v=1 - study.y)
+    fits = gevglm.fit_many("~ .", data, outcomes=["y", "v"], link="logit")
+    assert list(fits.params) == ["Intercept", "x", "z"]
+    fits = gevglm.fit_many("~ x + y", data.assign(v=data.x > 0), outcomes=["v", "y"], link="logit", alpha=1.0)
+    assert list(fits.params) == ["Intercept", "x", "y"]
+
+
 def test_text_outcomes_frequency_weights_and_subset(study):
     data = study.assign(a=np.where(study.y, "yes", "no"), b=np.where(study.x > 0, "yes", "no"), w=np.arange(500) % 3)
     words = {"link": "logit", "event": "yes", "freq_weights": "w", "subset": "x < 1"}
@@ -194,6 +202,12 @@ def test_outcomes_of_one_class_or_of_other_values_are_rows_with_a_reason(study):
         (lambda d, W: gevglm.fit_many("y ~ x", d, weights=W, freq_weights="x"), IncompatibleOptionsError, "multiply"),
         (lambda d, W: gevglm.fit_many("y ~ x + I(2 * x)", d, weights=W), CollinearityError, "I\\(2 \\* x\\)"),
         (lambda d, W: gevglm.fit_many("y ~ x", weights=W), InvalidOptionError, "needs data"),
+        (lambda d, W: gevglm.fit_many(W[:, :2] + 1, d[["x"]], weights=W), InvalidDataError, "counts of trials"),
+        (
+            lambda d, W: gevglm.fit_many(d.y, d[["x"]].where(d.x < 2, np.inf), weights=W, missing="none"),
+            InvalidDataError,
+            "infinite",
+        ),
         (lambda d, W: gevglm.fit_many(d.y, d[["x"]], outcomes=W), InvalidOptionError, "fit_many\\(X, outcomes"),
         (lambda d, W: gevglm.fit_many("y ~ x", d, weight=W), UnknownArgumentError, "weights"),
         (lambda d, W: gevglm.fit_many("y ~ x", lambda: [d], weights=W), InvalidOptionError, "in memory"),

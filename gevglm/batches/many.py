@@ -97,7 +97,7 @@ def fit_many(
 
     Notes
     -----
-    Fits that share a design share their matrix products; see :mod:`gevglm.estimation.batched`. Each ends where :func:`gevglm.fit` would,
+    Fits that share a design share their matrix products. Each ends where :func:`gevglm.fit` would,
     which takes over where the iteration in common does not converge, and with methods of bias reduction other than "mean", "jeffreys" and "logf".
 
     Examples

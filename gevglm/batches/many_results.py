@@ -105,7 +105,7 @@ class ManyFits:
         exog : table or array_like, optional
             New data; see :meth:`gevglm.BinaryGLMResults.predict`.
         fit : object, optional
-            A label of the index of :attr:`params`.
+            A label of the index of ``params``.
         """
         design = self._model.design
         if exog is None:

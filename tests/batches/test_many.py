@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
@@ -252,3 +254,20 @@ def test_standard_errors_are_those_of_simulated_outcomes():
     assert_allclose(firth.bse.mean(), firth.params.std(), rtol=4 / np.sqrt(2 * B))
     inside = firth.summary_frame().xs("x1", level="coefficient").eval("ci_lower < 0.7 < ci_upper").mean()
     assert abs(inside - 0.95) < 4 * np.sqrt(0.95 * 0.05 / B)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.sampled_from(["logit", "probit", "cloglog"]))
+def test_weights_are_repeated_rows_in_any_order(seed, link):
+    rng = np.random.default_rng(seed)
+    X = np.column_stack([np.ones(60), rng.standard_normal(60)])
+    y = np.tile([0.0, 1.0, 0.0], 20)
+    weights = rng.integers(0, 4, (60, 3)).astype(float)
+    weights[:6] += 1.0  # both outcomes in all
+    fits = gevglm.fit_many(y, X, weights=weights, link=link, bias="firth")
+    rows = rng.permutation(np.repeat(np.arange(60), weights[:, 1].astype(int)))
+    repeated = gevglm.fit_many(y[rows], X[rows], weights=np.ones((len(rows), 1)), link=link, bias="firth")
+    assert_allclose(fits.params.loc[1], repeated.params.loc[0], atol=1e-7)
+    order = rng.permutation(60)
+    permuted = gevglm.fit_many(y[order], X[order], weights=weights[order][:, ::-1], link=link, bias="firth")
+    assert_allclose(permuted.params[::-1], fits.params, atol=1e-7)

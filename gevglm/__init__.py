@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gevglm import bias, calibration, datasets, families, links, losses, plots, sampling, sklearn, weighting
     from gevglm.api import fit
+    from gevglm.batches.many import fit_many
     from gevglm.comparison import compare, fit_links
     from gevglm.data import sources
     from gevglm.inference.penalty_path import penalty_path
@@ -28,6 +29,7 @@ _HOMES = {
     "detect_separation": "inference.separation",
     "fit": "api",
     "fit_links": "comparison",
+    "fit_many": "batches.many",
     "load": "results",
     "penalty_path": "inference.penalty_path",
 }

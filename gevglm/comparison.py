@@ -24,7 +24,7 @@ from gevglm.losses import Log
 from gevglm.report.publication import PublicationTable, publication_table
 from gevglm.results import BinaryGLMResults
 from gevglm.results.nested import is_nested, lr_test
-from gevglm.results.refit import folds_of, refit
+from gevglm.results.refit import folds_of, refit_many
 
 LINKS: dict[str, dict[str, Any]] = {
     name: {"link": name} for name in ("logit", "probit", "cloglog", "loglog", "cauchit")
@@ -247,9 +247,12 @@ def _held_out_scores(name: str, res: BinaryGLMResults, folds: Folds, remarks: di
 def _held_out(res: BinaryGLMResults, folds: Folds) -> tuple[NDArray, NDArray, NDArray, NDArray]:
     """Return log loss, outcome, probability and weight of each row by the refit without its fold, one fold after the other."""
     found = []
-    for train, test in folds.parts:
-        again, held = refit(res, train), res.model.design.on_rows(test)
-        linear = np.dot(held.X, np.asarray(again.params)) + (0.0 if held.offset is None else held.offset)
+    refits = refit_many(res, (train for train, _ in folds.parts))
+    for (_, again), (_, test) in zip(refits, folds.parts, strict=True):
+        if isinstance(again, GevglmError):
+            raise again
+        held = res.model.design.on_rows(test)
+        linear = np.dot(held.X, again.params) + (0.0 if held.offset is None else held.offset)
         surprise = Log(again.link).value(held.y, linear)
         found.append((surprise, held.y, again.link.inverse(linear), RowWeights.of(held).in_loss))
     surprise, y, p, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))

@@ -42,7 +42,7 @@ ROUNDING = 1e-12  # of eigenvalues, as a share of the largest
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a covariance needs to know of a fit."""
+    """What a covariance needs to know of a fit; or of b fits at once, with coefficients of shape (k, b) and breads of shape (b, k, k)."""
 
     engine: Engine
     loss: Loss
@@ -67,7 +67,7 @@ class Covariance(ABC):
 
     def finished(self, covariance: NDArray) -> NDArray:
         """Return a product of bread and meat as the covariance it stands for: symmetric."""
-        return 0.5 * (covariance + covariance.T)
+        return 0.5 * (covariance + np.swapaxes(covariance, -1, -2))
 
     @abstractmethod
     def meat(self, fit: Fitted) -> NDArray:

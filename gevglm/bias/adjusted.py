@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +13,14 @@ from gevglm.bias.base import BiasReduction, need_positive
 from gevglm.bias.log_f import LogF
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine
-from gevglm.engine.linalg import Cholesky, quadratic_forms, row_products
+from gevglm.engine.linalg import Cholesky, CholeskyOfAll, quadratic_forms, row_products
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
 from gevglm.losses import Loss
 
+Factor: TypeAlias = Cholesky | CholeskyOfAll  # of one information matrix, or of many
 FALLBACKS = (1.0, 4.0, 0.25)  # degrees of freedom of log-F priors, whose estimates are starts where the usual one fails
 
 
@@ -28,7 +30,7 @@ class Adjusted(BiasReduction):
     by_quadratic_forms = False
 
     def estimate(self, problem: Problem) -> Estimate:
-        found = replace(problem, adjustment=self).estimate()
+        found = self.as_problem(problem).estimate()
         for m in () if found.converged or problem.maxiter == 0 else FALLBACKS:
             start = LogF(m).estimate(problem).params
             again = replace(problem, adjustment=self, start=start).estimate()
@@ -36,11 +38,14 @@ class Adjusted(BiasReduction):
                 return again
         return found
 
+    def as_problem(self, problem: Problem) -> Problem:
+        return replace(problem, adjustment=self)
+
     def maximises_likelihood(self, loss: Loss) -> bool:
         return loss.is_likelihood and self.has_objective(loss)
 
     def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
-        return replace(problem, adjustment=self).objective(), params
+        return self.as_problem(problem).objective(), params
 
     def has_objective(self, loss: Loss) -> bool:
         return False
@@ -57,7 +62,7 @@ class Adjusted(BiasReduction):
         raise NotImplementedError
 
     @abstractmethod
-    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Factor) -> None:
         """Change gradient and value of the loss in place."""
 
 
@@ -97,7 +102,7 @@ class MeanReduction(AdjustedRows):
     def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
         return block.weighted(loss.mean_adjustment_at(point, quadratic))
 
-    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Factor) -> None:
         sums.gradient -= total
         if self.has_objective(loss):
             sums.value -= 0.5 * factor.log_determinant
@@ -125,7 +130,7 @@ class MedianReduction(Adjusted):
         mean = block.weighted(loss.mean_adjustment_at(point, quadratic)) @ block.X
         return np.stack([mean, np.dot(cubic, projected**3)])
 
-    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Factor) -> None:
         mean, cubes = total
         sums.gradient -= mean + sums.hessian @ (cubes / np.diagonal(matrix))
 
@@ -159,6 +164,6 @@ class Jeffreys(AdjustedRows):
         leverage = block.weighted(loss.expected_curvature_at(point) * quadratic)
         return leverage * (point.dlog_reverse_hazard + point.dlog_hazard)
 
-    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Factor) -> None:
         sums.gradient -= self.power * total
         sums.value -= self.power * factor.log_determinant

@@ -62,6 +62,10 @@ class BiasReduction(ABC):
     def estimate(self, problem: Problem) -> Estimate:
         """Return the estimates."""
 
+    def as_problem(self, problem: Problem) -> Problem | None:
+        """Return the problem whose solution the estimates are, so that many can be solved at once; None if there is more to them."""
+        return None
+
     @classmethod
     def defined_for(cls, loss: Loss) -> bool:
         """Whether the method is defined for a loss."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from gevglm.bias.base import BiasReduction, need_positive
+from gevglm.engine.linalg import diagonals
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
@@ -45,15 +46,15 @@ class LogF(BiasReduction):
         return self  # a prior, not a correction
 
     def estimate(self, problem: Problem) -> Estimate:
-        return self._penalised(problem).estimate()
+        return self.as_problem(problem).estimate()
 
     def maximises_likelihood(self, loss: Loss) -> bool:
         return loss.is_likelihood
 
     def penalised_likelihood(self, problem: Problem, params: NDArray) -> tuple[Objective, NDArray]:
-        return self._penalised(problem).objective(), params
+        return self.as_problem(problem).objective(), params
 
-    def _penalised(self, problem: Problem) -> Problem:
+    def as_problem(self, problem: Problem) -> Problem:
         columns = np.ones(problem.engine.n_cols)
         if problem.constant is not None:
             columns[problem.constant] = 0.0
@@ -73,6 +74,6 @@ class LogFPenalty:
     def added_to(self, sums: NewtonSums, params: NDArray) -> NewtonSums:
         probability = expit(params)
         sums.gradient += self.m * (probability - 0.5)
-        sums.hessian[np.diag_indices_from(sums.hessian)] += self.m * probability * expit(-params)
-        sums.value += float(self.m @ (np.logaddexp(0.0, params) - 0.5 * params))
+        diagonals(sums.hessian)[...] += self.m * probability * expit(-params)
+        sums.value += (np.logaddexp(0.0, params) - 0.5 * params) @ self.m
         return sums

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,14 +10,15 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from gevglm.calibration.sample import Sample
+from gevglm.engine.linalg import CholeskyOfAll, diagonals
 from gevglm.engine.memory import MemoryEngine
+from gevglm.estimation.batched import newton_all
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.sums import NewtonSums
 from gevglm.exceptions import InvalidDataError
 from gevglm.links import Logit
 from gevglm.losses import Log
 
-MAX_STEPS = 50
 IDENTITY = np.array([0.0, 1.0])  # intercept and slope of calibrated predictions
 
 
@@ -153,35 +155,26 @@ class LogisticBatch:
         return gradient - self.moments, hessian
 
     def minimise(self, start: NDArray, tolerance: float | NDArray) -> tuple[NDArray, NDArray]:
-        """Minimise by damped Newton steps.
+        """Minimise by damped Newton steps, see :func:`gevglm.estimation.batched.newton_all`; return the coefficients and which converged.
 
         A regression counts as converged at a Newton decrement of `tolerance`, which may differ between them.
         """
-        params, value, converged = start, self.loss(start), np.zeros(len(start), dtype=bool)
-        for _ in range(MAX_STEPS):
-            gradient, hessian = self.derivatives(params)
-            diagonal = np.einsum("bii->bi", hessian)
-            diagonal += 1e-10 * diagonal + 1e-12
-            step = -np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0]
-            decrement = -np.einsum("bi,bi->b", gradient, step)
-            converged = decrement <= tolerance
-            if converged.all():
-                break
-            params, value = self._damped(params, value, step, decrement)
-        return params, converged
+        found = newton_all(self._look, start, tolerance)
+        return found.params, found.converged
 
-    def _damped(self, params: NDArray, value: NDArray, step: NDArray, decrement: NDArray) -> tuple[NDArray, NDArray]:
-        """Halve the steps until the loss of each regression falls; return the new coefficients and their loss."""
-        length = np.ones(len(params))
-        trial, reached = params, value
-        for _ in range(MAX_STEPS):
-            trial = params + length[:, None] * step
-            reached = self.loss(trial)
-            bad = ~(reached <= value - 1e-4 * length * decrement + 1e-12 * np.abs(value))
-            if not bad.any():
-                break
-            length[bad] *= 0.5
-        return trial, reached
+    def _look(self, params: NDArray, fits: NDArray) -> tuple[NewtonSums, CholeskyOfAll]:
+        gradient, hessian = self._some(fits).derivatives(params)
+        diagonal = diagonals(hessian)
+        diagonal += 1e-10 * diagonal + 1e-12
+        sums = NewtonSums(gradient, hessian, np.zeros(len(params)), np.ones(len(params), dtype=bool))
+        return sums, CholeskyOfAll(hessian)
+
+    def _some(self, fits: NDArray) -> LogisticBatch:
+        some = copy(self)
+        some.columns = self.columns if self.columns.ndim == 2 else self.columns[fits]
+        some.weight = self.weight if self.weight.ndim == 1 else self.weight[fits]
+        some.moments = self.moments if self.moments.ndim == 1 else self.moments[fits]
+        return some
 
     def _linear(self, params: NDArray) -> NDArray:
         if self._products is not None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -164,20 +165,23 @@ def bootstrap_optimism(
     def repeated(part: Part) -> NDArray:
         return np.repeat(np.arange(len(y)), np.rint(np.asarray(part.counts)).astype(int))
 
-    def refit(part: Part) -> NDArray:
-        chosen = repeated(part)
-        return _predicted(fit(_taken(data, chosen), y[chosen]), data)
+    def refit(part: Part) -> tuple[Part, NDArray | GevglmError]:
+        try:
+            chosen = repeated(part.need_both_outcomes())
+            return part, _predicted(fit(_taken(data, chosen), y[chosen]), data)
+        except GevglmError as error:
+            return part, error
 
     def unpacked(part: Part, p: NDArray) -> tuple[NDArray, NDArray]:
         chosen = repeated(part)
         return y[chosen], p[chosen]
 
     options: dict[str, Any] = {"resamples": resamples, "rng": rng, "workers": workers, "progress": progress}
-    return optimism_of(refit, unpacked, indices, y, rows, **options)
+    return optimism_of(lambda parts: mapped(refit, parts, workers), unpacked, indices, y, rows, **options)
 
 
 def optimism_of(
-    refit: Callable[[Part], NDArray],
+    refits: Callable[[Iterable[Part]], Iterator[tuple[Part, NDArray | GevglmError]]],
     unpacked: Callable[[Part, NDArray], tuple[Any, ...]],
     indices: Callable[..., dict[str, float]],
     y: NDArray,
@@ -190,30 +194,34 @@ def optimism_of(
 ) -> Optimism:
     """Correct indices for optimism, whatever is refitted.
 
-    `refit` returns the predictions for all rows by a fit to a part of the observations, `unpacked` outcomes, predictions and (if there are
+    `refits` goes from parts of the observations to the predictions for all rows by a fit to each, or an error; `unpacked` to outcomes, predictions and (if there are
     any) weights of a part, `y` the outcomes of the rows or their shares of events, and `rows` what they stand for.
     """
     resamples, workers = whole_number("resamples", resamples, 2), whole_number("workers", workers, 1)
     events = rows.observations * y
     whole = Part.of(events, rows.observations - events).need_both_outcomes()
-    p = refit(whole)
+    [(_, p)] = refits([whole])
+    if isinstance(p, GevglmError):
+        raise p
     grid = curve_grid(p[whole.rows])
 
     def assessed(part: Part, p: NDArray) -> Assessed:
         sample = unpacked(part, p)
         return indices(*sample), _curve(sample, grid)
 
-    def resample(generator: np.random.Generator) -> tuple[Assessed, Assessed] | GevglmError:
+    def looked_at(refitted: tuple[Part, NDArray | GevglmError]) -> tuple[Assessed, Assessed] | GevglmError:
+        part, predicted = refitted
+        if isinstance(predicted, GevglmError):
+            return predicted
         try:
-            part = rows.draw(y, generator).need_both_outcomes()
-            predicted = refit(part)
             return assessed(part, predicted), assessed(whole, predicted)
         except GevglmError as error:
             return error
 
     apparent, curve = assessed(whole, p)
-    seeds = np.random.default_rng(rng).spawn(resamples)
-    answers = list(progress_bar(mapped(resample, seeds, workers), resamples, progress))
+    generators = np.random.default_rng(rng).spawn(resamples)
+    refitted = refits(rows.draw(y, generator) for generator in generators)
+    answers = list(progress_bar(mapped(looked_at, refitted, workers), resamples, progress))
     good = [answer for answer in answers if not isinstance(answer, GevglmError)]
     errors = [answer for answer in answers if isinstance(answer, GevglmError)]
     if not good:
@@ -325,9 +333,15 @@ def _predicted(model: Any, data: Any) -> NDArray:
 
 
 def mapped(function: Callable[[Item], Any], items: Iterable[Item], workers: int) -> Iterator[Any]:
-    """Yield the values of a function, computed by so many threads, in the order of the items."""
+    """Yield the values of a function, computed by so many threads, in the order of the items, which are taken as they are needed."""
     if workers == 1:
         yield from map(function, items)
         return
     with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(function, items)
+        waiting: deque[Future] = deque()
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > 2 * workers:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

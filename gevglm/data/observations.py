@@ -57,15 +57,17 @@ def drawn(events: NDArray, others: NDArray, clusters: NDArray | None, generator:
     Where rows are in clusters, whole clusters are drawn, as many as there are.
     """
     counts = events + others
-    if clusters is None and (whole_counts(counts) <= 1).all():
-        clusters = np.arange(len(counts))
+    if clusters is None and (whole_counts(counts) > 1).any():
+        cells = np.concatenate([events, others])
+        return Part.of(*np.split(generator.multinomial(int(cells.sum()), cells / cells.sum()), 2))
+    used, times, position = counts > 0, np.zeros(len(counts)), None
+    n = int(used.sum())
     if clusters is not None:
-        used, times = counts > 0, np.zeros(len(counts))
         present, position = np.unique(clusters[used], return_inverse=True)
-        times[used] = np.bincount(generator.integers(len(present), size=len(present)), minlength=len(present))[position]
-        return Part.of(times * events, times * others)
-    cells = np.concatenate([events, others])
-    return Part.of(*np.split(generator.multinomial(int(cells.sum()), cells / cells.sum()), 2))
+        n = len(present)
+    drawn_times = np.bincount(generator.integers(n, size=n), minlength=n)
+    times[used] = drawn_times if position is None else drawn_times[position]
+    return Part.of(times * events, times * others)
 
 
 def whole_counts(counts: NDArray) -> NDArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -15,15 +15,26 @@ from gevglm.exceptions import GevglmError, GevglmWarning, InvalidOptionError, wa
 
 
 def bootstrap_risks(
-    risks_of: Callable[[Part], NDArray], y: NDArray, weights: RowWeights, draws: int, rng: Any, progress: bool
+    refits: Callable[[Iterable[Part]], Iterable[tuple[Part, Any]]],
+    risks_of: Callable[[Part, Any], NDArray],
+    y: NDArray,
+    weights: RowWeights,
+    draws: int,
+    rng: Any,
+    progress: bool,
 ) -> NDArray:
-    """Return the risks by refits to resamples of the observations (of the clusters, if there are), one row per resample."""
+    """Return the risks by refits to resamples of the observations (of the clusters, if there are), one row per resample.
+
+    `refits` goes from resamples to what was found on each, or an error; `risks_of` from the two to the risks.
+    """
     risks, failures = [], []
-    for generator in progress_bar(np.random.default_rng(rng).spawn(int(draws)), int(draws), progress):
-        try:
-            risks.append(risks_of(weights.draw(y, generator).need_both_outcomes()))
-        except GevglmError as error:
-            failures.append(error)
+    generators = np.random.default_rng(rng).spawn(int(draws))
+    found = refits(weights.draw(y, generator) for generator in generators)
+    for drawn, again in progress_bar(found, int(draws), progress):
+        if isinstance(again, GevglmError):
+            failures.append(again)
+        else:
+            risks.append(risks_of(drawn, again))
     if failures:
         message = f"{len(failures)} of {draws} refits failed and are left out; the first because {failures[0]}"
         if len(risks) < 2:

@@ -184,6 +184,50 @@ class Cholesky:
             return inverse * self._scale[:, None] * self._scale
 
 
+class CholeskyOfAll:
+    """What :class:`Cholesky` is of one matrix, of each of a stack of them, of shape (b, k, k)."""
+
+    def __init__(self, matrices: NDArray):
+        with np.errstate(all="ignore"):
+            scale = 1.0 / np.sqrt(diagonals(matrices))
+            scale[~np.isfinite(scale)] = 1.0
+            scaled = matrices * scale[:, :, None] * scale[:, None, :]
+            try:
+                factor = np.linalg.cholesky(scaled)
+            except np.linalg.LinAlgError:  # of one is of all
+                scaled[[not Cholesky(matrix).positive for matrix in scaled]] = np.nan
+                factor = np.linalg.cholesky(np.where(np.isnan(scaled), np.eye(matrices.shape[1]), scaled))
+        self.positive = np.isfinite(scaled).all(axis=(1, 2))
+        self._scale = scale
+        self._scaled = np.where(self.positive[:, None, None], scaled, np.eye(matrices.shape[1]))
+        self._factor, self._pivots = factor, diagonals(factor)
+        self.smallest_pivot = np.where(self.positive, self._pivots.min(axis=1) ** 2, 0.0)
+
+    @property
+    def log_determinant(self) -> NDArray:
+        """The logarithms of the determinants, of shape (b,)."""
+        return 2.0 * (np.log(self._pivots).sum(axis=1) - np.log(self._scale).sum(axis=1))
+
+    def solve(self, rhs: NDArray) -> NDArray:
+        """Return the solutions of A x = rhs, of shape (b, k), by substitution forwards and backwards in all at once."""
+        L, x = self._factor, self._scale * rhs
+        for j in range(x.shape[1]):
+            x[:, j] = (x[:, j] - np.einsum("bi,bi->b", L[:, j, :j], x[:, :j])) / L[:, j, j]
+        for j in reversed(range(x.shape[1])):
+            x[:, j] = (x[:, j] - np.einsum("bi,bi->b", L[:, j + 1 :, j], x[:, j + 1 :])) / L[:, j, j]
+        return self._scale * x
+
+    def inverse(self) -> NDArray:
+        """Return the symmetric inverses."""
+        inverse = np.linalg.inv(self._scaled)
+        return 0.5 * (inverse + inverse.transpose(0, 2, 1)) * self._scale[:, :, None] * self._scale[:, None, :]
+
+
+def diagonals(matrices: NDArray) -> NDArray:
+    """Return the diagonal of a matrix, or of each of a stack of them, as a view."""
+    return np.einsum("...ii->...i", matrices)
+
+
 def dependent_columns(gram: NDArray) -> list[int]:
     """Return the columns that are linear combinations of earlier ones, from the matrix of their cross-products."""
     diagonal = np.diagonal(gram)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,7 +194,7 @@ class Problem:
         if len(points) == 1:
             return [(yield from self.sums_at(points[0], expected=expected, value=value))]
         self.passes += 1
-        options = {"expected": expected, "value": value}
+        options: dict[str, Any] = {"expected": expected, "value": value}
         if worthwhile(len(points), self.engine.n_cols):
             found = (yield Pass(self.engine, LossSumsAtAll(self.loss, points, **options))).unstacked()
         else:

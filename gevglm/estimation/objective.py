@@ -6,11 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
-import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import Block, Engine
-from gevglm.engine.linalg import Cholesky
+from gevglm.engine.linalg import Cholesky, CholeskyOfAll, diagonals
 from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
 from gevglm.losses import Loss
@@ -19,7 +18,7 @@ AT_ONCE = 1 << 16  # numbers in the Hessians that one pass sums up
 
 
 class Penalty(Protocol):
-    """A function of the coefficients that is added to the loss."""
+    """A function of the coefficients that is added to the loss, of one set of them or of many, stacked along the first axis."""
 
     def added_to(self, sums: NewtonSums, params: NDArray) -> NewtonSums:
         """Return the sums of loss plus penalty."""
@@ -42,15 +41,15 @@ class Ridge:
 
     def added_to(self, sums: NewtonSums, params: NDArray) -> NewtonSums:
         sums.gradient += self.curvature * params
-        sums.hessian[np.diag_indices_from(sums.hessian)] += self.curvature
-        sums.value += 0.5 * float(self.curvature @ params**2)
+        diagonals(sums.hessian)[...] += self.curvature
+        sums.value += 0.5 * (params**2 @ self.curvature)
         return sums
 
 
 class Adjustment(Protocol):
     """What bias reduction adds to the score; see :mod:`gevglm.bias`."""
 
-    # whether it looks at rows through their quadratic forms only, so that row_shift is all there is to shift
+    # whether it looks at rows only through their quadratic forms in the model-based covariance, so that row_shift is all there is to shift
     by_quadratic_forms: bool
 
     def has_objective(self, loss: Loss) -> bool:
@@ -65,7 +64,9 @@ class Adjustment(Protocol):
     def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
         """Return what is added to the score factor of each row."""
 
-    def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky) -> None:
+    def apply(
+        self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky | CholeskyOfAll
+    ) -> None:
         """Change gradient and value in place; `factor` is that of the information."""
 
 

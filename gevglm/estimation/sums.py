@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,12 +28,12 @@ ROWS = 2048  # of a part of a block: few enough for the cache, enough to keep th
 
 @dataclass(slots=True)
 class NewtonSums:
-    """Sums of a loss over the rows at one set of coefficients."""
+    """Sums of a loss over the rows at one set of coefficients; or at many, with a leading axis for them."""
 
     gradient: NDArray  # of shape (k,)
     hessian: NDArray  # second derivative or its expectation; of shape (k, k)
-    value: float = 0.0  # the loss itself, if it was asked for, else 0
-    feasible: bool = True  # whether the loss is finite at every row
+    value: Any = 0.0  # the loss itself, if it was asked for, else 0
+    feasible: Any = True  # whether the loss is finite at every row
 
 
 class LossSums(Reducer[NewtonSums]):
@@ -80,12 +81,19 @@ class LossSums(Reducer[NewtonSums]):
 
 
 class WeightedGram(ArraySum):
-    r"""The k x k sum :math:`\sum_i q_i x_i x_i'` with q a function of the row at given coefficients."""
+    r"""The k x k sum :math:`\sum_i q_i x_i x_i'` with q a function of the row at given coefficients.
+
+    With coefficients of shape (k, b), over rows that have a column for each of b fits, the b sums.
+    """
 
     def __init__(self, loss: Loss, params: NDArray, weigh: Callable[[Block, Point], NDArray]):
         def gram(block: Block) -> NDArray:
             point = loss.link.at(block.linear_predictor(params))
-            return weighted_gram(block.X, weigh(block, point))
+            weights = weigh(block, point)
+            if weights.ndim == 1:
+                return weighted_gram(block.X, weights)
+            used = np.where(block.weight > 0, weights, 0.0) if block.weight is not None else weights
+            return symmetric(ColumnPairs(block.X).weighted_sums(used), block.X.shape[1])
 
         super().__init__(gram)
 
@@ -154,6 +162,11 @@ class ColumnPairs:
             first, last = last, last + k - a
             np.multiply(columns[a:], columns[a], out=self._products[first:last])
 
+    @property
+    def size(self) -> int:
+        """How many numbers there are."""
+        return self._products.size
+
     def weighted_sums(self, weights: NDArray) -> NDArray:
         """Return the sum of every product over the rows, for each column of weights."""
         return np.dot(self._products, weights)
@@ -164,9 +177,28 @@ class ColumnPairs:
         return np.dot(matrices[:, a, b] * np.where(a == b, 1.0, 2.0), self._products).T
 
 
+class PairsOfBlocks:
+    """The products of columns of the parts of a design, remembered where the design has at most so many of them."""
+
+    def __init__(self, most: int):
+        self.most = most
+        self._known: dict[int, ColumnPairs] = {}
+        self._kept = 0
+
+    def of(self, part: Block) -> ColumnPairs:
+        """Return the products of a part; it is told from others by its first row."""
+        known = self._known.get(part.start)
+        if known is None:
+            known = ColumnPairs(part.X)
+            if self._kept < self.most:
+                self._known[part.start] = known
+                self._kept += known.size
+        return known
+
+
 @dataclass(slots=True)
 class StackedSums:
-    """Sums at many points: a column for each of them."""
+    """Sums at many points, or over rows that have a column of outcomes or weights for each of many fits: a column for each of them."""
 
     gradient: NDArray  # of shape (k, points)
     products: NDArray  # the upper triangle of the Hessians; of shape (k (k + 1) / 2, points)
@@ -180,24 +212,34 @@ class StackedSums:
         self.feasible &= other.feasible
         return self
 
+    @property
+    def hessians(self) -> NDArray:
+        """The Hessians, of shape (points, k, k)."""
+        return symmetric(self.products, len(self.gradient))
+
     def unstacked(self) -> list[NewtonSums]:
         """Return the sums at each point."""
-        k, points = self.gradient.shape
-        a, b = _pairs(k)
-        hessians = np.empty((points, k, k))
-        hessians[:, a, b] = hessians[:, b, a] = self.products.T
         gradients, values, feasible = self.gradient.T.copy(), self.value.tolist(), self.feasible.tolist()
-        return [NewtonSums(*sums) for sums in zip(gradients, hessians, values, feasible, strict=True)]
+        return [NewtonSums(*sums) for sums in zip(gradients, self.hessians, values, feasible, strict=True)]
 
 
 class LossSumsAtAll(Reducer[StackedSums]):
-    """What :class:`LossSums` sums, at many points."""
+    """What :class:`LossSums` sums, at many points; `pairs` remembers the products of columns from one pass to the next."""
 
-    def __init__(self, loss: Loss, points: Sequence[NDArray], *, expected: bool = False, value: bool = False):
+    def __init__(
+        self,
+        loss: Loss,
+        points: Sequence[NDArray] | NDArray,
+        *,
+        expected: bool = False,
+        value: bool = False,
+        pairs: PairsOfBlocks | None = None,
+    ):
         self.loss = loss
-        self.params = np.column_stack(points)
+        self.params = np.ascontiguousarray(np.asarray(points).T)
         self.expected = expected or loss.curvature_is_expected
         self.value = value
+        self.pairs = pairs or PairsOfBlocks(0)
 
     def zero(self) -> StackedSums:
         k, points = self.params.shape
@@ -207,8 +249,8 @@ class LossSumsAtAll(Reducer[StackedSums]):
     def map(self, block: Block) -> StackedSums:
         total = self.zero()
         with np.errstate(all="ignore"):
-            for part in _parts(block):
-                total += self._sums(part)
+            for part in parts_of(block):
+                total += self.sums_of(part)
         return total
 
     def combine(self, total: StackedSums, part: StackedSums) -> StackedSums:
@@ -218,43 +260,69 @@ class LossSumsAtAll(Reducer[StackedSums]):
     def compact(self, parts: list[StackedSums]) -> list[StackedSums]:
         return [reduce(self.combine, parts)] if parts and parts[0].products.size > LARGE else parts
 
-    def _sums(self, part: Block) -> StackedSums:
+    def sums_of(self, part: Block) -> StackedSums:
+        """Return the sums over a part of a block."""
         loss, y = self.loss, part.y
         v = part.linear_predictor(self.params)
         point = loss.link.at(v)
         curvature = loss.expected_curvature_at(point) if self.expected else loss.curvature_at(y, point)
         gradient = part.X.T @ part.weighted(loss.slope_at(y, point))
-        products = ColumnPairs(part.X).weighted_sums(part.weighted(curvature))
+        products = self.pairs.of(part).weighted_sums(part.weighted(curvature))
         value = part.weighted(loss.value_at(y, point)).sum(axis=0) if self.value else np.zeros(v.shape[1])
-        used = slice(None) if part.weight is None else part.weight[:, 0] > 0
-        feasible = np.array([loss.feasible(y[used, 0], column[used]) for column in v.T])
-        return StackedSums(gradient, products, value, feasible)
+        return StackedSums(gradient, products, value, self._feasible(part, v))
+
+    def _feasible(self, part: Block, v: NDArray) -> NDArray:
+        if not np.isfinite(self.loss.link.support).any():
+            return np.ones(v.shape[1], dtype=bool)
+        weight = np.ones((1, 1)) if part.weight is None else part.weight
+        used, y = np.broadcast_to(weight > 0, v.shape), np.broadcast_to(part.y, v.shape)
+        columns = zip(used.T, y.T, v.T, strict=True)
+        return np.array([self.loss.feasible(outcomes[rows], points[rows]) for rows, outcomes, points in columns])
 
 
 class ShiftsAtAll(ArraySum):
     """What an adjustment that looks at rows through quadratic forms adds to the scores at many points, of shape (points, k)."""
 
-    def __init__(self, adjustment, loss: Loss, points: Sequence[NDArray], matrices: Sequence[NDArray]):
-        params, stacked = np.column_stack(points), np.stack(matrices)
+    def __init__(
+        self,
+        adjustment,
+        loss: Loss,
+        points: Sequence[NDArray] | NDArray,
+        matrices: Sequence[NDArray] | NDArray,
+        pairs: PairsOfBlocks | None = None,
+    ):
+        params, stacked, pairs = np.asarray(points).T, np.asarray(matrices), pairs or PairsOfBlocks(0)
 
         def shifts(block: Block) -> NDArray:
             total = np.zeros(params.shape)
-            for part in _parts(block):
+            for part in parts_of(block):
                 point = loss.link.at(part.linear_predictor(params))
-                quadratic = ColumnPairs(part.X).quadratic_forms(stacked)
+                quadratic = pairs.of(part).quadratic_forms(stacked)
                 total += part.X.T @ adjustment.row_shift(loss, part, point, quadratic)
             return total.T
 
         super().__init__(shifts)
 
 
-def _parts(block: Block) -> Iterator[Block]:
+def parts_of(block: Block) -> Iterator[Block]:
     """Yield parts of a block, whose vectors are columns: they go with a column for each point."""
+
+    def column(vector: NDArray) -> NDArray:
+        return vector[rows] if vector.ndim == 2 else vector[rows, None]
+
     for start in range(0, len(block.y), ROWS):
         rows = slice(start, start + ROWS)
         vectors = (block.freq, block.var, block.trials, block.offset)
-        columns = (None if vector is None else vector[rows, None] for vector in vectors)
-        yield Block(block.start + start, dense(block.X[rows]), block.y[rows, None], *columns)
+        columns = (None if vector is None else column(vector) for vector in vectors)
+        yield Block(block.start + start, dense(block.X[rows]), column(block.y), *columns)
+
+
+def symmetric(products: NDArray, k: int) -> NDArray:
+    """Return symmetric matrices, of shape (points, k, k), from the columns of their upper triangles."""
+    a, b = _pairs(k)
+    matrices = np.empty((products.shape[1], k, k))
+    matrices[:, a, b] = matrices[:, b, a] = products.T
+    return matrices
 
 
 @cache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from gevglm import calibration
 from gevglm.calibration.calibrators import calibrator_of
-from gevglm.calibration.optimism import Optimism, mapped, optimism_of, performance
+from gevglm.calibration.optimism import Optimism, optimism_of, performance
 from gevglm.data.design import Design
 from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.sources import as_source
 from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import (
+    GevglmError,
     InvalidDataError,
     InvalidOptionError,
     unknown_option,
@@ -33,7 +34,7 @@ from gevglm.results.predicted_rows import (
     predictions_in_pieces,
     single_outcomes,
 )
-from gevglm.results.refit import folds_of, refit
+from gevglm.results.refit import Refit, folds_of, refit_many
 from gevglm.results.saving import save_recalibrated
 from gevglm.sampling.schemes import Sampling
 
@@ -255,8 +256,12 @@ def _optimism(results: ResultsCore, groups: Any, **options: Any) -> Optimism:
     _refuse_weights_by_hand(results.model)
     design, rows = results.model.design, replace(results.row_weights, groups=kept_together(results, groups))
 
-    def refitted(part: Part) -> NDArray:
-        return _predictions_by(refit(results, part), results.model.sampling, design)
+    def refitted(parts: Iterable[Part]) -> Iterator[tuple[Part, NDArray | GevglmError]]:
+        for part, again in refit_many(results, parts, options["workers"]):
+            if isinstance(again, GevglmError):
+                yield part, again
+            else:
+                yield part, _predictions_by(again, results.model.sampling, design)
 
     def unpacked(part: Part, p: NDArray) -> tuple[Any, ...]:
         y, counts = part.outcomes(design.y)
@@ -276,25 +281,27 @@ def _held_out(
     clusters, _ = independent(results, groups)
     split = folds_of(results, folds, rng, groups, each_outcome=False).refuse_repeats(design.counts)
 
-    def predicted(fold: tuple[Part, Part]) -> tuple[NDArray, ...]:
-        train, test = fold
+    def predicted(again: Refit | GevglmError, test: Part) -> tuple[NDArray, ...]:
+        if isinstance(again, GevglmError):
+            raise again
         held = design.on_rows(test)
-        p = _predictions_by(refit(results, train), results.model.sampling, held)
+        p = _predictions_by(again, results.model.sampling, held)
         own = np.zeros(0) if clusters is None else clusters[test.rows]
         represents = np.ones_like(p) if held.represents is None else held.represents
         return held.y, p, RowWeights.of(held).observations, represents, own
 
-    answers = progress_bar(mapped(predicted, split.parts, workers), len(split), progress)
+    refits = progress_bar(refit_many(results, (train for train, _ in split.parts), workers), len(split), progress)
+    answers = [predicted(again, test) for (_, again), (_, test) in zip(refits, split.parts, strict=True)]
     y, p, counts, represents, own = (np.concatenate(parts) for parts in zip(*answers, strict=True))
     weights = RowWeights(len(y), freq=counts, represents=None if design.represents is None else represents)
     y, p, size = single_outcomes(y, p, weights.effective_counts)
     return y, p, size, repeated(None if clusters is None else own, len(y))
 
 
-def _predictions_by(again: Any, sampling: Sampling, rows: Design) -> NDArray:
+def _predictions_by(again: Refit, sampling: Sampling, rows: Design) -> NDArray:
     """Return the probabilities of rows by a refit, those in the sample if it was drawn by the outcome."""
-    linear = np.dot(rows.X, np.asarray(again.params)) + (0.0 if rows.offset is None else rows.offset)
-    p = as_sampled(sampling, again.model.population_link.inverse(linear))
+    linear = np.dot(rows.X, again.params) + (0.0 if rows.offset is None else rows.offset)
+    p = as_sampled(sampling, again.population_link.inverse(linear))
     return np.clip(p, CLOSEST, 1.0 - CLOSEST)
 
 

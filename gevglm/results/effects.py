@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,13 +23,12 @@ from gevglm.effects.standardised import (
     bootstrap_limits,
     contrast_of,
     contrast_table,
-    risk_and_slope,
     risk_table,
 )
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.results.clusters import kept_together
 from gevglm.results.core import ResultsCore, check_alpha
-from gevglm.results.refit import refit
+from gevglm.results.refit import Refit, refit_many
 
 METHODS = ("delta", "bootstrap")
 
@@ -245,13 +245,14 @@ class RiskEffects(ResultsCore):
         of_rows = replace(self.row_weights, groups=kept_together(self, groups))
         size = np.maximum(of_rows.observations, np.finfo(float).tiny)  # rows of no observation are not drawn
 
-        def risks_of(drawn: Part) -> NDArray:
-            again = refit(self, drawn)
-            share = 1.0 if data is not None or drawn.counts is None else drawn.counts / size
-            risk = risk_and_slope(again.model.population_link, np.asarray(again.params))
-            return averages(designs, rows.offset, weights * share, risk).risks
+        def risks_of(drawn: Part, again: Refit) -> NDArray:
+            share = weights * (1.0 if data is not None or drawn.counts is None else drawn.counts / size)
+            share = share / share.sum(axis=1, keepdims=True)
+            linear = (np.dot(X, again.params) + rows.offset for X in designs)
+            return np.stack([share @ again.population_link.inverse(v) for v in linear], axis=1).ravel()
 
-        return bootstrap_risks(risks_of, self.model.design.y, of_rows, draws, rng, progress)
+        refits = partial(refit_many, self)
+        return bootstrap_risks(refits, risks_of, self.model.design.y, of_rows, draws, rng, progress)
 
 
 def _labels(

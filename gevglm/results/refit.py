@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
+from gevglm.calibration.optimism import mapped
 from gevglm.data.observations import Part
-from gevglm.exceptions import InvalidOptionError, silenced
+from gevglm.engine.base import times
+from gevglm.estimation.batched import BatchRows, Estimates, batchable, estimate_all, fits_at_once
+from gevglm.estimation.estimate import Problem
+from gevglm.exceptions import GevglmError, InvalidOptionError, silenced
 from gevglm.inference.folds import Folds, are_given_by_row, make_folds
+from gevglm.links.base import BinaryLink
 from gevglm.results.clusters import kept_together
 
 if TYPE_CHECKING:
@@ -36,6 +44,67 @@ def refit(results: ResultsCore, rows: NDArray | Part, *, choose_shape: bool = Tr
         options = replace(options, search_kwds=(options.search_kwds or {}) | {"groups": of_rows})
     with silenced():
         return model.on_rows(rows, choice).fit_by(options)
+
+
+class Refit(NamedTuple):
+    """What a refit found."""
+
+    params: NDArray
+    # of the fit, and from linear predictors to probabilities in the population
+    link: BinaryLink
+    population_link: BinaryLink
+
+
+def refit_many(
+    results: ResultsCore, parts: Iterable[Part], workers: int = 1
+) -> Iterator[tuple[Part, Refit | GevglmError]]:
+    """Yield parts of the observations with what :func:`refit` finds on each, or why it fails, in their order.
+
+    Where the procedure is a fit with its shape and penalty given, many are fitted at once; those that do not converge there, and all of other
+    procedures, go through :func:`refit`, by so many threads.
+    """
+
+    def alone(part: Part) -> tuple[Part, Refit | GevglmError]:
+        try:
+            again = refit(results, part if part.counts is None else part.need_both_outcomes())
+            return part, Refit(np.asarray(again.params), again.model.link, again.model.population_link)
+        except GevglmError as error:
+            return part, error
+
+    problem = plain_problem(results)
+    if problem is None:
+        yield from mapped(alone, parts, workers)
+        return
+    links, parts = (results.model.link, results.model.population_link), iter(parts)
+    while chunk := list(islice(parts, fits_at_once(problem.engine.n_rows))):
+        found = _estimates(results, problem, chunk)
+        for part, params, converged in zip(chunk, found.params, found.converged, strict=True):
+            yield (part, Refit(params, *links)) if converged else alone(part)
+
+
+def plain_problem(results: ResultsCore) -> Problem | None:
+    """Return what is estimated, from the estimates on, where fits to other weights can be made in batches; None elsewhere."""
+    model, options = results.model, results.options
+    chosen = model.options.shape_choice is not None or options.alpha == "cv"
+    if chosen or hasattr(results, "constraints") or (options.standardize and results.alpha):
+        return None
+    limits: dict[str, Any] = {"tol": options.tol, "maxiter": options.maxiter}
+    problem: Problem | None = model.problem(start=results._params, penalty=results.penalty, **limits)
+    if results.bias is not None and problem is not None:
+        problem = results.bias.as_problem(problem)
+    return problem if problem is not None and batchable(problem) else None
+
+
+def _estimates(results: ResultsCore, problem: Problem, parts: list[Part]) -> Estimates:
+    """Fit a model to parts of its observations."""
+    design = results.model.design
+    given = times(np.ones(design.n_rows), design.freq, design.trials)
+    counts = [given * part.rows if part.counts is None else part.counts for part in parts]
+    weight, y = np.stack(counts, axis=1, dtype=float), design.y[:, None]
+    if design.counts is not None:  # the observations of a row may differ in their outcomes
+        events = [y[:, 0] * n if part.events is None else part.events for part, n in zip(parts, counts, strict=True)]
+        y = np.divide(np.stack(events, axis=1), weight, out=np.zeros_like(weight), where=weight > 0)
+    return estimate_all(problem, BatchRows(design.X, y, weight, var=design.var, offset=design.offset))
 
 
 def folds_of(results: ResultsCore, folds: Any, rng: Any, groups: Any = None, each_outcome: bool = True) -> Folds:

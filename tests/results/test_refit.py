@@ -7,9 +7,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gevglm
+from gevglm.data.observations import Part
 from gevglm.datasets import simulate_study
-from gevglm.exceptions import GevglmWarning, InvalidOptionError, silenced, warn
+from gevglm.exceptions import GevglmError, GevglmWarning, InvalidOptionError, silenced, warn
 from gevglm.inference.folds import make_folds
+from gevglm.results.refit import refit_many
 
 pytestmark = pytest.mark.filterwarnings("ignore::gevglm.exceptions.WeakShapeWarning")
 FORMULA = "event ~ age + smoker"
@@ -100,3 +102,53 @@ def test_a_resample_by_numbers_is_one_by_repeated_rows(options):
     one, other = res.refit(part), res.refit(repeated)
     assert_allclose(one.params, other.params, rtol=1e-6, atol=1e-8)
     assert one.xi == pytest.approx(other.xi, abs=1e-5) if one.xi is not None else other.xi is None
+
+
+PROCEDURES = {
+    "logit": {"link": "logit"},
+    "firth": {"link": "logit", "bias": "firth"},
+    "gev log": {"xi": 0.3, "loss": "log"},
+    "ridge": {"xi": 0.3, "alpha": 2.0},
+    "standardised ridge": {"link": "logit", "alpha": 2.0, "standardize": True},
+    "prevalence": {"link": "logit", "prevalence": 0.02},
+    "class weights": {"link": "probit", "class_weight": "balanced"},
+    "frequencies": {"link": "cloglog", "freq_weights": "w"},
+    "flic": {"link": "logit", "bias": "flic"},
+    "shape": {"xi": "ml"},
+}
+
+
+@pytest.mark.parametrize("words", PROCEDURES.values(), ids=PROCEDURES)
+def test_many_refits_are_refits(words):
+    data = DATA.assign(w=np.arange(len(DATA)) % 3)
+    res = gevglm.fit(FORMULA, data, **words)
+    rng, weights = np.random.default_rng(6), res.row_weights
+    parts = [weights.draw(res.model.design.y, rng) for _ in range(3 if words.get("xi") == "ml" else 5)]
+    for part, found in zip(parts, refit_many(res, iter(parts)), strict=True):
+        alone = res.refit(part)
+        assert found[0] is part
+        assert_allclose(found[1].params, alone.params, rtol=1e-8)
+        assert found[1].link == alone.model.link and found[1].population_link == alone.model.population_link
+
+
+def test_refits_that_fail_are_errors_in_their_place():
+    res = gevglm.fit(FORMULA, DATA, link="logit")
+    y = res.model.design.y
+    one_class, whole = Part.of(y, 0 * y), Part.of(y, 1 - y)
+    answers = [found for _, found in refit_many(res, [one_class, whole, one_class])]
+    assert [isinstance(found, GevglmError) for found in answers] == [True, False, True]
+    assert_allclose(answers[1].params, res.params, rtol=1e-9)
+
+
+def test_separated_resamples_go_their_way_alone():
+    rng = np.random.default_rng(7)
+    data = DATA.iloc[:300].assign(event=(rng.random(300) < 0.05).astype(int), rare=(np.arange(300) < 8).astype(int))
+    data.loc[data.index[:2], "event"] = 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GevglmWarning)
+        res = gevglm.fit("event ~ age + rare", data, link="logit")
+    y = res.model.design.y
+    times = np.where((np.arange(300) < 8) & (y == 0), 0.0, 1.0)
+    part = Part.of(times * y, times * (1 - y))
+    [(_, found)] = refit_many(res, [part])
+    assert_allclose(found.params, res.refit(part).params)

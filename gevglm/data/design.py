@@ -38,7 +38,7 @@ from gevglm.data.tables import (
 )
 from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine import Engine, MemoryEngine
-from gevglm.engine.base import ArraySum, Block, product, times
+from gevglm.engine.base import ArraySum, Block, product, times, without_columns
 from gevglm.engine.linalg import squared_deviations
 from gevglm.exceptions import InvalidDataError
 
@@ -83,6 +83,8 @@ class Design(Layout):
         None  # variance times sampling weights, as given: how much an observation counts in averages
     )
     constant: int | None = None  # the first column of ones
+    # columns that are left out, with those that each is a combination of; their coefficients are zero
+    omitted: dict[int, tuple[int, ...]] = field(default_factory=dict)
     rows: NDArray | None = None  # positions of the rows used in the data given; None if all were
     index: pd.Index | None = field(default=None, repr=False)  # labels of the rows used, if the data given have any
     frame: pd.DataFrame | None = field(default=None, repr=False)  # the rows used of the table given
@@ -141,7 +143,8 @@ class Design(Layout):
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         self.need_rows("a pass over the data", f"give data where there is a place for them, or {FIT_AGAIN}")
         X = self.X if exog is None else exog
-        return MemoryEngine(X, self.y, **{name: getattr(self, name) for name in VECTORS})
+        engine = MemoryEngine(X, self.y, **{name: getattr(self, name) for name in VECTORS})
+        return without_columns(engine, list(self.omitted))
 
     def labelled(self) -> tuple[Any, Any]:
         """Return outcome and design matrix with the labels that statsmodels shows."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.sparse import csr_array, hstack, issparse, vstack
 from gevglm.engine import sparse
 from gevglm.engine.blas import one_blas_thread as one_blas_thread
 
+PART = 1e-6  # share of its length below which a column has no part in a combination
 COLLINEAR = 1e-13  # share of a column's length, squared, that its predecessors leave unexplained (R's qr uses 1e-14)
 
 Matrix: TypeAlias = NDArray | csr_array
@@ -116,6 +118,15 @@ def nonfinite_counts(X: Matrix) -> NDArray:
     return (~np.isfinite(X)).sum(axis=0)
 
 
+def without_columns(X: Matrix, columns: Sequence[int]) -> Matrix:
+    """Return a matrix in which some columns are zero."""
+    kept = np.ones(X.shape[1])
+    kept[list(columns)] = 0.0
+    if issparse(X):
+        return sparse.scale_columns(X, kept)
+    return X * kept
+
+
 def group_sums(X: Matrix, factor: NDArray, codes: NDArray) -> tuple[NDArray, Matrix]:
     """Return the groups of a block, and the sums of rows times their factors over each."""
     if issparse(X):
@@ -184,6 +195,16 @@ class Cholesky:
             return inverse * self._scale[:, None] * self._scale
 
 
+def inverse(matrix: NDArray) -> NDArray:
+    """Return the inverse of a square matrix; rows and columns that are zero, as those of columns left out are, stay zero."""
+    kept = np.flatnonzero(matrix.any(axis=0) | matrix.any(axis=1))
+    if len(kept) == len(matrix):
+        return np.linalg.inv(matrix)
+    found = np.zeros_like(matrix)
+    found[np.ix_(kept, kept)] = np.linalg.inv(matrix[np.ix_(kept, kept)])
+    return found
+
+
 def dependent_columns(gram: NDArray) -> list[int]:
     """Return the columns that are linear combinations of earlier ones, from the matrix of their cross-products."""
     diagonal = np.diagonal(gram)
@@ -195,6 +216,16 @@ def dependent_columns(gram: NDArray) -> list[int]:
     columns = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
     independent = independent_columns(columns * (scale > 0))
     return np.setdiff1d(np.arange(len(gram)), independent).tolist()
+
+
+def combinations(gram: NDArray, dependent: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return the independent columns that each dependent one is a combination of, from the matrix of cross-products."""
+    length = np.sqrt(np.diagonal(gram))
+    length = np.where(length > 0, length, 1.0)
+    scaled = gram / length[:, None] / length
+    free = np.delete(np.arange(len(gram)), dependent)
+    shares = np.linalg.lstsq(scaled[np.ix_(free, free)], scaled[np.ix_(free, dependent)], rcond=None)[0]
+    return {j: tuple(free[np.abs(share) > PART].tolist()) for j, share in zip(dependent, shares.T, strict=True)}
 
 
 def independent_columns(columns: NDArray) -> list[int]:

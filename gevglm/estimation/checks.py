@@ -217,9 +217,9 @@ def warn_of_problems(
         )
     warn_of_support(model, support)
     rarer = min(model.design.n_events, model.design.n_total - model.design.n_events)
-    if plain and separation is None and rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
+    if plain and separation is None and rarer < FEW_EVENTS_PER_PARAMETER * (model.df_model + 1):
         warn(
-            f"{rarer:g} observations of the rarer outcome for {len(fitted.params)} coefficients are few; "
+            f"{rarer:g} observations of the rarer outcome for {model.df_model + 1} coefficients are few; "
             "estimates are biased away from zero and intervals unreliable. Consider bias='firth'.",
             FewEventsWarning,
         )

@@ -110,6 +110,21 @@ class ResultsCore(GLMResults):
         return self.link.shape
 
     @property
+    def omitted(self) -> list[str]:
+        """The names of the columns that were left out, as combinations of others: coefficient and standard error are zero."""
+        return [self.model.exog_names[j] for j in sorted(self.model.design.omitted)]
+
+    @property
+    def is_omitted(self) -> NDArray:
+        """Which coefficients are those of columns that were left out; of shape (k,)."""
+        return np.isin(np.arange(self.k_params), list(self.model.design.omitted))
+
+    @property
+    def rank(self) -> int:
+        """The number of coefficients that were estimated."""
+        return self.k_params - len(self.model.design.omitted)
+
+    @property
     def _params(self) -> NDArray:
         return np.asarray(self.params)
 

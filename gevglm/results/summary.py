@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
 
 FEW_EVENTS_PER_PARAMETER = 10
+OMITTED = "(omitted)"
 
 
 def summary_of(
@@ -68,13 +69,17 @@ def _coefficients(results: ResultsCore, yname, xname, alpha: float, method: str)
     limits = np.asarray(results.conf_int(alpha=alpha, method=method))
     numbers = (results, results.estimates, np.asarray(results.bse), z, pvalues, limits)
     by_t = bool(results.use_t) and method == "wald"
-    return summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=by_t)
+    table = summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=by_t)
+    for j in np.flatnonzero(results.is_omitted):
+        for cell, text in zip(table[j + 1][1:], ("0", OMITTED, "", "", "", ""), strict=True):
+            cell.data = text
+    return table
 
 
 def events_per_parameter(results: ResultsCore) -> float:
     """Return the observations of the rarer outcome for each coefficient."""
     events, total = results.n_events, results.n_trials_total
-    return min(events, total - events) / results.k_params
+    return min(events, total - events) / results.rank
 
 
 def method_of(results: ResultsCore) -> str:

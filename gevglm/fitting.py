@@ -28,10 +28,12 @@ from gevglm.exceptions import (
     IncompatibleOptionsError,
     InvalidDataError,
     InvalidOptionError,
+    SeparationWarning,
     SupportWarning,
     silenced,
     warn,
 )
+from gevglm.inference import one_outcome
 from gevglm.inference.cross_validation import search
 from gevglm.inference.folds import Folds, are_given_by_row, make_folds
 from gevglm.inference.shape import estimate_shape, warn_of_irregularity
@@ -53,6 +55,9 @@ SEARCH_WORDS = {
 def fit(model: BinaryGLM, options: FitOptions, monitor: Monitor = NULL_MONITOR) -> BinaryGLMResultsWrapper:
     """Fit a model; the options are described in :meth:`gevglm.BinaryGLM.fit`."""
     options.check(len(model.design.names))
+    left_out = ""
+    if options.separation == "drop":
+        model, left_out = _without_one_outcome(model)
     if model.shape_choice == "cv" or options.alpha == "cv":
         results = _cross_validated(model, options, monitor)
     elif model.shape_choice == "ml":
@@ -61,7 +66,7 @@ def fit(model: BinaryGLM, options: FitOptions, monitor: Monitor = NULL_MONITOR) 
         raise InvalidOptionError("search_kwds goes with xi='ml', xi='cv' or alpha='cv'.")
     else:
         results = _of_full_rank(_estimated, model, options, monitor)
-    results.options = options
+    results.options, results.left_out = options, left_out
     return BinaryGLMResultsWrapper(results)
 
 
@@ -123,6 +128,20 @@ def covariance_for(model: BinaryGLM, options: FitOptions) -> Covariance:
     return covariance
 
 
+def _without_one_outcome(model: BinaryGLM) -> tuple[BinaryGLM, str]:
+    """Return a model without the levels that have one outcome only, and which these are, in words."""
+    model.design.need_rows("separation='drop'", "leave the rows of such levels out by subset=")
+    found = one_outcome.find(model.exog, model.endog, levels_only=True)
+    if not found.rows.any():
+        return model, ""
+    text = f"{one_outcome.describe(found, model.exog_names)} have one outcome only"
+    y = model.endog[~found.rows]
+    if not (len(y) and y.max() > 0.0 and y.min() < 1.0):
+        raise InvalidDataError(f"{text}: without them nothing is left to fit. Use bias='firth', or join levels.")
+    warn(f"{text}, and were left out, with coefficients of 0; their estimates are infinite.", SeparationWarning)
+    return model.without_one_outcome(found), text
+
+
 def _of_full_rank(
     fit_model: Callable[[BinaryGLM, FitOptions, Monitor], BinaryGLMResults],
     model: BinaryGLM,
@@ -158,9 +177,10 @@ def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bo
     if k > engine.n_rows and estimator.penalty is None and options.collinear == "raise":
         raise InvalidDataError(f"there are more columns ({k}) than rows ({engine.n_rows}); drop columns or give alpha.")
     fitted = estimator.estimate(problem)
-    separation = suspected_separation(model, engine, fitted) if estimator.rests_on_plain_fit else None
+    looked_for = estimator.rests_on_plain_fit and options.separation != "ignore"
+    separation = suspected_separation(model, engine, fitted) if looked_for else None
     support = check_support(engine, model.link, fitted.params)
-    warn_of_problems(model, fitted, support, options.maxiter, separation, estimator.plain)
+    warn_of_problems(model, fitted, support, separation, options, estimator.plain)
     if options.disp:
         verdict = "Converged" if fitted.converged else "Not converged"
         print(f"{verdict} after {fitted.n_iter} steps: {fitted.reason}.")

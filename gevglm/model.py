@@ -29,6 +29,7 @@ from gevglm.estimation.objective import Ridge
 from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.families import family_of
+from gevglm.inference.one_outcome import OneOutcome
 from gevglm.inference.separation import Separation, find_directions
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
@@ -170,6 +171,14 @@ class BinaryGLM(GLM):
         """Return the same model without some columns, which keep their places; each with those that it is a combination of."""
         design = replace(self.design, omitted=self.design.omitted | dict(columns))
         return self._changed(design, self.loss, self.sampling)
+
+    def without_one_outcome(self, levels: OneOutcome) -> BinaryGLM:
+        """Return the same model without the rows of levels with one outcome only, and without their columns, which keep their places."""
+        design = self.design.selected(np.flatnonzero(~levels.rows))
+        empty = {int(j): () for j in np.flatnonzero(levels.columns)}
+        model = self._changed(replace(design, omitted=self.design.omitted | empty), self.loss, self.sampling)
+        model.shape_choice = self.shape_choice
+        return model
 
     def at_sampling(self, sampling: OutcomeSampling) -> BinaryGLM:
         """Return the same model of the population, with another prevalence."""

@@ -144,7 +144,7 @@ class Design(Layout):
         self.need_rows("a pass over the data", f"give data where there is a place for them, or {FIT_AGAIN}")
         X = self.X if exog is None else exog
         engine = MemoryEngine(X, self.y, **{name: getattr(self, name) for name in VECTORS})
-        return without_columns(engine, list(self.omitted))
+        return without_columns(engine, [j for j, others in self.omitted.items() if others])  # others are zero
 
     def labelled(self) -> tuple[Any, Any]:
         """Return outcome and design matrix with the labels that statsmodels shows."""
@@ -219,6 +219,20 @@ class Design(Layout):
             facts["y"], facts["freq" if self.trials is None else "trials"] = part.outcomes(self.y)
         facts |= {"constant": _constant(X), "n_given": len(positions)}
         return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
+
+    def selected(self, positions: NDArray) -> Self:
+        """Return the design of the rows at some positions, with formula and table."""
+        facts = {
+            name: None if (vector := getattr(self, name)) is None else vector[positions] for name in ("y", *VECTORS)
+        }
+        return replace(
+            self,
+            X=self.X[positions],
+            **facts,
+            rows=positions if self.rows is None else self.rows[positions],
+            index=None if self.index is None else self.index[positions],
+            frame=None if self.frame is None else self.frame.iloc[positions],
+        )
 
     def without_rows(self) -> Self:
         """Return the design without anything of the length of the data."""

@@ -54,7 +54,8 @@ class StreamedDesign(Design):
 
     @cached_property
     def _engine(self) -> Engine:
-        return without_columns(StreamedEngine(self._source, self.reader, self.kept), list(self.omitted))
+        engine = StreamedEngine(self._source, self.reader, self.kept)
+        return without_columns(engine, [j for j, others in self.omitted.items() if others])
 
     @property
     def _source(self) -> Source:

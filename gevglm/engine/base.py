@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from gevglm.engine import linalg
-from gevglm.engine.linalg import add
+from gevglm.engine.linalg import add, scale_columns
 
 if TYPE_CHECKING:
     from gevglm.engine.monitor import Monitor
@@ -213,7 +212,9 @@ def without_columns(engine: Engine, columns: Sequence[int]) -> Engine:
     """Return an engine in whose blocks some columns are zero: those that are left out of a fit, and keep their places."""
     if not columns:
         return engine
-    return MappedEngine(engine, lambda block: replace(block, X=linalg.without_columns(block.X, columns)), engine.n_cols)
+    kept = np.ones(engine.n_cols)
+    kept[list(columns)] = 0.0
+    return MappedEngine(engine, lambda block: replace(block, X=scale_columns(block.X, kept)), engine.n_cols)
 
 
 class _MappedReducer(Reducer):

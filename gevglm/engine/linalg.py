@@ -82,6 +82,11 @@ def scale_rows(X: Matrix, factor: NDArray) -> Matrix:
     return sparse.scale_rows(X, factor) if issparse(X) else factor[:, None] * X
 
 
+def scale_columns(X: Matrix, factor: NDArray) -> Matrix:
+    """Return every column times its factor."""
+    return sparse.scale_columns(X, factor) if issparse(X) else X * factor
+
+
 def hstack_column(X: Matrix, column: NDArray) -> Matrix:
     """Return a matrix with a column more."""
     return hstack([X, csr_array(column[:, None])], format="csr") if issparse(X) else np.column_stack([X, column])
@@ -116,15 +121,6 @@ def nonfinite_counts(X: Matrix) -> NDArray:
     if issparse(X):
         return sparse.nonfinite_counts(X)
     return (~np.isfinite(X)).sum(axis=0)
-
-
-def without_columns(X: Matrix, columns: Sequence[int]) -> Matrix:
-    """Return a matrix in which some columns are zero."""
-    kept = np.ones(X.shape[1])
-    kept[list(columns)] = 0.0
-    if issparse(X):
-        return sparse.scale_columns(X, kept)
-    return X * kept
 
 
 def group_sums(X: Matrix, factor: NDArray, codes: NDArray) -> tuple[NDArray, Matrix]:

@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from gevglm.engine.base import Passes, relay
-from gevglm.estimation.newton import SINGULAR, Search, SolverResult, bounded_search, newton, residual_search, value_search
+from gevglm.estimation.newton import (
+    SINGULAR,
+    Search,
+    SolverResult,
+    bounded_search,
+    newton,
+    residual_search,
+    value_search,
+)
 from gevglm.estimation.objective import Adjustment
 from gevglm.estimation.sums import NewtonSums
 

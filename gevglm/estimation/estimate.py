@@ -76,7 +76,9 @@ class Problem:
     adjustment: Adjustment | None = None  # bias reduction
     monitor: Monitor = NULL_MONITOR  # follows the iteration
     omitted: Sequence[int] = ()  # columns that are left out: zero in every row of the engine, with coefficients of zero
-    stop_if_singular: bool = True  # whether an iteration ends where it begins, if the second derivative is singular there
+    stop_if_singular: bool = (
+        True  # whether an iteration ends where it begins, if the second derivative is singular there
+    )
     # sum of the weights, of the weighted outcomes; found when the estimation begins
     weight: float = np.nan
     events: float = np.nan

@@ -92,6 +92,7 @@ class ResultsCore(GLMResults):
         self.penalty = penalty
         self.range_fits = tuple(range_fits)
         self.search: Search | None = None
+        self.left_out = ""  # levels with one outcome only, in words, which separation="drop" left out with their rows
         self._shape: ShapeEstimate | None = None
         self._joint: NDArray | None = None  # covariance of the coefficients and the shape
         self._profiled: dict[

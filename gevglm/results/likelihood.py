@@ -166,7 +166,9 @@ class LikelihoodInference(ResultsCore):
                 raise InvalidOptionError(f"there is no coefficient {column!r}.{nearest(column, names)}")
             column = names.index(column)
         if self.is_omitted[column]:
-            raise InvalidOptionError(f"{names[column]!r} was left out of the fit as a combination of other columns, and has no profile.")
+            raise InvalidOptionError(
+                f"{names[column]!r} was left out of the fit as a combination of other columns, and has no profile."
+            )
         return profile(self._likelihood("profile"), column, names[column], alpha, points)
 
     def compare_lr_test(self, restricted: LikelihoodInference) -> tuple[float, float, float]:

@@ -8,6 +8,7 @@ import numpy as np
 from statsmodels.iolib.summary import Summary, summary_params
 
 from gevglm.calibration._summary_table import EscapedSummary
+from gevglm.estimation.refusals import collinear_text
 
 if TYPE_CHECKING:
     from gevglm.inference.shape import ShapeEstimate
@@ -165,6 +166,11 @@ def _notes_on_the_fit(results: ResultsCore) -> list[str]:
         notes.append(
             f"Only {events_per_parameter(results):.3g} observations of the rarer outcome per parameter: estimates are biased away from zero."
         )
+    if results.left_out:
+        notes.append(f"{results.left_out}, and were left out (separation='drop').")
+    combined = {j: others for j, others in results.model.design.omitted.items() if others or not results.left_out}
+    if combined:
+        notes.append(f"Left out: {collinear_text(combined, results.model.exog_names)}.")
     if results.model.design.n_missing:
         notes.append(f"{results.model.design.n_missing} rows with missing values were dropped.")
     return notes

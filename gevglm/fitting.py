@@ -149,18 +149,23 @@ def _of_full_rank(
     monitor: Monitor,
 ) -> BinaryGLMResults:
     """Fit a model, and again without the columns that turn out to be combinations of others, if that is asked for."""
-    try:
-        return fit_model(model, options, monitor)
-    except CollinearityError as error:
-        if options.collinear == "raise" or not error.columns:
-            raise
-        columns = error.columns
+    columns: dict[int, tuple[int, ...]] = {}
+    while True:
+        try:
+            results = fit_model(model.omitting(columns) if columns else model, options, monitor)
+            break
+        except CollinearityError as error:
+            if options.collinear == "raise" or not error.columns:
+                raise
+            columns |= error.columns
+    if not columns:
+        return results
     warn(
         f"left out, with a coefficient of 0: {collinear_text(columns, model.exog_names)}. The other coefficients are those of a fit without it; "
         "collinear='raise' refuses such columns.",
         CollinearityWarning,
     )
-    return fit_model(model.omitting(columns), options, monitor)
+    return results
 
 
 def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bounds: bool = True) -> BinaryGLMResults:

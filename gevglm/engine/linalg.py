@@ -203,24 +203,32 @@ def inverse(matrix: NDArray) -> NDArray:
 
 def dependent_columns(gram: NDArray) -> list[int]:
     """Return the columns that are linear combinations of earlier ones, from the matrix of their cross-products."""
+    columns = root(gram)
+    return np.setdiff1d(np.arange(len(gram)), independent_columns(columns)).tolist() if len(columns) else []
+
+
+def root(gram: NDArray) -> NDArray:
+    """Return a matrix with these cross-products, up to the units of its columns; none of its rows where they are not finite."""
     diagonal = np.diagonal(gram)
     scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
     scaled = gram * scale[:, None] * scale
     if not np.isfinite(scaled).all():
-        return []
+        return scaled[:0]
     values, vectors = np.linalg.eigh(scaled)
-    columns = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    independent = independent_columns(columns * (scale > 0))
-    return np.setdiff1d(np.arange(len(gram)), independent).tolist()
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * (scale > 0)
 
 
-def combinations(gram: NDArray, dependent: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """Return the independent columns that each dependent one is a combination of, from the matrix of cross-products."""
-    length = np.sqrt(np.diagonal(gram))
-    length = np.where(length > 0, length, 1.0)
-    scaled = gram / length[:, None] / length
-    free = np.delete(np.arange(len(gram)), dependent)
-    shares = np.linalg.lstsq(scaled[np.ix_(free, free)], scaled[np.ix_(free, dependent)], rcond=None)[0]
+def triangle(X: NDArray) -> NDArray:
+    """Return the triangle of the QR decomposition, which has the cross-products of X, with no more rows than columns."""
+    return np.asarray(np.linalg.qr(X, mode="r")) if len(X) else X
+
+
+def combinations(columns: NDArray, dependent: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return the independent columns that each dependent one is a combination of."""
+    length = np.linalg.norm(columns, axis=0)
+    scaled = columns / np.where(length > 0, length, 1.0)
+    free = np.delete(np.arange(columns.shape[1]), dependent)
+    shares = np.linalg.lstsq(scaled[:, free], scaled[:, dependent], rcond=None)[0]
     return {j: tuple(free[np.abs(share) > PART].tolist()) for j, share in zip(dependent, shares.T, strict=True)}
 
 

@@ -105,15 +105,15 @@ def search(
         paths_to_follow = [(f, alpha) for f in range(len(folds)) for alpha in alphas]
         for f, alpha in progress_bar(paths_to_follow, len(paths_to_follow), progress):
             train = replace(problem, engine=parts[f][0], start=None, penalty=penalty_of(alpha))
-            path = ShapePath(train, loss_of)
-            try:
-                values = [_score(parts[f][1], path, shapes[i], criterion) for i in order]
-            except CollinearityError as error:  # without a penalty; a rare column may be constant in the rows of a fold
-                if raise_collinear or not error.columns:
-                    raise
-                path = ShapePath(train.omitting(list(error.columns)), loss_of)
-                values = [_score(parts[f][1], path, shapes[i], criterion) for i in order]
-            paths[alpha, f] = path
+            while True:
+                path = paths[alpha, f] = ShapePath(train, loss_of)
+                try:
+                    values = [_score(parts[f][1], path, shapes[i], criterion) for i in order]
+                    break
+                except CollinearityError as error:  # without a penalty; a rare column may be constant in the rows of a fold
+                    if raise_collinear or not error.columns:
+                        raise
+                    train = train.omitting(list(error.columns))
             for i, score in zip(order, values, strict=True):
                 scores.setdefault((shapes[i], alpha), []).append(score)
         best = min(scores, key=lambda candidate: np.average(scores[candidate], weights=weights))

@@ -173,16 +173,19 @@ def find_directions(
 
 def _overlap(X: NDArray, y: NDArray) -> bool:
     """Whether the outcomes are certain to overlap, because a logistic regression of them has a finite solution."""
+    if not X.shape[1]:
+        return True
     if not (len(y) and y.max() > 0.0 and y.min() < 1.0):
         return False
     problem = Problem(MemoryEngine(X, y), Log(Logit()))
-    try:
-        found = problem.estimate()
-    except CollinearityError as error:
-        if not error.columns:
-            return False
-        problem = problem.omitting(list(error.columns))
-        found = problem.estimate()
+    while True:
+        try:
+            found = problem.estimate()
+            break
+        except CollinearityError as error:
+            if not error.columns:
+                return False
+            problem = problem.omitting(list(error.columns))
     rate = found.events / found.weight
     left = is_uninformed(problem.engine, problem.loss, found.information, rate, UNIDENTIFIED)
     return found.converged and not run(left, make_pass)

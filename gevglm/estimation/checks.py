@@ -194,9 +194,10 @@ def warn_of_problems(
         separation = None
     if separation is not None:
         kind = "completely" if separation.complete else "quasi-completely"
+        finite = "" if separation.complete else "Finite coefficients are those of maximum likelihood. "
         warn(
             f"the outcomes are {kind} separated ({separation.rows} of {separation.n_rows} rows are predicted perfectly): the estimates of "
-            f"{listed(separation.infinite)} are infinite, and what is reported for them is where the iteration ended; finite ones are those of maximum likelihood. "
+            f"{listed(separation.infinite)} are infinite, and what is reported for them is where the iteration ended. {finite}"
             "Use bias='firth', separation='drop' for levels with one outcome only, or look at their cross-table with the outcome.",
             SeparationWarning,
         )

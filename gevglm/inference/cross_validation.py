@@ -110,7 +110,9 @@ def search(
                 try:
                     values = [_score(parts[f][1], path, shapes[i], criterion) for i in order]
                     break
-                except CollinearityError as error:  # without a penalty; a rare column may be constant in the rows of a fold
+                except (
+                    CollinearityError
+                ) as error:  # without a penalty; a rare column may be constant in the rows of a fold
                     if raise_collinear or not error.columns:
                         raise
                     train = train.omitting(list(error.columns))

@@ -78,7 +78,7 @@ def fit(
         How "ml" and "cv" search; see :meth:`gevglm.BinaryGLM.fit`.
     collinear : {"drop", "raise"}
         What to do with a column that is a linear combination of those before it: leave it out with a warning, in its place with a coefficient
-        of zero; or refuse it.
+        and a standard error of zero and neither test nor interval (NaN); or refuse it. A penalty that determines its coefficient keeps it.
     separation : {"warn", "drop", "ignore"}
         What to do if some estimates are infinite: warn; leave out the rows of levels with one outcome only, and their columns, before (as Stata
         and fixest do); or not look for it.

@@ -139,7 +139,8 @@ def _without_one_outcome(model: BinaryGLM) -> tuple[BinaryGLM, str]:
     if not (len(y) and y.max() > 0.0 and y.min() < 1.0):
         raise InvalidDataError(f"{text}: without them nothing is left to fit. Use bias='firth', or join levels.")
     warn(f"{text}, and were left out, with coefficients of 0; their estimates are infinite.", SeparationWarning)
-    return model.without_one_outcome(found), text
+    empty: dict[int, tuple[int, ...]] = {int(j): () for j in np.flatnonzero(found.columns)}
+    return model.omitting(empty, np.flatnonzero(~found.rows)), text
 
 
 def _of_full_rank(

@@ -29,7 +29,6 @@ from gevglm.estimation.objective import Ridge
 from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.families import family_of
-from gevglm.inference.one_outcome import OneOutcome
 from gevglm.inference.separation import Separation, find_directions
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
@@ -167,16 +166,10 @@ class BinaryGLM(GLM):
         model._set_up(self.design.on_rows(rows), self.loss, shape, self.sampling, self.options)
         return model
 
-    def omitting(self, columns: Mapping[int, tuple[int, ...]]) -> BinaryGLM:
-        """Return the same model without some columns, which keep their places; each with those that it is a combination of."""
-        design = replace(self.design, omitted=self.design.omitted | dict(columns))
-        return self._changed(design, self.loss, self.sampling)
-
-    def without_one_outcome(self, levels: OneOutcome) -> BinaryGLM:
-        """Return the same model without the rows of levels with one outcome only, and without their columns, which keep their places."""
-        design = self.design.selected(np.flatnonzero(~levels.rows))
-        empty = {int(j): () for j in np.flatnonzero(levels.columns)}
-        model = self._changed(replace(design, omitted=self.design.omitted | empty), self.loss, self.sampling)
+    def omitting(self, columns: Mapping[int, tuple[int, ...]], rows: NDArray | None = None) -> BinaryGLM:
+        """Return the same model without some columns, which keep their places, each with those it is a combination of; of some rows, if given."""
+        design = self.design if rows is None else self.design.selected(rows)
+        model = self._changed(replace(design, omitted=design.omitted | dict(columns)), self.loss, self.sampling)
         model.shape_choice = self.shape_choice
         return model
 
@@ -314,12 +307,8 @@ class BinaryGLM(GLM):
         search_kwds : dict, optional
             For ``xi="ml"``: ``grid``. For "cv": ``grid``, ``alphas``, ``folds``, ``criterion`` ("log_loss" or "brier"), ``rng``, ``refine``,
             ``rule`` ("best" or "one_se"), ``groups`` (clusters kept together, by default those of ``cov_type="cluster"``).
-        collinear : {"drop", "raise"}
-            Whether a column that is a linear combination of those before it is left out with a warning, in its place with a coefficient and
-            a standard error of zero and neither test nor interval (NaN), or refused. A penalty that determines its coefficient keeps it.
-        separation : {"warn", "drop", "ignore"}
-            Whether to warn if some estimates are infinite; to leave out the rows of levels with one outcome only, and their columns, before; or
-            not to look for it.
+        collinear, separation : {"drop", "raise"}, {"warn", "drop", "ignore"}
+            What to do with columns that are combinations of others, and with infinite estimates; see :func:`gevglm.fit`.
         cov_type : str or Covariance, optional
             "nonrobust" (the default), "HC0" (if rows are weighted by their outcome) to "HC3", "linearized" (with sampling weights), "cluster" or "HAC".
         cov_kwds : dict, optional

@@ -190,6 +190,9 @@ def warn_of_problems(
     An iteration that was not asked for (`maxiter` of 0) does not call for a warning, nor does one towards infinity where separation is ignored.
     """
     ignored = options.separation == "ignore"
+    on_its_way = (
+        fitted.reason == UNBOUNDED or fitted.decrement <= options.tol**2
+    )  # to infinity, where the loss hardly falls
     if separation is not None and not separation.separated:
         separation = None
     if separation is not None:
@@ -207,7 +210,7 @@ def warn_of_problems(
             "estimates may be infinite. Use bias='firth', or look at the cross-table with the outcome.",
             SeparationWarning,
         )
-    elif not fitted.converged and options.maxiter > 0 and not (ignored and fitted.reason == UNBOUNDED):
+    elif not fitted.converged and options.maxiter > 0 and not (ignored and on_its_way):
         steps = f"{fitted.n_iter} step{'' if fitted.n_iter == 1 else 's'}"
         shape = model.link.shape_name
         causes = "Too small a maxiter" + (

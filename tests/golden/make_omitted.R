@@ -8,8 +8,10 @@ control <- glm.control(epsilon = 1e-10, maxit = 100)
 case <- function(formula, data, link) {
   fit <- glm(formula, binomial(link), data, control = control)
   kept <- !is.na(coef(fit))
-  list(formula = deparse1(formula), link = link, coefficients = named(unname(coef(fit)[kept]), names(coef(fit))[kept]), omitted = I(names(coef(fit))[!kept]),
-       errors = unname(sqrt(diag(vcov(fit)))[kept]), loglik = as.numeric(logLik(fit)), df = fit$rank, df_residual = fit$df.residual)
+  X <- model.matrix(fit)[, kept]
+  last <- glm(fit$y ~ X - 1, binomial(link), control = glm.control(epsilon = 1e-14, maxit = 100)) # to the last digits
+  list(formula = deparse1(formula), link = link, coefficients = named(unname(coef(last)), colnames(X)), omitted = I(names(coef(fit))[!kept]),
+       errors = unname(sqrt(diag(vcov(last)))), loglik = as.numeric(logLik(last)), df = fit$rank, df_residual = fit$df.residual)
 }
 
 d <- MASS::birthwt

@@ -222,7 +222,7 @@ class Design(Layout):
 
     def selected(self, positions: NDArray) -> Self:
         """Return the design of the rows at some positions, with formula and table."""
-        facts = {
+        facts: dict[str, Any] = {
             name: None if (vector := getattr(self, name)) is None else vector[positions] for name in ("y", *VECTORS)
         }
         return replace(

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import issparse
+from scipy.sparse import csc_array, issparse
 
 from gevglm.engine.linalg import Matrix, dense
 from gevglm.exceptions import listed
@@ -108,7 +109,7 @@ def _signs(events: Matrix, others: Matrix) -> NDArray:
 def _factors(X: Matrix, columns: NDArray) -> list[Factor]:
     """Put neighbouring columns of zeros and ones together as long as no row has two of them."""
     factors: list[Factor] = []
-    by_column = X.tocsc() if issparse(X) else X
+    by_column: Any = csc_array(X) if issparse(X) else X
     for j in columns.tolist():
         column = dense(by_column[:, [j]]).ravel()
         ones = column == 1.0

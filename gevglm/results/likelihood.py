@@ -108,8 +108,8 @@ class LikelihoodInference(ResultsCore):
             instead = "use method='wald'" + (f", or alpha={listed(kept)}, whose limits were kept" if kept else "")
             raise InvalidDataError(rows_needed("conf_int(method='profile')", instead))
         likelihood = self._likelihood("conf_int(method='profile')")
-        limits, kept = np.full((len(columns), 2), np.nan), ~self.is_omitted[columns]
-        limits[kept] = likelihood.intervals([j for j, there in zip(columns, kept, strict=True) if there], alpha)
+        limits, there = np.full((len(columns), 2), np.nan), ~self.is_omitted[columns]
+        limits[there] = likelihood.intervals([j for j in columns if not self.is_omitted[j]], alpha)
         limits = self._with_own_constant(limits, columns, self._wald_limits(alpha))
         if cols is None:
             self._profiled["limits", alpha] = limits.copy()

@@ -86,7 +86,7 @@ def describe(found: OneOutcome, names: Sequence[str]) -> str:
             told.update(separated)
         elif factor.with_reference:
             texts.append(f"rows without {listed(str(names[j]) for j in factor.columns)}")
-    single = [str(names[j]) for j in np.flatnonzero(found.columns) if j not in told]
+    single = [str(names[j]) for j in np.flatnonzero(found.columns).tolist() if j not in told]
     texts += [listed(single)] if single else []
     return f"{'; '.join(texts)} ({int(found.rows.sum())} rows)"
 

@@ -27,6 +27,8 @@ def fit(
     penalize_intercept: bool = False,
     standardize: bool = False,
     search_kwds: dict[str, Any] | None = None,
+    collinear: str = "drop",
+    separation: str = "warn",
     offset: Any = None,
     exposure: Any = None,
     freq_weights: Any = None,
@@ -74,6 +76,12 @@ def fit(
         Ridge penalty, whether it includes the constant, and whether it is on coefficients of standardised columns.
     search_kwds : dict, optional
         How "ml" and "cv" search; see :meth:`gevglm.BinaryGLM.fit`.
+    collinear : {"drop", "raise"}
+        What to do with a column that is a linear combination of those before it: leave it out with a warning, in its place with a coefficient
+        and a standard error of zero and neither test nor interval (NaN); or refuse it. A penalty that determines its coefficient keeps it.
+    separation : {"warn", "drop", "ignore"}
+        What to do if some estimates are infinite: warn; leave out the rows of levels with one outcome only, and their columns, before (as Stata
+        and fixest do); or not look for it.
     offset, exposure : str or array_like, optional
         Column names or arrays.
     freq_weights, var_weights, sampling_weights : str or array_like, optional

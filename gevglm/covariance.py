@@ -51,6 +51,11 @@ class Fitted:
     nobs: float  # number of observations, repeated rows counted as often as they are repeated
     penalised: bool = False
 
+    @property
+    def rank(self) -> int:
+        """The number of coefficients, without those of columns that are left out."""
+        return int(np.count_nonzero(np.diagonal(self.bread)))
+
 
 class Covariance(ABC):
     """A covariance of the coefficients."""
@@ -110,7 +115,7 @@ class HC(Covariance):
             return squared / (1.0 - _leverage(fit, block, point)) ** power if power else squared
 
         meat = fit.engine.reduce(WeightedGram(fit.loss, fit.params, weigh))
-        return meat * (fit.nobs / (fit.nobs - len(fit.params))) if self.number == 1 else meat
+        return meat * (fit.nobs / (fit.nobs - fit.rank)) if self.number == 1 else meat
 
 
 class Linearized(HC):
@@ -203,7 +208,7 @@ class Cluster(Covariance):
                 used = int(engine.reduce(_GroupsSeen(groups, n_groups)).sum())
                 factor = used / (used - 1)
             if self.kind == "CR1S":
-                factor *= (fit.nobs - 1) / (fit.nobs - len(fit.params))
+                factor *= (fit.nobs - 1) / (fit.nobs - fit.rank)
             total += sign * factor * (scores.T @ scores)
         return total
 
@@ -266,7 +271,7 @@ class HAC(Covariance):
             )
         scores = fit.engine.reduce(_GroupScores(fit.loss, fit.params, _positions, n))
         meat = sandwich.S_hac_simple(scores, nlags=self.maxlags, weights_func=weights)
-        return meat * (fit.nobs / (fit.nobs - len(fit.params))) if self.use_correction else meat
+        return meat * (fit.nobs / (fit.nobs - fit.rank)) if self.use_correction else meat
 
 
 def _positions(block: Block) -> NDArray:

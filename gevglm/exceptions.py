@@ -6,16 +6,16 @@ import difflib
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from numbers import Integral
 from pathlib import Path
-from types import FrameType
+from types import FrameType, MappingProxyType
 from typing import Any
 
 import statsmodels
-from statsmodels.tools.sm_exceptions import ModelWarning
+from statsmodels.tools.sm_exceptions import HessianInversionWarning, ModelWarning
 
 _TYPED_NUMBER = re.compile(r"\bnp\.(?:u?int|float|bool|str|bytes)\w*\(([^()]*)\)")
 
@@ -45,7 +45,15 @@ class InvalidDataError(GevglmError, ValueError):
 
 
 class CollinearityError(InvalidDataError):
-    """Columns of the design are exact linear combinations of others."""
+    """Columns of the design are exact linear combinations of others.
+
+    Attributes
+    ----------
+    columns : dict of int to tuple of int
+        The positions of the columns that can be left out, each with those it is a combination of; none of these if it is zero in every row.
+    """
+
+    columns: Mapping[int, tuple[int, ...]] = MappingProxyType({})
 
 
 class SupportError(GevglmError, ValueError):
@@ -70,6 +78,10 @@ class GevglmWarning(ModelWarning):
 
 class ConvergenceWarning(GevglmWarning):
     """The iteration ended before the convergence criterion was met."""
+
+
+class CollinearityWarning(GevglmWarning, HessianInversionWarning):
+    """Columns were left out of the fit, because they are exact linear combinations of others."""
 
 
 class SeparationWarning(GevglmWarning):

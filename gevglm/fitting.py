@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, Fitted
 from gevglm.data.observations import one_way
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
-from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems
+from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems, warn_of_support
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
+from gevglm.estimation.refusals import collinear_text
 from gevglm.exceptions import (
+    CollinearityError,
+    CollinearityWarning,
     ConvergenceWarning,
     IncompatibleOptionsError,
     InvalidDataError,
     InvalidOptionError,
+    SeparationWarning,
+    SupportWarning,
     silenced,
     warn,
 )
+from gevglm.inference import one_outcome
 from gevglm.inference.cross_validation import search
 from gevglm.inference.folds import Folds, are_given_by_row, make_folds
 from gevglm.inference.shape import estimate_shape, warn_of_irregularity
@@ -45,15 +55,18 @@ SEARCH_WORDS = {
 def fit(model: BinaryGLM, options: FitOptions, monitor: Monitor = NULL_MONITOR) -> BinaryGLMResultsWrapper:
     """Fit a model; the options are described in :meth:`gevglm.BinaryGLM.fit`."""
     options.check(len(model.design.names))
+    left_out = ""
+    if options.separation == "drop":
+        model, left_out = _without_one_outcome(model)
     if model.shape_choice == "cv" or options.alpha == "cv":
         results = _cross_validated(model, options, monitor)
     elif model.shape_choice == "ml":
-        results = _maximum_likelihood(model, options, monitor)
+        results = _of_full_rank(_maximum_likelihood, model, options, monitor)
     elif options.search_kwds is not None:
         raise InvalidOptionError("search_kwds goes with xi='ml', xi='cv' or alpha='cv'.")
     else:
-        results = _estimated(model, options, monitor)
-    results.options = options
+        results = _of_full_rank(_estimated, model, options, monitor)
+    results.options, results.left_out = options, left_out
     return BinaryGLMResultsWrapper(results)
 
 
@@ -115,6 +128,47 @@ def covariance_for(model: BinaryGLM, options: FitOptions) -> Covariance:
     return covariance
 
 
+def _without_one_outcome(model: BinaryGLM) -> tuple[BinaryGLM, str]:
+    """Return a model without the levels that have one outcome only, and which these are, in words."""
+    model.design.need_rows("separation='drop'", "leave the rows of such levels out by subset=")
+    found = one_outcome.find(model.exog, model.endog, levels_only=True)
+    if not found.rows.any():
+        return model, ""
+    text = f"{one_outcome.describe(found, model.exog_names)} have one outcome only"
+    y = model.endog[~found.rows]
+    if not (len(y) and y.max() > 0.0 and y.min() < 1.0):
+        raise InvalidDataError(f"{text}: without them nothing is left to fit. Use bias='firth', or join levels.")
+    warn(f"{text}, and were left out, with coefficients of 0; their estimates are infinite.", SeparationWarning)
+    empty: dict[int, tuple[int, ...]] = {int(j): () for j in np.flatnonzero(found.columns)}
+    return model.omitting(empty, np.flatnonzero(~found.rows)), text
+
+
+def _of_full_rank(
+    fit_model: Callable[[BinaryGLM, FitOptions, Monitor], BinaryGLMResults],
+    model: BinaryGLM,
+    options: FitOptions,
+    monitor: Monitor,
+) -> BinaryGLMResults:
+    """Fit a model, and again without the columns that turn out to be combinations of others, if that is asked for."""
+    columns: dict[int, tuple[int, ...]] = {}
+    while True:
+        try:
+            results = fit_model(model.omitting(columns) if columns else model, options, monitor)
+            break
+        except CollinearityError as error:
+            if options.collinear == "raise" or not error.columns:
+                raise
+            columns |= error.columns
+    if not columns:
+        return results
+    warn(
+        f"left out, with a coefficient of 0: {collinear_text(columns, model.exog_names)}. The other coefficients are those of a fit without it; "
+        "collinear='raise' refuses such columns.",
+        CollinearityWarning,
+    )
+    return results
+
+
 def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bounds: bool = True) -> BinaryGLMResults:
     """Estimate, look at what was found, warn, and return the results; with `at_bounds`, with the fits at the ends of a range of prevalences."""
     estimator = Estimator.of(model, options)
@@ -126,12 +180,13 @@ def _estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bo
         penalty=estimator.penalty,
     )
     engine, k = problem.engine, problem.engine.n_cols
-    if k > engine.n_rows and estimator.penalty is None:
+    if k > engine.n_rows and estimator.penalty is None and options.collinear == "raise":
         raise InvalidDataError(f"there are more columns ({k}) than rows ({engine.n_rows}); drop columns or give alpha.")
     fitted = estimator.estimate(problem)
-    separation = suspected_separation(model, engine, fitted) if estimator.rests_on_plain_fit else None
+    looked_for = estimator.rests_on_plain_fit and options.separation != "ignore"
+    separation = suspected_separation(model, engine, fitted) if looked_for else None
     support = check_support(engine, model.link, fitted.params)
-    warn_of_problems(model, fitted, support, options.maxiter, separation, estimator.plain)
+    warn_of_problems(model, fitted, support, separation, options, estimator.plain)
     if options.disp:
         verdict = "Converged" if fitted.converged else "Not converged"
         print(f"{verdict} after {fitted.n_iter} steps: {fitted.reason}.")
@@ -178,6 +233,24 @@ def _warn_of_bound(sampling: OutcomeSampling, middle: Any, fitted: Any) -> None:
             f"the fit at prevalence={sampling.prevalence:g} has not converged: {fitted.reason}. Do not use risk_bounds().",
             ConvergenceWarning,
         )
+
+
+def fit_constrained(model: BinaryGLM, constraints: Any, start_params: Any, fit_kwds: dict[str, Any]) -> Any:
+    """Fit a model under linear constraints, as statsmodels does it."""
+    if model.shape_choice is not None:
+        raise InvalidOptionError("a constrained fit needs a fixed shape: give xi as a number.")
+    with warnings.catch_warnings():  # statsmodels fits a model of its own, with row numbers of its own
+        warnings.simplefilter("ignore", SupportWarning)
+        fit_kwds = {"cov_type": model.sampling.default_covariance} | fit_kwds
+        shifted: Any = copy(model)
+        shifted.offset = model._offset_exposure  # a number if there is none: statsmodels 0.14 adds it in any case
+        results = GLM.fit_constrained(shifted, constraints, start_params=start_params, **fit_kwds)
+        shifted.offset = model.offset
+    warn_of_support(model, check_support(model.engine(), model.link, np.asarray(results.params)))
+    inner, constrained = results._results, results._results.results_constrained
+    for name in ("converged", "n_iter", "reason", "cov_type", "cov_kwds", "_cov_words"):
+        setattr(inner, name, getattr(constrained, name))
+    return results
 
 
 # -- a shape or a penalty to be chosen -------------------------------------------------------
@@ -240,12 +313,14 @@ def _cross_validated(model: BinaryGLM, options: FitOptions, monitor: Monitor) ->
         grid=grid,
         alphas=alphas,
         penalty_of=lambda value: model.penalty(value, options.penalize_intercept, options.standardize),
+        raise_collinear=options.collinear == "raise",
         progress=options.disp,
         **words,
     )
     chosen = found.best if rule == "best" else found.one_standard_error
     fitted_model = model.at_shape(float(chosen["xi"])) if choose_shape else model
-    results = _estimated(fitted_model, replace(options, start_params=None, alpha=float(chosen["alpha"])), monitor)
+    chosen_options = replace(options, start_params=None, alpha=float(chosen["alpha"]))
+    results = _of_full_rank(_estimated, fitted_model, chosen_options, monitor)
     results.search = found
     return results
 

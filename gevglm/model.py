@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from copy import copy
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,11 +24,10 @@ from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
 from gevglm.engine.linalg import linear_predictor
 from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
-from gevglm.estimation.checks import check_support, warn_of_support
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Ridge
 from gevglm.estimation.sums import LossSums
-from gevglm.exceptions import InvalidOptionError, SupportWarning, unknown_option
+from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.families import family_of
 from gevglm.inference.separation import Separation, find_directions
 from gevglm.links.base import BinaryLink
@@ -167,6 +166,13 @@ class BinaryGLM(GLM):
         model._set_up(self.design.on_rows(rows), self.loss, shape, self.sampling, self.options)
         return model
 
+    def omitting(self, columns: Mapping[int, tuple[int, ...]], rows: NDArray | None = None) -> BinaryGLM:
+        """Return the same model without some columns, which keep their places, each with those it is a combination of; of some rows, if given."""
+        design = self.design if rows is None else self.design.selected(rows)
+        model = self._changed(replace(design, omitted=design.omitted | dict(columns)), self.loss, self.sampling)
+        model.shape_choice = self.shape_choice
+        return model
+
     def at_sampling(self, sampling: OutcomeSampling) -> BinaryGLM:
         """Return the same model of the population, with another prevalence."""
         population = type(self.loss)(self.link.population)
@@ -230,8 +236,8 @@ class BinaryGLM(GLM):
             self._attach_terms()
 
     def initialize(self) -> None:
-        """Set the degrees of freedom; the rank is looked at in `fit`, which refuses collinear columns."""
-        self.df_model = len(self.design.names) - 1
+        """Set the degrees of freedom; the rank is looked at in `fit`, which leaves collinear columns out."""
+        self.df_model = len(self.design.names) - len(self.design.omitted) - 1
         self.wnobs = self.design.sum_freq
         self.df_resid = self.wnobs - self.df_model - 1
 
@@ -248,6 +254,7 @@ class BinaryGLM(GLM):
         """Return what is to be estimated."""
         engine = (self.engine() if engine is None else engine).with_monitor(monitor)
         options |= {"constant": self.data.const_idx, "names": self.exog_names, "monitor": monitor}
+        options["omitted"] = sorted(self.design.omitted)
         return Problem(engine, self.loss, **options)
 
     def penalty(self, alpha: Any, penalize_intercept: bool = False, standardize: bool = False) -> Ridge | None:
@@ -271,6 +278,8 @@ class BinaryGLM(GLM):
         penalize_intercept: bool = False,
         standardize: bool = False,
         search_kwds: dict[str, Any] | None = None,
+        collinear: str = "drop",
+        separation: str = "warn",
         cov_type: str | None = None,
         cov_kwds: dict[str, Any] | None = None,
         use_t: bool | None = None,
@@ -298,6 +307,8 @@ class BinaryGLM(GLM):
         search_kwds : dict, optional
             For ``xi="ml"``: ``grid``. For "cv": ``grid``, ``alphas``, ``folds``, ``criterion`` ("log_loss" or "brier"), ``rng``, ``refine``,
             ``rule`` ("best" or "one_se"), ``groups`` (clusters kept together, by default those of ``cov_type="cluster"``).
+        collinear, separation : {"drop", "raise"}, {"warn", "drop", "ignore"}
+            What to do with columns that are combinations of others, and with infinite estimates; see :func:`gevglm.fit`.
         cov_type : str or Covariance, optional
             "nonrobust" (the default), "HC0" (if rows are weighted by their outcome) to "HC3", "linearized" (with sampling weights), "cluster" or "HAC".
         cov_kwds : dict, optional
@@ -319,7 +330,7 @@ class BinaryGLM(GLM):
 
         Warns
         -----
-        ConvergenceWarning, SeparationWarning, SupportWarning, FewEventsWarning
+        CollinearityWarning, ConvergenceWarning, SeparationWarning, SupportWarning, FewEventsWarning
         """
         return self.fit_by(FitOptions.of(locals()))
 
@@ -330,20 +341,7 @@ class BinaryGLM(GLM):
 
     def fit_constrained(self, constraints, start_params=None, **fit_kwds):
         """Estimate under linear constraints; see statsmodels."""
-        if self.shape_choice is not None:
-            raise InvalidOptionError("a constrained fit needs a fixed shape: give xi as a number.")
-        with warnings.catch_warnings():  # statsmodels fits a model of its own, with row numbers of its own
-            warnings.simplefilter("ignore", SupportWarning)
-            fit_kwds = {"cov_type": self.sampling.default_covariance} | fit_kwds
-            model = copy(self)
-            model.offset = self._offset_exposure  # a number if there is none: statsmodels 0.14 adds it in any case
-            results = super(BinaryGLM, model).fit_constrained(constraints, start_params=start_params, **fit_kwds)
-            model.offset = self.offset
-        warn_of_support(self, check_support(self.engine(), self.link, np.asarray(results.params)))
-        inner, constrained = results._results, results._results.results_constrained
-        for name in ("converged", "n_iter", "reason", "cov_type", "cov_kwds", "_cov_words"):
-            setattr(inner, name, getattr(constrained, name))
-        return results
+        return fitting.fit_constrained(self, constraints, start_params, fit_kwds)
 
     def fit_regularized(self, *args, **kwargs):
         """Refuse: the penalty here is ridge."""

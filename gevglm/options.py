@@ -24,6 +24,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 SHAPE_CHOICES = ("ml", "cv")
 ALIASES = {"firth": "mean"}
+COLLINEAR = ("drop", "raise")
+SEPARATION = ("warn", "drop", "ignore")
 LOSSES: dict[str, type[losses.Loss]] = {"log": losses.Log, "canonical": losses.Canonical}
 
 
@@ -197,6 +199,8 @@ class FitOptions(_Options):
     penalize_intercept: bool = False
     standardize: bool = False
     search_kwds: dict[str, Any] | None = None
+    collinear: str = "drop"
+    separation: str = "warn"
     cov_type: Any = None
     cov_kwds: dict[str, Any] | None = None
     use_t: bool | None = None
@@ -230,6 +234,9 @@ class FitOptions(_Options):
             raise InvalidOptionError(f"tol={self.tol!r} must be a number between 0 and 1.")
         if not (isinstance(self.maxiter, Integral) and self.maxiter >= 0):
             raise InvalidOptionError(f"maxiter={self.maxiter!r} must be a whole number that is not negative.")
+        for option, allowed in (("collinear", COLLINEAR), ("separation", SEPARATION)):
+            if getattr(self, option) not in allowed:
+                raise unknown_option(option, getattr(self, option), allowed)
         if not isinstance(self.cov_kwds, (dict, type(None))):
             raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {self.cov_kwds!r}.")
 

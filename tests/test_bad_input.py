@@ -310,19 +310,19 @@ def test_outcome_and_design_with_different_labels():
 )
 def test_collinear_columns_are_named(column, link, engine):
     with refused(CollinearityError, r"\bk\b", "[Dd]rop"):
-        fit("y ~ x + z + k", DATA.assign(k=column), formula_engine=engine, **link)
+        fit("y ~ x + z + k", DATA.assign(k=column), formula_engine=engine, collinear="raise", **link)
 
 
 @pytest.mark.parametrize("link", ["probit", "cloglog", "loglog", "cauchit"])
 def test_collinear_columns_are_named_for_every_link(link):
     with refused(CollinearityError, r"\bk\b", "[Dd]rop"):
-        fit("y ~ x + k", DATA.assign(k=1.0 - DATA["x"]), link=link)
+        fit("y ~ x + k", DATA.assign(k=1.0 - DATA["x"]), link=link, collinear="raise")
 
 
 def test_collinear_dummies_are_named():
     exog = pd.get_dummies(DATA["g"], prefix="g").assign(one=1.0)
     with refused(CollinearityError, "one", "dummies"):
-        fit(Y, exog)
+        fit(Y, exog, collinear="raise")
 
 
 @each_engine
@@ -342,7 +342,11 @@ def test_a_penalty_allows_collinear_columns():
 
 
 @pytest.mark.parametrize(
-    "call", [lambda: fit(Y[:12], np.vander(DATA["x"][:12], 14)), lambda: fit("y ~ x * g * np.log(z)", DATA[:11])]
+    "call",
+    [
+        lambda: fit(Y[:12], np.vander(DATA["x"][:12], 14), collinear="raise"),
+        lambda: fit("y ~ x * g * np.log(z)", DATA[:11], collinear="raise"),
+    ],
 )
 def test_more_columns_than_rows(call):
     with refused(InvalidDataError, r"more columns \(1[24]\) than rows \(1[12]\)"):

@@ -11,10 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance import Covariance, Fitted
-from gevglm.engine.linalg import Cholesky
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
-from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 from gevglm.losses import Loss
 
@@ -114,15 +112,14 @@ class BiasReduction(ABC):
 
 def at_params(problem: Problem, found: Estimate, params: NDArray) -> Estimate:
     """Return an estimate with other coefficients and the information at them."""
-    information = problem.engine.reduce(LossSums(problem.loss, params, expected=True)).hessian
-    factor = Cholesky(information)
+    information, inverse, positive = problem.information_at(params)
     return replace(
         found,
         params=params,
         information=information,
-        inverse_information=factor.inverse(),
+        inverse_information=inverse,
         observed=information,
-        positive_definite=factor.positive,
+        positive_definite=positive,
     )
 
 

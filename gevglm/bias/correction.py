@@ -12,9 +12,8 @@ from gevglm.bias.adjusted import MeanReduction
 from gevglm.bias.base import BiasReduction, at_params, need_positive
 from gevglm.covariance import Covariance, Fitted
 from gevglm.engine.base import ArraySum, Block, MappedEngine
-from gevglm.engine.linalg import Cholesky, quadratic_forms
+from gevglm.engine.linalg import quadratic_forms
 from gevglm.estimation.estimate import Estimate, Problem
-from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import IncompatibleOptionsError
 
 if TYPE_CHECKING:
@@ -41,7 +40,7 @@ class Correction(BiasReduction):
         if not plain.converged:
             return plain
         engine, loss, params = problem.engine, problem.loss, plain.params
-        inverse = Cholesky(engine.reduce(LossSums(loss, params, expected=True)).hessian).inverse()
+        _, inverse, _ = problem.information_at(params)
         method = MeanReduction()
         matrix = method.matrix(engine, loss, params, inverse)
 
@@ -49,7 +48,8 @@ class Correction(BiasReduction):
             return method.shift(loss, block, loss.link.at(block.linear_predictor(params)), matrix)
 
         corrected = at_params(problem, plain, params + inverse @ engine.reduce(ArraySum(shift)))
-        steps = np.abs(corrected.params - params) / np.sqrt(np.diagonal(matrix))
+        variances = np.diagonal(matrix)
+        steps = np.abs(corrected.params - params) / np.sqrt(np.where(variances == 0.0, 1.0, variances))
         if steps.max() > LARGEST_CORRECTION or not corrected.positive_definite:
             reason = f"the estimated bias is {steps.max():.2g} standard errors, more than a one-step correction can fix; use bias='mean'"
             return replace(corrected, converged=False, reason=reason)
@@ -135,7 +135,7 @@ class KingZeng(BiasReduction):
             return plain
         loss, params = problem.loss, plain.params
         engine = MappedEngine(problem.engine, self._weighted_block, problem.engine.n_cols)
-        inverse = Cholesky(engine.reduce(LossSums(loss, params, expected=True)).hessian).inverse()
+        _, inverse, _ = replace(problem, engine=engine).information_at(params)
 
         def sums(block: Block) -> NDArray:
             point = loss.link.at(block.linear_predictor(params))
@@ -148,7 +148,7 @@ class KingZeng(BiasReduction):
 
     def covariance(self, covariance: Covariance, rows: Fitted, fitted: Estimate) -> NDArray:
         before = getattr(fitted, "uncorrected", fitted.params)
-        shrunk = rows.nobs / (rows.nobs + len(before))
+        shrunk = rows.nobs / (rows.nobs + rows.rank)
         return shrunk**2 * covariance.matrix(replace(rows, params=before))
 
     def _weighted_block(self, block: Block) -> Block:

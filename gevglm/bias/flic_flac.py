@@ -37,7 +37,9 @@ class Flic(BiasReduction):
         def constant_only(block: Block) -> Block:
             return replace(block, X=np.ones((len(block.y), 1)), offset=block.linear_predictor(slopes))
 
-        alone = replace(problem, engine=MappedEngine(problem.engine, constant_only, 1), constant=0, start=None)
+        alone = replace(
+            problem, engine=MappedEngine(problem.engine, constant_only, 1), constant=0, omitted=(), start=None
+        )
         slopes[problem.constant] = alone.estimate().params[0]
         return at_params(problem, firth, slopes)
 

@@ -38,7 +38,7 @@ from gevglm.data.tables import (
 )
 from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine import Engine, MemoryEngine
-from gevglm.engine.base import ArraySum, Block, product, times
+from gevglm.engine.base import ArraySum, Block, product, times, without_columns
 from gevglm.engine.linalg import squared_deviations
 from gevglm.exceptions import InvalidDataError
 
@@ -83,6 +83,8 @@ class Design(Layout):
         None  # variance times sampling weights, as given: how much an observation counts in averages
     )
     constant: int | None = None  # the first column of ones
+    # columns that are left out, with those that each is a combination of; their coefficients are zero
+    omitted: dict[int, tuple[int, ...]] = field(default_factory=dict)
     rows: NDArray | None = None  # positions of the rows used in the data given; None if all were
     index: pd.Index | None = field(default=None, repr=False)  # labels of the rows used, if the data given have any
     frame: pd.DataFrame | None = field(default=None, repr=False)  # the rows used of the table given
@@ -141,7 +143,8 @@ class Design(Layout):
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         self.need_rows("a pass over the data", f"give data where there is a place for them, or {FIT_AGAIN}")
         X = self.X if exog is None else exog
-        return MemoryEngine(X, self.y, **{name: getattr(self, name) for name in VECTORS})
+        engine = MemoryEngine(X, self.y, **{name: getattr(self, name) for name in VECTORS})
+        return without_columns(engine, [j for j, others in self.omitted.items() if others])  # others are zero
 
     def labelled(self) -> tuple[Any, Any]:
         """Return outcome and design matrix with the labels that statsmodels shows."""
@@ -216,6 +219,20 @@ class Design(Layout):
             facts["y"], facts["freq" if self.trials is None else "trials"] = part.outcomes(self.y)
         facts |= {"constant": _constant(X), "n_given": len(positions)}
         return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
+
+    def selected(self, positions: NDArray) -> Self:
+        """Return the design of the rows at some positions, with formula and table."""
+        facts: dict[str, Any] = {
+            name: None if (vector := getattr(self, name)) is None else vector[positions] for name in ("y", *VECTORS)
+        }
+        return replace(
+            self,
+            X=self.X[positions],
+            **facts,
+            rows=positions if self.rows is None else self.rows[positions],
+            index=None if self.index is None else self.index[positions],
+            frame=None if self.frame is None else self.frame.iloc[positions],
+        )
 
     def without_rows(self) -> Self:
         """Return the design without anything of the length of the data."""

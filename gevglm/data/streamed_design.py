@@ -22,7 +22,7 @@ from gevglm.data.reader import Reader, refuse_dependence_on_other_rows
 from gevglm.data.selection import ROLES, WEIGHTS, Selection, check_rows
 from gevglm.data.sources.base import Number, Source
 from gevglm.data.unloaded import UnloadedArray, rows_needed
-from gevglm.engine.base import ArraySum, Block
+from gevglm.engine.base import ArraySum, Block, Engine, without_columns
 from gevglm.engine.memory import physical_memory
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.engine.streamed import StreamedEngine
@@ -47,14 +47,15 @@ class StreamedDesign(Design):
     def readable(self) -> bool:
         return self.source is not None
 
-    def engine(self, exog: NDArray | None = None) -> StreamedEngine:
+    def engine(self, exog: NDArray | None = None) -> Engine:
         if exog is not None:
             self.need_rows("another design matrix", FIT_AGAIN)
         return self._engine
 
     @cached_property
-    def _engine(self) -> StreamedEngine:
-        return StreamedEngine(self._source, self.reader, self.kept)
+    def _engine(self) -> Engine:
+        engine = StreamedEngine(self._source, self.reader, self.kept)
+        return without_columns(engine, [j for j, others in self.omitted.items() if others])
 
     @property
     def _source(self) -> Source:

@@ -84,6 +84,7 @@ class Margins(DiscreteMargins):
             self.margeff_cov = results.delta_covariance(jacobian, "an average marginal effect")
         self.margeff[undefined] = np.nan  # slopes of infinite coefficients
         self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
+        self.margeff_se = np.where(results.is_omitted[columns], np.nan, self.margeff_se)  # there is nothing to test
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Summarise the effects; see statsmodels."""

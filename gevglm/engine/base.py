@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from itertools import zip_longest
 from operator import mul
@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from gevglm.engine.linalg import add
+from gevglm.engine.linalg import add, scale_columns
 
 if TYPE_CHECKING:
     from gevglm.engine.monitor import Monitor
@@ -206,6 +206,15 @@ class MappedEngine(Engine):
 
     def with_monitor(self, monitor: Monitor) -> MappedEngine:
         return MappedEngine(self.engine.with_monitor(monitor), self.transform, self.n_cols)
+
+
+def without_columns(engine: Engine, columns: Sequence[int]) -> Engine:
+    """Return an engine in whose blocks some columns are zero: those that are left out of a fit, and keep their places."""
+    if not columns:
+        return engine
+    kept = np.ones(engine.n_cols)
+    kept[list(columns)] = 0.0
+    return MappedEngine(engine, lambda block: replace(block, X=scale_columns(block.X, kept)), engine.n_cols)
 
 
 class _MappedReducer(Reducer):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -13,6 +14,7 @@ from scipy.sparse import csr_array, hstack, issparse, vstack
 from gevglm.engine import sparse
 from gevglm.engine.blas import one_blas_thread as one_blas_thread
 
+PART = 1e-6  # share of its length below which a column has no part in a combination
 COLLINEAR = 1e-13  # share of a column's length, squared, that its predecessors leave unexplained (R's qr uses 1e-14)
 
 Matrix: TypeAlias = NDArray | csr_array
@@ -78,6 +80,11 @@ def add(total: Matrix, part: Matrix) -> Matrix:
 def scale_rows(X: Matrix, factor: NDArray) -> Matrix:
     """Return every row times its factor."""
     return sparse.scale_rows(X, factor) if issparse(X) else factor[:, None] * X
+
+
+def scale_columns(X: Matrix, factor: NDArray) -> Matrix:
+    """Return every column times its factor."""
+    return sparse.scale_columns(X, factor) if issparse(X) else X * factor
 
 
 def hstack_column(X: Matrix, column: NDArray) -> Matrix:
@@ -228,17 +235,45 @@ def diagonals(matrices: NDArray) -> NDArray:
     return np.einsum("...ii->...i", matrices)
 
 
+def inverse(matrix: NDArray) -> NDArray:
+    """Return the inverse of a square matrix; rows and columns that are zero, as those of columns left out are, stay zero."""
+    kept = np.flatnonzero(matrix.any(axis=0) | matrix.any(axis=1))
+    if len(kept) == len(matrix):
+        return np.linalg.inv(matrix)
+    found = np.zeros_like(matrix)
+    found[np.ix_(kept, kept)] = np.linalg.inv(matrix[np.ix_(kept, kept)])
+    return found
+
+
 def dependent_columns(gram: NDArray) -> list[int]:
     """Return the columns that are linear combinations of earlier ones, from the matrix of their cross-products."""
+    columns = root(gram)
+    return np.setdiff1d(np.arange(len(gram)), independent_columns(columns)).tolist() if len(columns) else []
+
+
+def root(gram: NDArray) -> NDArray:
+    """Return a matrix with these cross-products, up to the units of its columns; none of its rows where they are not finite."""
     diagonal = np.diagonal(gram)
     scale = np.where(diagonal > 0, 1.0 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
     scaled = gram * scale[:, None] * scale
     if not np.isfinite(scaled).all():
-        return []
+        return scaled[:0]
     values, vectors = np.linalg.eigh(scaled)
-    columns = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
-    independent = independent_columns(columns * (scale > 0))
-    return np.setdiff1d(np.arange(len(gram)), independent).tolist()
+    return np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T * (scale > 0)
+
+
+def triangle(X: NDArray) -> NDArray:
+    """Return the triangle of the QR decomposition, which has the cross-products of X, with no more rows than columns."""
+    return np.asarray(np.linalg.qr(X, mode="r")) if len(X) else X
+
+
+def combinations(columns: NDArray, dependent: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    """Return the independent columns that each dependent one is a combination of."""
+    length = np.linalg.norm(columns, axis=0)
+    scaled = columns / np.where(length > 0, length, 1.0)
+    free = np.delete(np.arange(columns.shape[1]), dependent)
+    shares = np.linalg.lstsq(scaled[:, free], scaled[:, dependent], rcond=None)[0]
+    return {j: tuple(free[np.abs(share) > PART].tolist()) for j, share in zip(dependent, shares.T, strict=True)}
 
 
 def independent_columns(columns: NDArray) -> list[int]:

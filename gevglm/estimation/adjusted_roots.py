@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from scipy import optimize
 
 from gevglm.engine.base import Passes, relay
-from gevglm.estimation.newton import Search, SolverResult, bounded_search, newton, residual_search, value_search
+from gevglm.estimation.newton import (
+    SINGULAR,
+    Search,
+    SolverResult,
+    bounded_search,
+    newton,
+    residual_search,
+    value_search,
+)
 from gevglm.estimation.objective import Adjustment
 from gevglm.estimation.sums import NewtonSums
 
@@ -62,10 +70,11 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
             maxiter=problem.maxiter,
             extrapolate=True,
             predict_convergence=large,
+            stop_if_singular=problem.stop_if_singular,
             on_step=problem.monitor.on_step,
         )
         found = yield from relay(steps, partial(_adjusted_sums_at, problem, adjustment, value))
-        if found.converged:
+        if found.converged or found.reason == SINGULAR:
             return found
         if best is None or found.decrement < best.decrement:
             best = found

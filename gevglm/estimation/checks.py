@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gevglm.estimation.estimate import Estimate, Problem
     from gevglm.inference.separation import Separation
     from gevglm.model import BinaryGLM
+    from gevglm.options import FitOptions
 
 THINNEST = 16  # a part of the rows is never less than one block in this many
 GROWING = 1e-3  # relative change of a coefficient, and change of a linear predictor, too large for a last step
@@ -30,6 +31,7 @@ TIGHTER, MANY_STEPS = 1e-4, 20  # tolerance and steps of a second look at a solu
 FEW_EVENTS_PER_PARAMETER = 5
 UNIDENTIFIED = 1e-6  # such a share below which separation is looked for
 ROWS_NAMED = 5
+UNBOUNDED = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
 
 
 # -- whether a solution is one: on the way to infinity the Newton decrement vanishes too -----------
@@ -54,8 +56,7 @@ def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[So
         if second.converged:
             result, moving = second, (yield from _still_moving(problem.engine, second))
     if moving or (yield from is_uninformed(problem.engine, loss, result.sums.hessian, problem.rate, VANISHED)):
-        reason = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
-        return result, False, reason
+        return result, False, UNBOUNDED
     return result, True, result.reason
 
 
@@ -177,29 +178,39 @@ def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
 
 
 def warn_of_problems(
-    model: BinaryGLM, fitted: Estimate, support: Support, maxiter: int, separation: Separation | None, plain: bool
+    model: BinaryGLM,
+    fitted: Estimate,
+    support: Support,
+    separation: Separation | None,
+    options: FitOptions,
+    plain: bool,
 ) -> None:
     """Issue every warning that a fit calls for; `plain` if nothing was done against bias.
 
-    An iteration that was not asked for (`maxiter` of 0) does not call for a warning.
+    An iteration that was not asked for (`maxiter` of 0) does not call for a warning, nor does one towards infinity where separation is ignored.
     """
+    ignored = options.separation == "ignore"
+    on_its_way = (
+        fitted.reason == UNBOUNDED or fitted.decrement <= options.tol**2
+    )  # to infinity, where the loss hardly falls
     if separation is not None and not separation.separated:
         separation = None
     if separation is not None:
         kind = "completely" if separation.complete else "quasi-completely"
+        finite = "" if separation.complete else "Finite coefficients are those of maximum likelihood. "
         warn(
             f"the outcomes are {kind} separated ({separation.rows} of {separation.n_rows} rows are predicted perfectly): the estimates of "
-            f"{listed(separation.infinite)} are infinite, and what is reported for them is where the iteration ended. "
-            "Use bias='firth', or look at their cross-table with the outcome.",
+            f"{listed(separation.infinite)} are infinite, and what is reported for them is where the iteration ended. {finite}"
+            "Use bias='firth', separation='drop' for levels with one outcome only, or look at their cross-table with the outcome.",
             SeparationWarning,
         )
-    elif plain and (columns := separation_symptoms(model, fitted)):
+    elif plain and not ignored and (columns := separation_symptoms(model, fitted)):
         warn(
             f"the fit shows the symptoms of separation: hardly any information is left on {listed(columns)}, whose maximum-likelihood "
             "estimates may be infinite. Use bias='firth', or look at the cross-table with the outcome.",
             SeparationWarning,
         )
-    elif not fitted.converged and maxiter > 0:
+    elif not fitted.converged and options.maxiter > 0 and not (ignored and on_its_way):
         steps = f"{fitted.n_iter} step{'' if fitted.n_iter == 1 else 's'}"
         shape = model.link.shape_name
         causes = "Too small a maxiter" + (
@@ -209,7 +220,7 @@ def warn_of_problems(
             f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {steps}). {causes}",
             ConvergenceWarning,
         )
-    elif not fitted.positive_definite:
+    elif not fitted.positive_definite and not ignored:
         warn(
             "the second derivative of the loss is not positive definite at the solution, which may not be a minimum; "
             "try other start_params, or loss='canonical'.",
@@ -217,9 +228,9 @@ def warn_of_problems(
         )
     warn_of_support(model, support)
     rarer = min(model.design.n_events, model.design.n_total - model.design.n_events)
-    if plain and separation is None and rarer < FEW_EVENTS_PER_PARAMETER * len(fitted.params):
+    if plain and separation is None and rarer < FEW_EVENTS_PER_PARAMETER * (model.df_model + 1):
         warn(
-            f"{rarer:g} observations of the rarer outcome for {len(fitted.params)} coefficients are few; "
+            f"{rarer:g} observations of the rarer outcome for {model.df_model + 1} coefficients are few; "
             "estimates are biased away from zero and intervals unreliable. Consider bias='firth'.",
             FewEventsWarning,
         )

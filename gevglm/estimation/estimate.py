@@ -23,12 +23,13 @@ from gevglm.engine.base import (
     make_pass,
     relay,
     run,
+    without_columns,
 )
 from gevglm.engine.linalg import COLLINEAR, Cholesky, one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import first_root, rough_start
 from gevglm.estimation.checks import THINNEST, check_convergence
-from gevglm.estimation.newton import SolverResult, newton, slope_search, value_search
+from gevglm.estimation.newton import SINGULAR, SolverResult, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
 from gevglm.estimation.sums import LossSums, LossSumsAtAll, NewtonSums, ShiftsAtAll, ask_totals, worthwhile
@@ -75,6 +76,10 @@ class Problem:
     penalty: Penalty | None = None
     adjustment: Adjustment | None = None  # bias reduction
     monitor: Monitor = NULL_MONITOR  # follows the iteration
+    omitted: Sequence[int] = ()  # columns that are left out: zero in every row of the engine, with coefficients of zero
+    stop_if_singular: bool = (
+        True  # whether an iteration ends where it begins, if the second derivative is singular there
+    )
     # sum of the weights, of the weighted outcomes; found when the estimation begins
     weight: float = np.nan
     events: float = np.nan
@@ -112,11 +117,15 @@ class Problem:
         weight, events = yield from ask_totals(self.engine)
         monitor = self.monitor.on_fit(self.loss)
         problem = replace(self, weight=weight, events=events, passes=0, monitor=monitor)
-        start = monitor.resumed(None if self.start is None else np.asarray(self.start, dtype=float), self.engine.n_cols)
-        if self.adjustment is None:
-            result, steps = yield from _minimum(problem, start)
-        else:
-            result, steps = (yield from _root(problem, self.adjustment, start)), 0
+        start = monitor.resumed(None if self.start is None else np.array(self.start, dtype=float), self.engine.n_cols)
+        if start is not None and self.omitted:
+            start[list(self.omitted)] = 0.0
+        result, steps = yield from _solution(problem, start)
+        if result.reason == SINGULAR:
+            refuse_nonfinite_columns(self.engine, self.names)
+            refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
+            problem.stop_if_singular = False
+            result, steps = yield from _solution(problem, start)
         if not np.isfinite(result.decrement):
             refuse_nonfinite_columns(self.engine, self.names)
         converged, reason = result.converged, result.reason
@@ -125,14 +134,14 @@ class Problem:
         information = observed = result.sums.hessian
         factor = Cholesky(observed)
         if factor.smallest_pivot < COLLINEAR:
-            refuse_collinear_columns(self.engine, self.penalty, self.names)
+            refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
         if self.adjustment is None and not self.loss.curvature_is_expected:
             information = (yield from problem.sums_at(result.params, expected=True)).hessian
         return Estimate(
             params=result.params,
-            information=information,
-            inverse_information=Cholesky(information).inverse(),
-            observed=observed,
+            information=self.kept_only(information),
+            inverse_information=self.kept_only(Cholesky(information).inverse()),
+            observed=self.kept_only(observed),
             weight=weight,
             events=events,
             n_iter=steps + result.n_iter,
@@ -142,6 +151,25 @@ class Problem:
             positive_definite=factor.positive,
             reason=reason,
         )
+
+    def omitting(self, columns: Sequence[int]) -> Problem:
+        """Return the problem without some columns: they are zero in every row, and so are their coefficients and variances."""
+        omitted = sorted({*self.omitted, *columns})
+        return replace(self, engine=without_columns(self.engine, omitted), omitted=omitted)
+
+    def kept_only(self, matrix: NDArray) -> NDArray:
+        """Return a k x k matrix with zeros in the rows and columns of coefficients that are left out."""
+        if self.omitted:
+            columns = list(self.omitted)
+            matrix = matrix.copy()
+            matrix[columns] = matrix[:, columns] = 0.0
+        return matrix
+
+    def information_at(self, params: NDArray) -> tuple[NDArray, NDArray, bool]:
+        """Return the expected second derivative at a point, its inverse, and whether it is positive definite."""
+        information = run(self.sums_at(params, expected=True), make_pass).hessian
+        factor = Cholesky(information)
+        return self.kept_only(information), self.kept_only(factor.inverse()), factor.positive
 
     def holding(self, columns: Sequence[int], values: NDArray) -> Problem:
         """Return the problem of the other coefficients, with what these columns add as an offset."""
@@ -154,7 +182,8 @@ class Problem:
         engine = MappedEngine(self.engine, without, len(free))
         constant = None if self.constant is None or self.constant in columns else int((free < self.constant).sum())
         names = None if self.names is None else [self.names[int(j)] for j in free]
-        return replace(self, engine=engine, constant=constant, names=names, start=None)
+        omitted = np.flatnonzero(np.isin(free, self.omitted)).tolist()
+        return replace(self, engine=engine, constant=constant, names=names, omitted=omitted, start=None)
 
     def objective(self, *, value: bool = True) -> Objective:
         """Return what is minimised: value, gradient and second derivative as a function of the coefficients."""
@@ -185,7 +214,7 @@ class Problem:
         """Sum loss plus penalty at a point."""
         self.passes += 1
         sums = yield Pass(self.engine, LossSums(self.loss, point, expected=expected, value=value))
-        return sums if self.penalty is None else self.penalty.added_to(sums, point)
+        return self._completed(sums, point)
 
     def sums_at_all(
         self, points: list[NDArray], *, expected: bool = False, value: bool = False
@@ -199,9 +228,15 @@ class Problem:
             found = (yield Pass(self.engine, LossSumsAtAll(self.loss, points, **options))).unstacked()
         else:
             found = yield Pass(self.engine, ReducerGroup([LossSums(self.loss, point, **options) for point in points]))
-        if self.penalty is None:
-            return found
-        return [self.penalty.added_to(sums, point) for sums, point in zip(found, points, strict=True)]
+        return [self._completed(sums, point) for sums, point in zip(found, points, strict=True)]
+
+    def _completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
+        """Add the penalty; coefficients that are left out get a second derivative of 1, so that they stay where they are."""
+        if self.penalty is not None:
+            sums = self.penalty.added_to(sums, point)
+        if self.omitted:
+            sums.hessian[self.omitted, self.omitted] = 1.0
+        return sums
 
     def adjusted_sums_at_all(
         self, adjustment: Adjustment, points: list[NDArray], *, value: bool
@@ -246,6 +281,7 @@ class Problem:
             tol=self.tol if tol is None else tol,
             scale=self.scale,
             maxiter=self.maxiter if maxiter is None else maxiter,
+            stop_if_singular=self.stop_if_singular,
             on_step=self.monitor.on_step,
         )
         return relay(steps, partial(self.sums_at, expected=expected, value=falling))
@@ -273,6 +309,13 @@ def null_coefficients(loss: Loss, n_cols: int, constant: int | None, rate: float
     if constant is not None:
         params[constant] = loss.link(rate)
     return params
+
+
+def _solution(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:
+    """Find the minimum, or the root of the adjusted score, and the number of steps before the last iteration."""
+    if problem.adjustment is None:
+        return (yield from _minimum(problem, start))
+    return (yield from _root(problem, problem.adjustment, start)), 0
 
 
 def _minimum(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:

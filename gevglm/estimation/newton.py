@@ -35,6 +35,7 @@ ARMIJO = 1e-4
 TRIALS = 40
 LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
 NEAR = 0.01  # decrement from which the last steps predict the next ones
+SINGULAR = "the second derivative is singular at the starting values"
 NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
 
 
@@ -60,6 +61,7 @@ def newton(
     maxiter: int = 100,
     extrapolate: bool = False,
     predict_convergence: bool = False,
+    stop_if_singular: bool = False,
     on_step: Callable[[NDArray, float], None] | None = None,
 ) -> Steps[SolverResult]:
     """Minimise by damped Newton steps; asks for the sums at one point after the other.
@@ -78,6 +80,8 @@ def newton(
         Learn from the last steps, where the Hessian is not the derivative of the gradient (see :class:`Extrapolation`).
     predict_convergence : bool
         Believe that the next step is shorter than this one by as much as this one is shorter than the last, and save a look.
+    stop_if_singular : bool
+        Stop at the starting values if the Hessian is singular there, with :data:`SINGULAR` for a reason.
     on_step : callable, optional
         Called with every point and its decrement.
     """
@@ -97,6 +101,8 @@ def newton(
         if predict_convergence and decrement < min(NEAR, last) and decrement**2 <= enough * last and not damped:
             reason = "the next Newton decrement is predicted to be below its tolerance"
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+        if damped and n_iter == 0 and stop_if_singular:
+            return SolverResult(params, sums, 0, decrement, False, SINGULAR, step)
         last = decrement
         if n_iter == maxiter:
             break

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.base import ArraySum, Block, Engine
-from gevglm.engine.linalg import Matrix, dependent_columns, nonfinite_counts, squared_deviations, weighted_gram
+from gevglm.engine.base import ArraySum, Block, Engine, Reducer
+from gevglm.engine.linalg import (
+    combinations,
+    dense,
+    independent_columns,
+    nonfinite_counts,
+    root,
+    squared_deviations,
+    triangle,
+    weighted_gram,
+)
 from gevglm.estimation.objective import Penalty
 from gevglm.exceptions import CollinearityError, InvalidDataError, listed
 
+MOST_COLUMNS = 500  # beyond, cross-products tell which columns are dependent: with less accuracy, in less time
 FAR = 1e-6  # spread relative to the mean, below which a column is constant as far as its sums of squares tell
 
 
@@ -24,26 +34,26 @@ def refuse_nonfinite_columns(engine: Engine, names: Sequence[str] | None) -> Non
         raise InvalidDataError(f"these columns are infinite or not numbers: {listed(bad)}; fix or drop those rows.")
 
 
-def refuse_collinear_columns(engine: Engine, penalty: Penalty | None, names: Sequence[str] | None) -> None:
-    """Raise if columns are linear combinations of others that nothing penalises, and name them."""
-    gram = engine.reduce(ArraySum(lambda block: weighted_gram(block.X, _ones_where_used(block))))
-    if penalty is not None:
-        gram[np.diag_indices_from(gram)] += penalty.curvature
-    dependent = dependent_columns(gram)
+def refuse_collinear_columns(
+    engine: Engine, penalty: Penalty | None, names: Sequence[str] | None, omitted: Sequence[int] = ()
+) -> None:
+    """Raise if columns are linear combinations of others that nothing penalises, and name them; `omitted` columns are left out already."""
+    columns = _condensed(engine, penalty)
+    if not np.isfinite(columns).all() or not len(columns):
+        return
+    independent = independent_columns(columns)
+    dependent = [j for j in range(engine.n_cols) if j not in omitted and j not in independent]
     if not dependent:
         return
-    labels = {j: str(names[j]) if names is not None else f"column {j}" for j in dependent}
-    empty = [j for j in dependent if gram[j, j] == 0]
+    labels = [f"column {j}" for j in range(engine.n_cols)] if names is None else [str(name) for name in names]
+    empty = [j for j in dependent if not (columns[:, j] ** 2).any()]
     if empty:
-        used = engine.reduce(ArraySum(lambda block: _nonzero_counts(block.X)))
+        used = engine.reduce(ArraySum(_nonzero_counts))
         tiny = [labels[j] for j in empty if used[j]]
         if tiny:
             raise CollinearityError(
                 f"{listed(tiny)}: so near to zero in every row that its square is zero; give it in other units."
             )
-        raise CollinearityError(
-            f"{listed(labels[j] for j in empty)}: zero in every row; drop it (a level without rows is the usual cause)."
-        )
     mean, spread = _moments(engine)
     far = [j for j in dependent if 0.0 < spread[j] < FAR * abs(mean[j])]
     if far:
@@ -51,10 +61,50 @@ def refuse_collinear_columns(engine: Engine, penalty: Penalty | None, names: Seq
             f"{listed(labels[j] for j in far)}: nearly constant: {mean[far[0]]:.6g} on average with a standard deviation of {spread[far[0]]:.2g}, "
             "which rounding hides; subtract a number near its mean, as center() does in formulas."
         )
-    raise CollinearityError(
-        f"{listed(labels.values())}: an exact linear combination of the columns before it. "
-        "Drop it (a constant beside a full set of dummies, or the same variable twice, are the usual causes)."
+    combined = combinations(columns, dependent)
+    error = CollinearityError(
+        f"{collinear_text(combined, labels)}. Drop it, or leave it out by collinear='drop' "
+        "(a level without rows, a constant beside a full set of dummies, or the same variable twice, are the usual causes)."
     )
+    error.columns = combined
+    raise error
+
+
+def _condensed(engine: Engine, penalty: Penalty | None) -> NDArray:
+    """Return few rows with the cross-products of all rows that are used and, if there is one, of the penalty."""
+    k = engine.n_cols
+    if k > MOST_COLUMNS:
+        gram = engine.reduce(ArraySum(lambda block: weighted_gram(block.X, _ones_where_used(block))))
+        return root(gram if penalty is None else gram + np.diag(penalty.curvature))
+    columns = engine.reduce(_Triangle(k))
+    return columns if penalty is None else np.vstack([columns, np.diag(np.sqrt(penalty.curvature))])
+
+
+class _Triangle(Reducer[NDArray]):
+    """The triangle of the QR decomposition of the rows that are used."""
+
+    def __init__(self, n_cols: int):
+        self.n_cols = n_cols
+
+    def zero(self) -> NDArray:
+        return np.zeros((0, self.n_cols))
+
+    def map(self, block: Block) -> NDArray:
+        return triangle(dense(block.X[_ones_where_used(block) > 0]))
+
+    def combine(self, total: NDArray, part: NDArray) -> NDArray:
+        return triangle(np.vstack([total, part]))
+
+
+def collinear_text(columns: Mapping[int, tuple[int, ...]], names: Sequence[str]) -> str:
+    """Return which columns are combinations of which others, in words."""
+    empty = [str(names[j]) for j, others in columns.items() if not others]
+    others = [
+        f"{names[j]} (of {listed((str(names[i]) for i in parts), most=4)})" for j, parts in columns.items() if parts
+    ]
+    texts = [f"{listed(empty)}: zero in every row"] if empty else []
+    texts += [f"{listed(others)}: an exact linear combination of the columns before it"] if others else []
+    return "; ".join(texts)
 
 
 def _moments(engine: Engine) -> tuple[NDArray, NDArray]:
@@ -64,8 +114,8 @@ def _moments(engine: Engine) -> tuple[NDArray, NDArray]:
     return mean, np.sqrt(squares / engine.n_rows)
 
 
-def _nonzero_counts(X: Matrix) -> NDArray:
-    return np.ravel((X != 0).sum(axis=0))
+def _nonzero_counts(block: Block) -> NDArray:
+    return _ones_where_used(block) @ (block.X != 0)
 
 
 def _ones_where_used(block: Block) -> NDArray:

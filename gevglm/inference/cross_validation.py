@@ -84,10 +84,12 @@ def search(
     penalty_of: Callable[[float], Penalty | None] = lambda alpha: None,
     criterion: str = "log_loss",
     refine: bool = True,
+    raise_collinear: bool = False,
     progress: bool = False,
 ) -> Search:
     """Score every shape of `grid` and penalty of `alphas` on held-out rows; `refine` looks between the best shape and its neighbours too.
 
+    Columns that are collinear in the rows of a fold are left out there, unless `raise_collinear`.
     See :func:`gevglm.inference.folds.make_folds` for the folds.
     """
     if criterion not in CRITERIA:
@@ -95,7 +97,6 @@ def search(
     shapes = np.unique(np.asarray(grid, dtype=float))
     scores: dict[tuple[float, float], list[float]] = {}
     paths: dict[tuple[float, int], ShapePath] = {}
-    refused: list[CollinearityError] = []
     middle = int(np.argmin(np.abs(shapes)))
     order = [*range(middle, len(shapes)), *range(middle - 1, -1, -1)]
     parts = [(rows_of(problem.engine, train), rows_of(problem.engine, test)) for train, test in folds.parts]
@@ -104,12 +105,17 @@ def search(
         paths_to_follow = [(f, alpha) for f in range(len(folds)) for alpha in alphas]
         for f, alpha in progress_bar(paths_to_follow, len(paths_to_follow), progress):
             train = replace(problem, engine=parts[f][0], start=None, penalty=penalty_of(alpha))
-            path = paths[alpha, f] = ShapePath(train, loss_of)
-            try:
-                values = [_score(parts[f][1], path, shapes[i], criterion) for i in order]
-            except CollinearityError as error:  # without a penalty; a rare column may be constant in the rows of a fold
-                refused.append(error)
-                values = [np.inf] * len(order)
+            while True:
+                path = paths[alpha, f] = ShapePath(train, loss_of)
+                try:
+                    values = [_score(parts[f][1], path, shapes[i], criterion) for i in order]
+                    break
+                except (
+                    CollinearityError
+                ) as error:  # without a penalty; a rare column may be constant in the rows of a fold
+                    if raise_collinear or not error.columns:
+                        raise
+                    train = train.omitting(list(error.columns))
             for i, score in zip(order, values, strict=True):
                 scores.setdefault((shapes[i], alpha), []).append(score)
         best = min(scores, key=lambda candidate: np.average(scores[candidate], weights=weights))
@@ -120,8 +126,6 @@ def search(
                 ]
     found = Search(_table(scores, weights), criterion, len(folds))
     if not np.isfinite(found.best["score"]):
-        if refused:
-            raise refused[0]
         raise GevglmError(
             f"the {criterion} of every candidate is infinite: each rules out some held-out outcome. Use criterion='brier', or loss='log'."
         )

@@ -10,6 +10,7 @@ from scipy import stats
 from statsmodels.stats.outliers_influence import GLMInfluence
 
 from gevglm.covariance import Fitted, Nonrobust
+from gevglm.engine.linalg import inverse
 
 
 class BinaryInfluence(GLMInfluence):
@@ -39,6 +40,6 @@ class BinaryInfluence(GLMInfluence):
         results = self.results
         model = results.model
         fit = Fitted(model.engine(), results.loss, results._params, results.normalized_cov_params, model.wnobs)
-        precision = np.linalg.inv(Nonrobust().matrix(fit))
-        distance = np.einsum("ij,ij->i", self.d_params @ precision, self.d_params) / results.k_params
-        return distance, stats.f.sf(distance, results.k_params, results.df_resid)
+        precision = inverse(Nonrobust().matrix(fit))
+        distance = np.einsum("ij,ij->i", self.d_params @ precision, self.d_params) / results.rank
+        return distance, stats.f.sf(distance, results.rank, results.df_resid)

@@ -294,9 +294,10 @@ def profile(likelihood: Likelihood, column: int, name: str, alpha: float, points
     return Profile(name, float(estimate), (lower, upper), alpha, frame)
 
 
-def ratio_tests(likelihood: Likelihood, names: list[str]) -> pd.DataFrame:
-    """Return the likelihood-ratio test of every coefficient being zero: columns ``statistic`` and ``pvalue``."""
-    statistics = likelihood.ratios([[j] for j in range(len(names))])
+def ratio_tests(likelihood: Likelihood, columns: list[int], names: list[str]) -> pd.DataFrame:
+    """Return the likelihood-ratio tests of coefficients being zero: columns ``statistic`` and ``pvalue``, NaN where none was asked for."""
+    statistics = np.full(len(names), np.nan)
+    statistics[columns] = likelihood.ratios([[j] for j in columns])
     return pd.DataFrame({"statistic": statistics, "pvalue": chi2.sf(statistics, 1)}, index=names)
 
 

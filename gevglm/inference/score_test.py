@@ -19,6 +19,7 @@ from scipy.stats import chi2
 
 from gevglm.covariance import Covariance, Fitted
 from gevglm.engine import Engine
+from gevglm.engine.linalg import inverse
 from gevglm.estimation.sums import LossSums
 from gevglm.inference.shape_equations import StackedEquations, refuse_leverages
 from gevglm.losses import Loss
@@ -51,11 +52,11 @@ def score_test(
         equations = StackedEquations.at(engine, loss, params)
         scores, bread = equations.scores, equations.bread
         model_based = loss.is_likelihood and covariance.assumes_model
-        meat = np.linalg.inv(bread) if model_based else equations.meat(covariance, nobs)
+        meat = inverse(bread) if model_based else equations.meat(covariance, nobs)
         restriction = np.hstack([restriction, np.zeros((len(restriction), 1))])
     else:
         sums = engine.reduce(LossSums(loss, params, expected=True))
-        scores, bread = sums.gradient, np.linalg.inv(sums.hessian)
+        scores, bread = sums.gradient, inverse(sums.hessian)
         meat = covariance.meat(Fitted(engine, loss, params, bread, nobs))
     half = restriction @ bread
     distance = half @ scores

@@ -9,7 +9,8 @@ and solved anew for the rows that the direction found leaves on the plane :math:
 separated: with :math:`b_1` strict in some rows and :math:`b_2` in some of the others, :math:`b_1 + \epsilon b_2` is strict in all of
 them for a small :math:`\epsilon`.
 
-Few rows matter. The programme is solved with a small part of its constraints, the rows that the solution violates most are
+What single columns separate is seen without it (:mod:`gevglm.inference.one_outcome`), and whether that is all by a logistic regression of the
+rows that are left. Otherwise few rows matter. The programme is solved with a small part of its constraints, the rows that the solution violates most are
 added, and so on: as soon as the optimum is zero, the part proves that nothing separates the whole.
 """
 
@@ -25,9 +26,15 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 
 from gevglm.data.design import from_arrays
-from gevglm.engine.base import Block
+from gevglm.engine import MemoryEngine
+from gevglm.engine.base import Block, make_pass, run
 from gevglm.engine.linalg import independent_columns, one_blas_thread
-from gevglm.exceptions import GevglmError, InvalidDataError, listed
+from gevglm.estimation.checks import UNIDENTIFIED, is_uninformed
+from gevglm.estimation.estimate import Problem
+from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, listed
+from gevglm.inference import one_outcome
+from gevglm.links import Logit
+from gevglm.losses import Log
 
 # rows and directions are of length 1 where these are used
 TIE = 1e-7  # distance from the plane up to which a row lies on it
@@ -155,14 +162,44 @@ def find_directions(
     if weight is not None and not (weight > 0).all():
         X, y = X[weight > 0], y[weight > 0]
     _refuse_bad_values(X, y, names)
+    seen = one_outcome.find(X, y)
+    strict, directions = seen.rows.copy(), np.where(seen.signs == 0.0, 0.0, np.copysign(np.inf, seen.signs))
+    left, free = np.flatnonzero(~strict), np.flatnonzero(~seen.columns)
+    if not strict.any() or (len(left) and not _overlap(X[left][:, free], y[left])):
+        strict[left], found = _by_programmes(X[left][:, free], y[left])
+        directions[free] = np.where(directions[free] == 0.0, found, directions[free])
+    return Separation(bool(strict.any()), bool(strict.all()), directions, names, int(strict.sum()), len(y))
+
+
+def _overlap(X: NDArray, y: NDArray) -> bool:
+    """Whether the outcomes are certain to overlap, because a logistic regression of them has a finite solution."""
+    if not X.shape[1]:
+        return True
+    if not (len(y) and y.max() > 0.0 and y.min() < 1.0):
+        return False
+    problem = Problem(MemoryEngine(X, y), Log(Logit()))
+    while True:
+        try:
+            found = problem.estimate()
+            break
+        except CollinearityError as error:
+            if not error.columns:
+                return False
+            problem = problem.omitting(list(error.columns))
+    rate = found.events / found.weight
+    left = is_uninformed(problem.engine, problem.loss, found.information, rate, UNIDENTIFIED)
+    return found.converged and not run(left, make_pass)
+
+
+def _by_programmes(X: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
+    """Return which rows are separated, and where that takes each coefficient, by linear programmes."""
     event, other = np.flatnonzero(y > 0), np.flatnonzero(y < 1)  # a share is in both
     with one_blas_thread():
         rows, basis = _orthonormal(X)
         separated, found = _separate(np.concatenate([rows[event], -rows[other]]))
     strict = np.ones(len(y), dtype=bool)
     strict[np.concatenate([event, other])[~separated]] = False
-    directions = _first_signs(found @ basis.T, TIE * np.linalg.norm(basis, axis=1))
-    return Separation(bool(strict.any()), bool(strict.all()), directions, names, int(strict.sum()), len(y))
+    return strict, _first_signs(found @ basis.T, TIE * np.linalg.norm(basis, axis=1))
 
 
 def _refuse_different_lengths(X: NDArray, y: NDArray, weight: NDArray | None) -> None:

@@ -27,7 +27,7 @@ from gevglm.engine.base import make_pass, make_passes, run, run_in_lockstep
 from gevglm.engine.linalg import Cholesky, one_blas_thread
 from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import Estimate, Problem
-from gevglm.exceptions import GevglmError, InvalidDataError, WeakShapeWarning, unknown_option, warn
+from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, WeakShapeWarning, unknown_option, warn
 from gevglm.inference.shape_equations import LossOf, log_loss_sum, shape_score
 from gevglm.inference.shape_track import ShapeTrack
 from gevglm.losses import Log, Loss
@@ -69,8 +69,11 @@ class ShapePath:
         starts: list[NDArray | None] = [self.problem.start] * len(order)
         if part.n_rows <= self.problem.engine.n_rows // 2:
             path = ShapePath(replace(self.problem, engine=part), self.loss_of)
-            rough = [path.fit(xi, tol) for xi in order]
-            starts = [found.params if found.converged else None for found in rough]
+            try:
+                rough = [path.fit(xi, tol) for xi in order]
+                starts = [found.params if found.converged else None for found in rough]
+            except CollinearityError:  # in the part, that is
+                pass
         fits = [self.problem_at(xi, start, tol).estimation() for xi, start in zip(order, starts, strict=True)]
         with one_blas_thread():
             for xi, found in zip(order, run_in_lockstep(fits, make_passes), strict=True):
@@ -110,6 +113,7 @@ class ShapePath:
         fits = {xi: self.fit(xi, np.inf) for xi in shapes}
         fits = {xi: found for xi, found in fits.items() if found.converged or xi == estimate}
         errors = [np.sqrt(np.diagonal(found.inverse_information)) for found in fits.values()]
+        errors = [np.where(error == 0.0, 1.0, error) for error in errors]  # of columns that are left out
         return ShapeTrack(
             estimate, np.array(list(fits)), np.array([found.params for found in fits.values()]), np.array(errors)
         )
@@ -233,7 +237,8 @@ class ShapeEstimate:
         error, variance = self.profile_error, joint[-1, -1]
         if self.boundary:
             return "it is an end of the grid"
-        if not (np.isfinite(joint).all() and Cholesky(joint).positive):
+        kept = np.diagonal(joint) != 0.0  # columns that are left out have no variance
+        if not (np.isfinite(joint).all() and Cholesky(joint[np.ix_(kept, kept)]).positive):
             return "the information there is not positive definite"
         if not abs(self.score) * error < NO_ROOT:
             return f"the score there is {self.score:.2g} instead of 0, as where rows cross the end of the support"

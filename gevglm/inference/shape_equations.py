@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from gevglm.covariance import Covariance, Fitted
 from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine, Pass, Passes, ReducerGroup, make_pass, run
-from gevglm.engine.linalg import dense, hstack_column, one_blas_thread, scale_rows
+from gevglm.engine.linalg import dense, hstack_column, inverse, one_blas_thread, scale_rows
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import LossSums, NewtonSums
 from gevglm.exceptions import InvalidOptionError
@@ -81,6 +81,7 @@ class JointLikelihood:
     loss_of: LossOf
     lowest: float
     highest: float
+    omitted: Sequence[int] = ()  # columns that are left out
 
     @property
     def objective(self) -> Objective:
@@ -110,6 +111,8 @@ class JointLikelihood:
         hessian = np.empty((len(point), len(point)))
         hessian[:-1, :-1] = dense(sums.hessian)
         hessian[-1] = hessian[:, -1] = (after - before) / (high - low)
+        if self.omitted:  # so that their coefficients stay where they are
+            hessian[self.omitted, self.omitted] = 1.0
         return NewtonSums(score, hessian, sums.value, sums.feasible)
 
 
@@ -204,7 +207,7 @@ class StackedEquations:
 def _inverse(matrix: NDArray) -> NDArray:
     """Return the inverse of a matrix; NaN for a singular one."""
     try:
-        return np.linalg.inv(dense(matrix))
+        return inverse(dense(matrix))
     except np.linalg.LinAlgError:
         return np.full(matrix.shape, np.nan)
 

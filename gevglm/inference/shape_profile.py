@@ -82,7 +82,7 @@ class ShapeLikelihood:
         if estimate.irregular or estimate.n_peaks > 1:
             return None
         path = estimate.needed_path
-        joint = JointLikelihood(path.problem.engine, path.loss_of, *estimate.range)
+        joint = JointLikelihood(path.problem.engine, path.loss_of, *estimate.range, path.problem.omitted)
         theta = np.append(self.params, estimate.xi)
         return PenalisedLikelihood.at(joint.objective, theta, path.problem.engine.n_rows)
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from gevglm.results.summary import OMITTED
+
 if TYPE_CHECKING:
     from gevglm.results import BinaryGLMResults
 
@@ -126,13 +128,14 @@ def publication_table(
 
 def _coefficients(res: BinaryGLMResults, stars: bool, interval: bool, decimals: int) -> dict[str, tuple[str, str]]:
     limits, estimates, infinite = np.asarray(res.conf_int()), res.estimates, res.infinite
+    omitted = res.is_omitted
     pairs = {}
     for j, name in enumerate(res.model.exog_names):
         p = float(np.asarray(res.pvalues)[j])
         mark = next((mark for level, mark in STARS if stars and p < level), "")
         spread = limits[j] if interval else [np.asarray(res.bse)[j]]
         below = ", ".join(f"{number:.{decimals}f}" for number in spread) if infinite[j] == 0.0 else "separated"
-        pairs[name] = (f"{estimates[j]:.{decimals}f}{mark}", f"({below})")
+        pairs[name] = (f"{estimates[j]:.{decimals}f}{mark}", f"({below})") if not omitted[j] else (OMITTED, "")
     return pairs
 
 

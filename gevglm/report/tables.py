@@ -9,7 +9,7 @@ import numpy as np
 from gevglm.report.effects import Effects
 from gevglm.report.html import Html, items, joined, table, tag
 from gevglm.report.numbers import MINUS, percent, plain, pvalue, rounded, with_limits
-from gevglm.results.summary import notes_on_inference
+from gevglm.results.summary import OMITTED, notes_on_inference
 
 if TYPE_CHECKING:
     from gevglm.results import BinaryGLMResults
@@ -31,6 +31,9 @@ def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
     for j, name in enumerate(results.model.exog_names):
         if results.infinite[j] != 0.0:
             rows.append([name, plain(params[j]), "separated", *[""] * (len(header) - 3)])
+            continue
+        if results.is_omitted[j]:
+            rows.append([name, "0", OMITTED, *[""] * (len(header) - 3)])
             continue
         number, low, high = rounded([params[j], *limits[j]])
         row = [name, number, plain(bse[j], 2), f"{low} to {high}", f"{z[j]:.2f}".replace("-", MINUS), pvalue(p[j])]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from statsmodels.tools.sm_exceptions import ValueWarning
 
 from gevglm.covariance import covariance_of
 from gevglm.data.design import FIT_AGAIN
@@ -126,9 +128,12 @@ class BinaryGLMResults(
         return score_test(engine, self.loss, params, restriction, covariance, model.wnobs, with_shape=with_shape)
 
     def wald_test(self, r_matrix, **kwargs):
-        """Wald test of linear restrictions; see statsmodels."""
+        """Wald test of linear restrictions; see statsmodels. Restrictions of coefficients that were left out do not count."""
         try:
-            return super().wald_test(r_matrix, **kwargs)
+            with warnings.catch_warnings():
+                if self.omitted:
+                    warnings.filterwarnings("ignore", "covariance of constraints does not have full rank", ValueWarning)
+                return super().wald_test(r_matrix, **kwargs)
         except ValueError as error:
             if not self.separated:
                 raise

@@ -92,6 +92,7 @@ class ResultsCore(GLMResults):
         self.penalty = penalty
         self.range_fits = tuple(range_fits)
         self.search: Search | None = None
+        self.left_out = ""  # levels with one outcome only, in words, which separation="drop" left out with their rows
         self._shape: ShapeEstimate | None = None
         self._joint: NDArray | None = None  # covariance of the coefficients and the shape
         self._profiled: dict[
@@ -108,6 +109,21 @@ class ResultsCore(GLMResults):
     def xi(self) -> float | None:
         """Shape of the link, if it has one."""
         return self.link.shape
+
+    @property
+    def omitted(self) -> list[str]:
+        """The names of the columns that were left out, as combinations of others: coefficient and standard error are zero."""
+        return [self.model.exog_names[j] for j in sorted(self.model.design.omitted)]
+
+    @property
+    def is_omitted(self) -> NDArray:
+        """Which coefficients are those of columns that were left out; of shape (k,)."""
+        return np.isin(np.arange(self.k_params), list(self.model.design.omitted))
+
+    @property
+    def rank(self) -> int:
+        """The number of coefficients that were estimated."""
+        return self.k_params - len(self.model.design.omitted)
 
     @property
     def _params(self) -> NDArray:

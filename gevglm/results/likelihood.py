@@ -97,7 +97,7 @@ class LikelihoodInference(ResultsCore):
             coefficients.
         """
         if self._method(method) == "wald":
-            limits = super().conf_int(alpha=alpha)
+            limits = self._wald_limits(alpha)
             return limits if cols is None else limits[np.asarray(cols)]
         columns = list(range(self.k_params) if cols is None else cols)
         known = self._profiled.get(("limits", alpha))
@@ -108,8 +108,9 @@ class LikelihoodInference(ResultsCore):
             instead = "use method='wald'" + (f", or alpha={listed(kept)}, whose limits were kept" if kept else "")
             raise InvalidDataError(rows_needed("conf_int(method='profile')", instead))
         likelihood = self._likelihood("conf_int(method='profile')")
-        limits = np.array(likelihood.intervals(columns, alpha))
-        limits = self._with_own_constant(limits, columns, super().conf_int(alpha=alpha))
+        limits, there = np.full((len(columns), 2), np.nan), ~self.is_omitted[columns]
+        limits[there] = likelihood.intervals([j for j in columns if not self.is_omitted[j]], alpha)
+        limits = self._with_own_constant(limits, columns, self._wald_limits(alpha))
         if cols is None:
             self._profiled["limits", alpha] = limits.copy()
         return limits
@@ -119,6 +120,11 @@ class LikelihoodInference(ResultsCore):
         if self.inference == "profile":
             self.conf_int(alpha=SHOWN)
             self.lr_tests()
+
+    def _wald_limits(self, alpha: float) -> NDArray:
+        limits = super().conf_int(alpha=alpha)
+        limits[self.is_omitted] = np.nan
+        return limits
 
     def _method(self, method: str | None) -> str:
         if method is not None and method not in METHODS:
@@ -134,7 +140,8 @@ class LikelihoodInference(ResultsCore):
             One row per coefficient, with columns ``statistic`` (chi-squared, one degree of freedom) and ``pvalue``.
         """
         if ("tests", None) not in self._profiled:
-            tests = ratio_tests(self._likelihood("lr_tests"), list(self.model.exog_names))
+            kept = np.flatnonzero(~self.is_omitted).tolist()
+            tests = ratio_tests(self._likelihood("lr_tests"), kept, list(self.model.exog_names))
             z, pvalues = self.tests("wald")
             wald = np.column_stack([z**2, pvalues])
             tests[:] = self._with_own_constant(tests.to_numpy(), range(self.k_params), wald)
@@ -158,6 +165,10 @@ class LikelihoodInference(ResultsCore):
             if column not in names:
                 raise InvalidOptionError(f"there is no coefficient {column!r}.{nearest(column, names)}")
             column = names.index(column)
+        if self.is_omitted[column]:
+            raise InvalidOptionError(
+                f"{names[column]!r} was left out of the fit as a combination of other columns, and has no profile."
+            )
         return profile(self._likelihood("profile"), column, names[column], alpha, points)
 
     def compare_lr_test(self, restricted: LikelihoodInference) -> tuple[float, float, float]:

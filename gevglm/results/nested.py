@@ -35,7 +35,7 @@ def lr_test(full: LikelihoodInference, restricted: LikelihoodInference) -> tuple
         raise InvalidOptionError("the models differ in link or bias reduction; fit both by the same method.")
     _refuse_robust(full, restricted)
     refuse_other_rows(full.model.design, restricted.model.design)
-    df = full.k_params - restricted.k_params + given
+    df = full.rank - restricted.rank + given
     if df <= 0:
         raise InvalidOptionError("the restricted model has no fewer coefficients than this one.")
     outside = columns_outside(restricted.model.design, full.model.design)
@@ -69,7 +69,7 @@ def is_nested(full: Any, restricted: Any) -> bool:
         return False
     given = _given_shapes(full, restricted)
     same = given is not None and full.loss.name == restricted.loss.name and full.bias == restricted.bias
-    fewer = restricted.k_params - (given or 0) < full.k_params
+    fewer = restricted.rank - (given or 0) < full.rank
     return same and fewer and not columns_outside(restricted.model.design, full.model.design)
 
 
@@ -158,7 +158,8 @@ def _dropped_columns(full: Design, restricted: Design) -> list[int]:
         dropped = np.flatnonzero(_is_outside(full, restricted)).tolist()
     else:
         dropped = [j for j, name in enumerate(full.names) if name not in restricted.names]
-    if len(full.names) - len(dropped) != len(restricted.names):
+    dropped = [j for j in dropped if j not in full.omitted]
+    if len(full.names) - len(full.omitted) - len(dropped) != len(restricted.names) - len(restricted.omitted):
         raise InvalidOptionError(
             "with bias reduction the columns of the restricted model must be columns of this one; code its factors in the same way."
         )

@@ -178,6 +178,6 @@ def influential_rows(results: ResultsCore, most: int) -> pd.DataFrame:
     distance = influence.cooks_distance[0]
     rows = np.sort(np.argsort(-distance, kind="stable")[:most])
     facts = {"position": rows, "event": model.endog[rows] > 0.5, "cooks_distance": distance[rows]}
-    changes = influence.d_params[rows] / np.asarray(results.bse)
+    changes = influence.d_params[rows] / np.where(results.is_omitted, 1.0, np.asarray(results.bse))
     table = pd.DataFrame(facts, index=model.design.labels_of(list(rows)))
     return pd.concat([table, pd.DataFrame(changes, index=table.index, columns=model.exog_names)], axis=1)

@@ -8,12 +8,14 @@ import numpy as np
 from statsmodels.iolib.summary import Summary, summary_params
 
 from gevglm.calibration._summary_table import EscapedSummary
+from gevglm.estimation.refusals import collinear_text
 
 if TYPE_CHECKING:
     from gevglm.inference.shape import ShapeEstimate
     from gevglm.results.core import ResultsCore
 
 FEW_EVENTS_PER_PARAMETER = 10
+OMITTED = "(omitted)"
 
 
 def summary_of(
@@ -68,13 +70,17 @@ def _coefficients(results: ResultsCore, yname, xname, alpha: float, method: str)
     limits = np.asarray(results.conf_int(alpha=alpha, method=method))
     numbers = (results, results.estimates, np.asarray(results.bse), z, pvalues, limits)
     by_t = bool(results.use_t) and method == "wald"
-    return summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=by_t)
+    table = summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=by_t)
+    for j in np.flatnonzero(results.is_omitted):
+        for cell, text in zip(table[j + 1][1:], ("0", OMITTED, "", "", "", ""), strict=True):
+            cell.data = text
+    return table
 
 
 def events_per_parameter(results: ResultsCore) -> float:
     """Return the observations of the rarer outcome for each coefficient."""
     events, total = results.n_events, results.n_trials_total
-    return min(events, total - events) / results.k_params
+    return min(events, total - events) / results.rank
 
 
 def method_of(results: ResultsCore) -> str:
@@ -160,6 +166,11 @@ def _notes_on_the_fit(results: ResultsCore) -> list[str]:
         notes.append(
             f"Only {events_per_parameter(results):.3g} observations of the rarer outcome per parameter: estimates are biased away from zero."
         )
+    if results.left_out:
+        notes.append(f"{results.left_out}, and were left out (separation='drop').")
+    combined = {j: others for j, others in results.model.design.omitted.items() if others or not results.left_out}
+    if combined:
+        notes.append(f"Left out: {collinear_text(combined, results.model.exog_names)}.")
     if results.model.design.n_missing:
         notes.append(f"{results.model.design.n_missing} rows with missing values were dropped.")
     return notes

@@ -116,7 +116,7 @@ def test_a_level_without_rows_and_missing_levels(data):
 def test_collinear_and_nonfinite_columns_are_named(data):
     twin = data.assign(twin="b" + data["town"].str[1:])
     with pytest.raises(CollinearityError, match=r"twin\[T.b001\]"):
-        gevglm.fit("y ~ town + twin", in_pieces(twin), link="logit")
+        gevglm.fit("y ~ town + twin", in_pieces(twin), link="logit", collinear="raise")
     with pytest.raises(InvalidDataError, match=r"x \(1 rows\)"):
         gevglm.fit("y ~ x + town", in_pieces(data.assign(x=data["x"].where(data.index != 5, np.inf))), link="logit")
 

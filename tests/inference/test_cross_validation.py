@@ -228,6 +228,6 @@ def test_penalties_are_searched_though_a_column_is_constant_in_a_fold():
     data = study(600)
     data["rare"] = (np.arange(600) == 17).astype(float)
     options = {"link": "logit", "alpha": "cv", "search_kwds": {"alphas": [0.0, 1.0, 10.0]}}
-    assert gevglm.fit("y ~ x + rare", data, **options).alpha in (1.0, 10.0)
+    assert np.isfinite(gevglm.fit("y ~ x + rare", data, separation="ignore", **options).search.table["score"]).all()
     with pytest.raises(CollinearityError, match="rare"):
-        gevglm.fit("y ~ x + rare", data, link="logit", alpha="cv", search_kwds={"alphas": [0.0]})
+        gevglm.fit("y ~ x + rare", data, collinear="raise", **options)

@@ -75,7 +75,7 @@ class Estimator:
     @classmethod
     def of(cls, model: BinaryGLM, options: FitOptions) -> Estimator:
         """Return the estimator that the options ask for."""
-        penalty = model.penalty(options.alpha, options.penalize_intercept, options.standardize)
+        penalty = model.penalty(options.alpha, options.penalize_intercept, options.standardized)
         bias = options.bias_reduction(model.loss, model.data.const_idx, penalty)
         return cls(penalty, bias, covariance_for(model, options)).adapted_to(model)
 
@@ -239,13 +239,14 @@ def _cross_validated(model: BinaryGLM, options: FitOptions, monitor: Monitor) ->
         _folds(model, options, words),
         grid=grid,
         alphas=alphas,
-        penalty_of=lambda value: model.penalty(value, options.penalize_intercept, options.standardize),
+        penalty_of=lambda value: model.penalty(value, options.penalize_intercept, options.standardized),
         progress=options.disp,
         **words,
     )
     chosen = found.best if rule == "best" else found.one_standard_error
     fitted_model = model.at_shape(float(chosen["xi"])) if choose_shape else model
-    results = _estimated(fitted_model, replace(options, start_params=None, alpha=float(chosen["alpha"])), monitor)
+    chosen_alpha = replace(options, start_params=None, alpha=float(chosen["alpha"]), standardize=options.standardized)
+    results = _estimated(fitted_model, chosen_alpha, monitor)
     results.search = found
     return results
 

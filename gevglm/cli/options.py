@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from gevglm.covariance import COV_TYPES
+from gevglm.covariance import COV_ALIASES, COV_TYPES
 from gevglm.options import LOSSES, bias_words
 
 FORMATS = "csv (also .gz), tsv, parquet, feather, Stata .dta, SAS .sas7bdat and .xpt, SPSS .sav"
@@ -102,7 +102,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--class-weight", choices=("balanced",), help="weight the classes; predictions are corrected for it"
     )
     group = parser.add_argument_group("standard errors")
-    group.add_argument("--cov-type", choices=COV_TYPES, metavar="TYPE", help=f"{', '.join(COV_TYPES)}")
+    covariances = f"{', '.join(COV_TYPES)}; robust is HC1"
+    group.add_argument("--cov-type", choices=(*COV_TYPES, *COV_ALIASES), metavar="TYPE", help=covariances)
     clusters = "standard errors robust to clusters; twice for two-way clusters"
     group.add_argument("--cluster", action="append", metavar="COLUMN", help=clusters)
     group.add_argument("--maxlags", type=int, metavar="N", help="for --cov-type HAC")

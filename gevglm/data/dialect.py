@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gevglm.data.expressions import names_in
-from gevglm.data.foreign import FUNCTIONS, RENAMED, SPECIAL, STATA
 from gevglm.data.tables import suggestion
 from gevglm.exceptions import InvalidDataError
+from gevglm.foreign_words import AMONG_TERMS, FUNCTIONS, RENAMED, SPECIAL, STATA
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
@@ -168,19 +168,8 @@ def _is_reserved(token: Token) -> bool:
 def _refuse_symbol(token: Token) -> None:
     text = token.text
     if text in ("|", "||", "&", "&&") and token.inside != "call":
-        if text.startswith("&"):
-            sentence = "among terms, & has no meaning: an interaction is a:b, and a condition goes into I(), as in I((a > 1) & (b < 2))"
-        elif token.inside == "group":
-            sentence = (
-                "(1 | g) is a random effect, which is not fitted here: cov_type='cluster', cov_kwds={'groups': 'g'} gives "
-                "standard errors for rows that belong together, C(g) with bias='firth' a coefficient for each group"
-            )
-        else:
-            sentence = (
-                "after a | fixest has fixed effects, which are not absorbed here: write C(unit) among the terms for a coefficient "
-                "of each unit; a condition goes into I(), as in I((a > 1) | (b < 2))"
-            )
-        raise InvalidDataError(f"the formula has {text!r}: {sentence}.")
+        place = "&" if text.startswith("&") else "(1 | g)" if token.inside == "group" else "x | unit"
+        raise InvalidDataError(f"the formula has {text!r}: {AMONG_TERMS[place]}.")
     if text in SPECIAL and (text != "::" or re.match(r"\w", token.before)):
         raise InvalidDataError(f"the formula has {text!r}, which is not known: {SPECIAL[text]}.")
 

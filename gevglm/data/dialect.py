@@ -28,6 +28,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _IN_EXPRESSIONS = "and or not in is if else for async await None True False".split()
+_ABBREVIATED = {"T": "True", "F": "False"}
+_BRACES = {"{": "I(", "}": ")"}
 _STATA_PREFIX = re.compile(r"(i|c|o|ib\w*|[LFDS]\d*)\.(.+)")
 
 
@@ -117,6 +119,8 @@ def _translated_token(token: Token, columns: list[str], known: Collection[str], 
         return text.removesuffix("L")
     if token.kind == "special":
         raise InvalidDataError(f"the formula has {text}, which is not known: {SPECIAL.get(text, SPECIAL['%in%'])}.")
+    if text in _BRACES and token.inside != "call":  # of formulaic
+        return _BRACES[text]
     if token.kind == "symbol":
         _refuse_symbol(token)
     if token.kind != "name" or token.after == ".":
@@ -129,6 +133,8 @@ def _translated_token(token: Token, columns: list[str], known: Collection[str], 
         return str(rest)
     if token.inside == "call" and token.before == "=":
         return text.replace(".", "_")
+    if token.inside == "call" and token.after == "=" and text in _ABBREVIATED and text not in columns:
+        return _ABBREVIATED[text]
     return _translated_name(token, columns, known)
 
 

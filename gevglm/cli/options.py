@@ -83,7 +83,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--bias", choices=bias_words(), metavar="METHOD", help=f"bias reduction: {', '.join(bias_words())}"
     )
-    group.add_argument("--alpha", type=number_or("cv"), default=0.0, help="ridge penalty, a number or cv")
+    group.add_argument(
+        "--alpha", type=number_or("cv"), default=0.0, help="ridge penalty, a number, or cv (on standardised columns)"
+    )
     group.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
     group.add_argument("--subset", metavar="CONDITION", help='rows to use, such as "age > 40"')
     counts = "frequency weights: how many observations each row stands for"

@@ -120,10 +120,11 @@ def _computed(word: str, *operands: Any) -> Any:
 def _counted(value: Any) -> Any:
     """Return truth values as 0 and 1, and numbers without a sign with one."""
     kind = getattr(getattr(value, "dtype", None), "kind", "")
+    whole = np.int64 if kind and isinstance(value.dtype, np.dtype) else "Int64"  # which may be missing
     if kind == "b":
-        return value.astype(np.int64)
+        return value.astype(whole)
     if kind == "u":
-        return value.astype(np.int64 if np.size(value) == 0 or np.max(value) < _LARGEST else float)
+        return value.astype(whole if np.size(value) == 0 or np.max(value) < _LARGEST else float)
     return value
 
 

@@ -423,6 +423,12 @@ def test_whole_numbers_stay_whole_in_names_of_levels(engine):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", float])
+def test_missing_values_are_not_in_a_subset(dtype):
+    data = DATA.assign(k=DATA["k"].where(DATA["age"] > 30).astype(dtype))
+    assert fit("y ~ x", data, link="logit", subset="k * 2 > 2").nobs == ((DATA["k"] > 1) & (DATA["age"] > 30)).sum()
+
+
 def test_subsets_count_conditions():
     few = fit("y ~ x", LARGE, link="logit", subset="flag + other == 2")
     assert few.nobs == (LARGE["flag"] & LARGE["other"]).sum()

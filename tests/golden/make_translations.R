@@ -3,6 +3,8 @@
 source("common.R")
 suppressPackageStartupMessages({library(sandwich); library(survey); library(rms); library(brglm2); library(Zelig)})
 
+pdf(NULL) # val.prob draws
+
 set.seed(40)
 n <- 400
 d <- data.frame(x = rbinom(n, 1, 0.4), z = round(rnorm(n), 2))

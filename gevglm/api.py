@@ -25,7 +25,7 @@ def fit(
     bias: Any = None,
     alpha: float | str = 0.0,
     penalize_intercept: bool = False,
-    standardize: bool = False,
+    standardize: bool | None = None,
     search_kwds: dict[str, Any] | None = None,
     collinear: str = "drop",
     separation: str = "warn",
@@ -73,7 +73,8 @@ def fit(
         Bias reduction, for few events and under separation: "mean" (alias "firth"), "median", "jeffreys", "correction", "king-zeng",
         "flic", "flac", "logf", or a method of :mod:`gevglm.bias` such as ``LogF(m=2)``.
     alpha, penalize_intercept, standardize : float or "cv", bool, bool
-        Ridge penalty, whether it includes the constant, and whether it is on coefficients of standardised columns.
+        Ridge penalty, whether it includes the constant, and whether it is on coefficients of standardised columns: by default where
+        "cv" chooses it (as glmnet and rms do), and not where it is a number (as in statsmodels and scikit-learn).
     search_kwds : dict, optional
         How "ml" and "cv" search; see :meth:`gevglm.BinaryGLM.fit`.
     collinear : {"drop", "raise"}
@@ -103,8 +104,8 @@ def fit(
     missing : {"drop", "raise", "none"}
         What to do with incomplete rows.
     cov_type, cov_kwds : str, dict
-        "nonrobust" (the default), "HC0" (the default if rows are weighted by their outcome), "HC1", "HC2", "HC3", "linearized" (HC0 times
-        n/(n - 1), the default with sampling weights), "cluster" (``{"groups": ...}``) or "HAC" (``{"maxlags": ...}``).
+        "nonrobust" (the default), "HC0" (the default if rows are weighted by their outcome), "HC1" (or "robust"), "HC2", "HC3", "linearized"
+        (HC0 times n/(n - 1), the default with sampling weights, and what Stata's ``logit, vce(robust)`` reports), "cluster" (``{"groups": ...}``) or "HAC" (``{"maxlags": ...}``).
     formula_engine : {"formulaic", "patsy"}, optional
     use_t, start_params, maxiter, tol, disp, progress, resume
         See :meth:`gevglm.BinaryGLM.fit`.

@@ -17,7 +17,7 @@ from gevglm.calibration.metrics import brier_score
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
-from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError
+from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, nearest
 from gevglm.inference.folds import Folds
 from gevglm.links import Logit
 from gevglm.losses import Log
@@ -133,7 +133,7 @@ def fit_links(
         unknown = [name for name in links if name not in LINKS]
         if unknown:
             raise InvalidOptionError(
-                f"links has {unknown}; known are {list(LINKS)}, or give a mapping of names to options."
+                f"links has {unknown}; known are {list(LINKS)}, or give a mapping of names to options.{nearest(unknown[0], LINKS)}"
             )
         links = {name: LINKS[name] for name in links}
     results: dict[str, Any] = {}

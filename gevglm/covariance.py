@@ -298,13 +298,14 @@ def _switch(options: dict[str, Any], name: str, default: bool) -> bool:
 
 
 COV_TYPES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "linearized", "cluster", "HAC")
+COV_ALIASES = {"robust": "HC1"}  # as Stata's regress has it
 
 
 def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Callable[[Any], Grouping]) -> Covariance:
     """Turn statsmodels' words into a covariance; `grouping` turns column names or arrays into the clusters of the rows of the model."""
     if isinstance(cov_type, Covariance):
         return cov_type
-    words = {word.lower(): word for word in COV_TYPES}
+    words = {word.lower(): word for word in COV_TYPES} | COV_ALIASES
     word = words.get(str(cov_type).lower())
     if word is None:
         raise unknown_option("cov_type", cov_type, COV_TYPES)

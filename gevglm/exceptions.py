@@ -17,6 +17,8 @@ from typing import Any
 import statsmodels
 from statsmodels.tools.sm_exceptions import HessianInversionWarning, ModelWarning
 
+from gevglm.foreign_words import ARGUMENTS, VALUES
+
 _TYPED_NUMBER = re.compile(r"\bnp\.(?:u?int|float|bool|str|bytes)\w*\(([^()]*)\)")
 
 
@@ -175,80 +177,3 @@ def callers_frame() -> tuple[FrameType | None, int]:
     while frame is not None and frame.f_code.co_filename.startswith(package):
         frame, level = frame.f_back, level + 1
     return frame, level
-
-
-# -- words that people know from other packages, each with what to write here instead ---------
-
-_CLUSTER = "clusters are cov_type='cluster', cov_kwds={'groups': 'id'}"
-_COVARIANCE = "covariances are cov_type='HC1', 'HC3', 'cluster' or 'HAC', with cov_kwds="
-_RIDGE = "the penalty is ridge, alpha= (with standardize=True on coefficients of standardised columns); there is no lasso here"
-_FIXED = "fixed effects are not absorbed here; C(unit) among the terms has a coefficient for each unit"
-_DATA = "the data are the second argument, fit('y ~ x', data)"
-_ARRAYS = "outcome and design matrix are the first two arguments, fit(y, X)"
-_WEIGHTS = (
-    "freq_weights= says how many observations a row stands for, sampling_weights= how many of the population (surveys), "
-    "var_weights= is the weight of its loss"
-)
-_SEED = "random numbers are rng=, where they are drawn: search_kwds={'rng': 1} for a search, rng=1 for a bootstrap"
-
-# arguments of fits, by their names elsewhere
-ARGUMENTS = {
-    **dict.fromkeys(("weights", "weight", "sample_weight", "sample_weights", "pweights", "fweights", "wt"), _WEIGHTS),
-    **dict.fromkeys(("cluster", "clusters", "groups", "id"), _CLUSTER),
-    **dict.fromkeys(("vcov", "vce", "se", "cov", "se_type"), _COVARIANCE),
-    **dict.fromkeys(("penalty", "l1_ratio", "L1_wt", "lambda_", "lam", "regularization", "l2"), _RIDGE),
-    **dict.fromkeys(("absorb", "fixef", "fe", "fixed_effects", "entity_effects", "time_effects"), _FIXED),
-    **dict.fromkeys(("data", "df", "frame"), _DATA),
-    **dict.fromkeys(("formula", "endog", "exog", "y", "X", "x"), _ARRAYS),
-    **dict.fromkeys(("seed", "random_state", "rng"), _SEED),
-    "robust": "robust standard errors are cov_type='HC1' (HC0 to HC3), and cov_type='cluster' for clusters",
-    "family": "the outcome is binary, so that a family is its link: link='logit', 'probit', 'cloglog', ...",
-    "strata": "conditional likelihoods are not fitted; C(stratum) among the terms with bias='firth' has a coefficient for each stratum",
-    "random": "random effects are not fitted; cov_type='cluster' gives standard errors for rows that belong together",
-    "re_formula": "random effects are not fitted; cov_type='cluster' gives standard errors for rows that belong together",
-    "C": "the ridge penalty is alpha=, which is 1 / C of scikit-learn",
-    "method": "there is one solver, Newton's; other estimators are bias='firth', 'median', ..., and loss=",
-    "solver": "there is one solver, Newton's",
-    "optimizer": "there is one solver, Newton's",
-    "firth": "it is bias='firth'",
-    "pl": "profile limits are res.conf_int(method='profile')",
-    "tau": "the share of events in the population is prevalence=",
-    "case_control": "it is prevalence=, with sampling='weight' for weighting",
-    "na_action": "incomplete rows are missing='drop' or 'raise'",
-    "fit_intercept": "a formula has a constant unless it says - 1; a design matrix is taken as it is",
-    "intercept": "a formula has a constant unless it says - 1; a design matrix is taken as it is",
-    "max_iter": "it is maxiter=",
-    "start": "it is start_params=",
-    "verbose": "it is disp=True, and progress=True for a bar",
-    "trials": "counts are two columns, 's + f ~ x', or shares with the trials as freq_weights=",
-    "time": "the length of an interval is exposure='time', with link='cloglog'",
-    "contrasts": "contrasts stand in the formula, C(g, Sum)",
-    "ref": "the reference stands in the formula, C(g, Treatment('a'))",
-    "conf_level": "it is an argument of what is asked for: res.conf_int(alpha=0.05)",
-    "level": "it is an argument of what is asked for: res.conf_int(alpha=0.05)",
-}
-
-_RATIOS = "ratios and differences of risks, of any link, are res.risk('x', contrast='ratio') and contrast='difference'"
-_ROBUST = "robust standard errors are cov_type='HC1', as Stata's regress has them; HC0, HC2 and HC3 are the others"
-
-# values of options
-VALUES = {
-    "link": {
-        **dict.fromkeys(("log", "identity", "linear"), _RATIOS),
-        "logistic": "it is link='logit'",
-        "cauchy": "it is link='cauchit'",
-        "gumbel": "it is link='loglog', or link='cloglog' for the smallest value",
-    },
-    "cov_type": {
-        **dict.fromkeys(("robust", "hetero", "heteroskedastic", "unadjusted robust"), _ROBUST),
-        **dict.fromkeys(("white", "sandwich", "hc"), "it is cov_type='HC0', or 'HC1' with the correction n / (n - k)"),
-        **dict.fromkeys(("iid", "standard", "unadjusted", "classical"), "it is cov_type='nonrobust'"),
-        **dict.fromkeys(("crv1", "clustered", "cl", "panel"), _CLUSTER),
-        **dict.fromkeys(("nw", "newey-west", "kernel"), "it is cov_type='HAC', cov_kwds={'maxlags': 4}"),
-    },
-    "bias": {
-        **dict.fromkeys(("l1", "l2", "ridge", "lasso"), _RIDGE),
-        "logistf": "it is bias='firth'",
-        "relogit": "it is bias='king-zeng'",
-    },
-}

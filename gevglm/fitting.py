@@ -88,7 +88,7 @@ class Estimator:
     @classmethod
     def of(cls, model: BinaryGLM, options: FitOptions) -> Estimator:
         """Return the estimator that the options ask for."""
-        penalty = model.penalty(options.alpha, options.penalize_intercept, options.standardize)
+        penalty = model.penalty(options.alpha, options.penalize_intercept, options.standardized)
         bias = options.bias_reduction(model.loss, model.data.const_idx, penalty)
         return cls(penalty, bias, covariance_for(model, options)).adapted_to(model)
 
@@ -312,15 +312,15 @@ def _cross_validated(model: BinaryGLM, options: FitOptions, monitor: Monitor) ->
         _folds(model, options, words),
         grid=grid,
         alphas=alphas,
-        penalty_of=lambda value: model.penalty(value, options.penalize_intercept, options.standardize),
+        penalty_of=lambda value: model.penalty(value, options.penalize_intercept, options.standardized),
         raise_collinear=options.collinear == "raise",
         progress=options.disp,
         **words,
     )
     chosen = found.best if rule == "best" else found.one_standard_error
     fitted_model = model.at_shape(float(chosen["xi"])) if choose_shape else model
-    chosen_options = replace(options, start_params=None, alpha=float(chosen["alpha"]))
-    results = _of_full_rank(_estimated, fitted_model, chosen_options, monitor)
+    chosen_alpha = replace(options, start_params=None, alpha=float(chosen["alpha"]), standardize=options.standardized)
+    results = _of_full_rank(_estimated, fitted_model, chosen_alpha, monitor)
     results.search = found
     return results
 

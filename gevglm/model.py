@@ -276,7 +276,7 @@ class BinaryGLM(GLM):
         bias: Any = None,
         alpha: float | str = 0.0,
         penalize_intercept: bool = False,
-        standardize: bool = False,
+        standardize: bool | None = None,
         search_kwds: dict[str, Any] | None = None,
         collinear: str = "drop",
         separation: str = "warn",
@@ -302,15 +302,15 @@ class BinaryGLM(GLM):
             Ridge penalty :math:`\frac{\alpha}{2} \sum_j b_j^2` on the summed loss; "cv" chooses it by cross-validation.
         penalize_intercept : bool
             Whether the penalty includes the constant.
-        standardize : bool
-            Penalise coefficients of columns scaled to unit variance; they are reported on their own scale.
+        standardize : bool, optional
+            Penalise coefficients of columns scaled to unit variance (n - 1), and report them on their own scale. By default with "cv" only.
         search_kwds : dict, optional
             For ``xi="ml"``: ``grid``. For "cv": ``grid``, ``alphas``, ``folds``, ``criterion`` ("log_loss" or "brier"), ``rng``, ``refine``,
             ``rule`` ("best" or "one_se"), ``groups`` (clusters kept together, by default those of ``cov_type="cluster"``).
         collinear, separation : {"drop", "raise"}, {"warn", "drop", "ignore"}
             What to do with columns that are combinations of others, and with infinite estimates; see :func:`gevglm.fit`.
         cov_type : str or Covariance, optional
-            "nonrobust" (the default), "HC0" (if rows are weighted by their outcome) to "HC3", "linearized" (with sampling weights), "cluster" or "HAC".
+            "nonrobust" (the default), "HC0" (if rows are weighted by their outcome) to "HC3", "robust" (HC1), "linearized", "cluster", "HAC".
         cov_kwds : dict, optional
             ``{"groups": column or array, "kind": "CR1S", "CR1" or "CR0"}`` for clusters (two columns for two-way), ``{"maxlags": n}`` for HAC.
         use_t : bool, optional

@@ -197,7 +197,7 @@ class FitOptions(_Options):
     bias: Any = None
     alpha: Any = 0.0
     penalize_intercept: bool = False
-    standardize: bool = False
+    standardize: bool | None = None
     search_kwds: dict[str, Any] | None = None
     collinear: str = "drop"
     separation: str = "warn"
@@ -239,6 +239,11 @@ class FitOptions(_Options):
                 raise unknown_option(option, getattr(self, option), allowed)
         if not isinstance(self.cov_kwds, (dict, type(None))):
             raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {self.cov_kwds!r}.")
+
+    @property
+    def standardized(self) -> bool:
+        """Whether the penalty is on coefficients of standardised columns: by default where it is chosen from the data."""
+        return self.alpha == "cv" if self.standardize is None else bool(self.standardize)
 
     @property
     def clusters(self) -> Any:

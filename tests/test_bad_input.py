@@ -554,7 +554,6 @@ def test_clusters_of_wrong_length_beside_a_subset(groups):
         ({"loss": "cannonical"}, ["loss='cannonical'", "'log', 'canonical'", "Did you mean 'canonical'"]),
         ({"loss": 3}, ["loss=3", "'log', 'canonical'"]),
         ({"cov_type": "clustr"}, ["cov_type='clustr'", "'nonrobust', 'HC0'", "Did you mean 'cluster'"]),
-        ({"cov_type": "robust"}, ["cov_type='robust'", "cov_type='HC1'", "Stata"]),
         ({"cov_type": "HC9"}, ["cov_type='HC9'", "'HC0', 'HC1', 'HC2', 'HC3'"]),
         ({"missing": "dorp"}, ["missing='dorp'", "'drop', 'raise', 'none'", "Did you mean 'drop'"]),
         ({"formula_engine": "patsi"}, ["formula_engine='patsi'", "Did you mean 'patsy'"]),

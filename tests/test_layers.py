@@ -37,6 +37,7 @@ LAYERS = (
     "plots",
     "_files",
     "exceptions",
+    "foreign_words",
 )
 OUTSIDE = {"__init__", "__main__"}  # the public names and the start of the command line
 DOORS = {("results", "report")}  # the one way up: results.report() writes the report

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from gevglm.covariance import COV_TYPES
+from gevglm.covariance import COV_ALIASES, COV_TYPES
 from gevglm.options import LOSSES, bias_words
 
 FORMATS = "csv (also .gz), tsv, parquet, feather, Stata .dta, SAS .sas7bdat and .xpt, SPSS .sav"
@@ -83,7 +83,9 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--bias", choices=bias_words(), metavar="METHOD", help=f"bias reduction: {', '.join(bias_words())}"
     )
-    group.add_argument("--alpha", type=number_or("cv"), default=0.0, help="ridge penalty, a number or cv")
+    group.add_argument(
+        "--alpha", type=number_or("cv"), default=0.0, help="ridge penalty, a number, or cv (on standardised columns)"
+    )
     group.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
     group.add_argument("--subset", metavar="CONDITION", help='rows to use, such as "age > 40"')
     counts = "frequency weights: how many observations each row stands for"
@@ -102,7 +104,8 @@ def add_model(parser: argparse.ArgumentParser) -> None:
         "--class-weight", choices=("balanced",), help="weight the classes; predictions are corrected for it"
     )
     group = parser.add_argument_group("standard errors")
-    group.add_argument("--cov-type", choices=COV_TYPES, metavar="TYPE", help=f"{', '.join(COV_TYPES)}")
+    covariances = f"{', '.join(COV_TYPES)}; robust is HC1"
+    group.add_argument("--cov-type", choices=(*COV_TYPES, *COV_ALIASES), metavar="TYPE", help=covariances)
     clusters = "standard errors robust to clusters; twice for two-way clusters"
     group.add_argument("--cluster", action="append", metavar="COLUMN", help=clusters)
     group.add_argument("--maxlags", type=int, metavar="N", help="for --cov-type HAC")

@@ -171,15 +171,17 @@ class Design(Layout):
         return self.n_rows == other.n_rows and other.has_rows and np.array_equal(self.y, other.y)
 
     def column_variances(self, by_outcome: Callable[[NDArray], NDArray | None]) -> NDArray:
-        """Return the variance of each column in the population; `by_outcome` are weights that make the rows represent it."""
+        """Return the variance of each column in the population, with n - 1; `by_outcome` are weights that make the rows represent it."""
 
-        def weights(block: Block) -> NDArray:
-            return RowWeights.of(block, by_outcome(block.y)).in_population
+        def rows(block: Block) -> RowWeights:
+            return RowWeights.of(block, by_outcome(block.y))
 
         engine = self.engine()
-        total = engine.reduce(ArraySum(lambda block: weights(block).sum()))
-        mean = engine.reduce(ArraySum(lambda block: weights(block) @ block.X)) / total
-        return engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean, weights(block)))) / total
+        total = engine.reduce(ArraySum(lambda block: rows(block).in_population.sum()))
+        n = float(engine.reduce(ArraySum(lambda block: rows(block).observations.sum())))
+        mean = engine.reduce(ArraySum(lambda block: rows(block).in_population @ block.X)) / total
+        squares = engine.reduce(ArraySum(lambda block: squared_deviations(block.X, mean, rows(block).in_population)))
+        return squares / total * (n / max(n - 1.0, 1.0))
 
     def rows_of(self, values: Any, role: str) -> pd.DataFrame:
         """Return what is known of rows (their clusters, say), given by names of columns or as values, for the rows used.

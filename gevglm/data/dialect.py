@@ -13,9 +13,9 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from gevglm.data.expressions import names_in
-from gevglm.data.foreign import FUNCTIONS, RENAMED, SPECIAL, STATA
 from gevglm.data.tables import suggestion
 from gevglm.exceptions import InvalidDataError
+from gevglm.foreign_words import AMONG_TERMS, FUNCTIONS, RENAMED, SPECIAL, STATA
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
@@ -28,6 +28,8 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _IN_EXPRESSIONS = "and or not in is if else for async await None True False".split()
+_ABBREVIATED = {"T": "True", "F": "False"}
+_BRACES = {"{": "I(", "}": ")"}
 _STATA_PREFIX = re.compile(r"(i|c|o|ib\w*|[LFDS]\d*)\.(.+)")
 
 
@@ -117,6 +119,8 @@ def _translated_token(token: Token, columns: list[str], known: Collection[str], 
         return text.removesuffix("L")
     if token.kind == "special":
         raise InvalidDataError(f"the formula has {text}, which is not known: {SPECIAL.get(text, SPECIAL['%in%'])}.")
+    if text in _BRACES and token.inside != "call":  # of formulaic
+        return _BRACES[text]
     if token.kind == "symbol":
         _refuse_symbol(token)
     if token.kind != "name" or token.after == ".":
@@ -129,6 +133,8 @@ def _translated_token(token: Token, columns: list[str], known: Collection[str], 
         return str(rest)
     if token.inside == "call" and token.before == "=":
         return text.replace(".", "_")
+    if token.inside == "call" and token.after == "=" and text in _ABBREVIATED and text not in columns:
+        return _ABBREVIATED[text]
     return _translated_name(token, columns, known)
 
 
@@ -168,19 +174,8 @@ def _is_reserved(token: Token) -> bool:
 def _refuse_symbol(token: Token) -> None:
     text = token.text
     if text in ("|", "||", "&", "&&") and token.inside != "call":
-        if text.startswith("&"):
-            sentence = "among terms, & has no meaning: an interaction is a:b, and a condition goes into I(), as in I((a > 1) & (b < 2))"
-        elif token.inside == "group":
-            sentence = (
-                "(1 | g) is a random effect, which is not fitted here: cov_type='cluster', cov_kwds={'groups': 'g'} gives "
-                "standard errors for rows that belong together, C(g) with bias='firth' a coefficient for each group"
-            )
-        else:
-            sentence = (
-                "after a | fixest has fixed effects, which are not absorbed here: write C(unit) among the terms for a coefficient "
-                "of each unit; a condition goes into I(), as in I((a > 1) | (b < 2))"
-            )
-        raise InvalidDataError(f"the formula has {text!r}: {sentence}.")
+        place = "&" if text.startswith("&") else "(1 | g)" if token.inside == "group" else "x | unit"
+        raise InvalidDataError(f"the formula has {text!r}: {AMONG_TERMS[place]}.")
     if text in SPECIAL and (text != "::" or re.match(r"\w", token.before)):
         raise InvalidDataError(f"the formula has {text!r}, which is not known: {SPECIAL[text]}.")
 

@@ -10,7 +10,6 @@ import ast
 import builtins
 import functools
 import keyword
-import operator
 import os
 import re
 import threading
@@ -19,8 +18,8 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 
+from gevglm.data.operators import OPERATORS, Guard
 from gevglm.exceptions import InvalidDataError
 
 _NAME = re.compile(r"(?<![\w.'\"])([^\W\d]\w*)(?!\w|\s*=[^=])")
@@ -67,7 +66,6 @@ class Expression:
         self.calls: list[Call] = []
         self.variable: str | None = None  # that it is, by itself, quoted or in C(): where a string makes dummies
         self.names: set[str] = set()  # that it uses, besides those of functions it calls
-        self.joins_conditions = False  # whether it has operators that are bit operations on numbers
         self.is_arithmetic = (
             False  # and calls of functions by simple names or of NumPy's elementwise ones: no methods, no indexing
         )
@@ -87,17 +85,15 @@ class Expression:
         if by_rows:
             tree = ast.fix_missing_locations(_RowByRow().visit(tree))
         self.names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-        guard = _ConditionsOnly({call.alias: call.name for call in self.calls})
-        tree = ast.fix_missing_locations(guard.visit(tree))
-        self.joins_conditions = guard.found
-        self._code = compile(tree, text, "eval")
+        guarded = Guard({call.alias: call.name for call in self.calls}).visit(tree)
+        self._code = compile(ast.fix_missing_locations(guarded), text, "eval")
 
     def evaluate(self, context: Mapping[str, Any], wrapped: Callable[[Any, Call], Any] | None = None) -> Any:
         """Return the value, from what it may name besides Python's own functions; `wrapped` says what to call instead of a function."""
         if isinstance(self._code, Exception):
             raise self._code
         scope: dict[str, Any] = {name: context[name] for name in self.names if name in context}
-        scope["_joined"] = _joined
+        scope |= OPERATORS
         for call in self.calls:
             function = function_named(call.name, context)
             if function is None:
@@ -165,60 +161,6 @@ class _RowByRow(ast.NodeTransformer):
             if isinstance(operator, kinds[0]) or (listed and isinstance(operator, kinds[1])):
                 return ast.Call(ast.Name(word, ast.Load()), [left, right], [])
         return ast.Compare(left, [operator], [right])
-
-
-class _ConditionsOnly(ast.NodeTransformer):
-    """Let ``& | ^ ~ << >>`` look at what they are given: numbers, whose bits they would combine, are refused."""
-
-    def __init__(self, names: dict[str, str]):
-        self.found = False
-        self._names = names  # of functions, by their aliases
-
-    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
-        return self._guarded(node, node.op, lambda: [node.left, node.right])
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
-        return self._guarded(node, node.op, lambda: [node.operand])
-
-    def _guarded(self, node: ast.expr, operation: ast.AST, operands: Callable[[], list[ast.expr]]) -> ast.AST:
-        symbol = next((symbol for kind, symbol in _BITS.items() if isinstance(operation, kind)), None)
-        text = ast.unparse(node)
-        self.generic_visit(node)
-        if symbol is None:
-            return node
-        self.found = True
-        for alias, name in self._names.items():
-            text = text.replace(f"{alias}(", f"{name}(")
-        return ast.Call(ast.Name("_joined", ast.Load()), [ast.Constant(symbol), ast.Constant(text), *operands()], [])
-
-
-_BITS = {ast.BitAnd: "&", ast.BitOr: "|", ast.BitXor: "^", ast.Invert: "~", ast.LShift: "<<", ast.RShift: ">>"}
-_JOIN = dict(zip(_BITS.values(), "and_ or_ xor invert lshift rshift".split(), strict=True))
-_INSTEAD = {
-    "^": "a power is x**2",
-    "&": "an interaction is x:z, and conditions are joined as in (x > 1) & (z < 2)",
-    "|": "conditions are joined as in (x > 1) | (z < 2)",
-    "~": "a condition is turned round as in ~(x > 1)",
-}
-
-
-def _joined(symbol: str, text: str, *operands: Any) -> Any:
-    """Join conditions; refuse the bits of numbers."""
-    numbers = [operand for operand in operands if _is_no_condition(operand)]
-    if numbers:
-        instead = _INSTEAD.get(symbol, "multiply or divide by powers of two")
-        raise InvalidDataError(f"in '{text}', {symbol} would work on the bits of numbers; {instead}.")
-    return getattr(operator, _JOIN[symbol])(*operands)
-
-
-def _is_no_condition(value: Any) -> bool:
-    if isinstance(value, (bool, np.bool_)):
-        return False
-    if not hasattr(value, "dtype"):
-        return isinstance(value, (int, float, str, list, tuple))
-    if value.dtype == object:
-        return not all(isinstance(entry, (bool, np.bool_)) for entry in np.ravel(value))
-    return not pd.api.types.is_bool_dtype(value.dtype)
 
 
 def _is_in(value: Any, among: Any) -> Any:

@@ -25,7 +25,6 @@ from gevglm.data import dialect, row_dependence, suspicions
 from gevglm.data import scope as scopes
 from gevglm.data.columns import as_before, is_number, plain, widened, with_columns
 from gevglm.data.expressions import Expression, expression, function_named, names_in, unquoted
-from gevglm.data.foreign import FUNCTIONS
 from gevglm.data.formula_engines import (
     Coding,
     categorical,
@@ -38,9 +37,10 @@ from gevglm.data.formula_engines import (
 )
 from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
 from gevglm.data.tables import suggestion
-from gevglm.data.transforms import WORDS, apply_stateful, in_patsy, is_stateful
+from gevglm.data.transforms import WORDS, in_patsy, is_stateful
 from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.foreign_words import FUNCTIONS
 
 ENGINES = ("formulaic", "patsy")
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
@@ -151,7 +151,6 @@ class Recipe:
             self._in_terms = names_in(" + ".join(factor for term in terms_of(terms) for factor in term))
             self.offsets = offsets_of(formula)
             if engine == "patsy":
-                self._refuse_bit_operations(terms, frame)
                 self._patsy = terms
                 for text in {name for term in terms_of(terms) for name in term if name in frame.columns}:
                     categorical(frame[text])  # refuses dates
@@ -249,19 +248,6 @@ class Recipe:
             if name in self._in_terms
         }
 
-    def _refuse_bit_operations(self, terms: Any, frame: pd.DataFrame) -> None:
-        """Look at conditions before patsy does, which would combine the bits of numbers."""
-        joined = [expression(name) for term in terms_of(terms) for name in term if expression(name).joins_conditions]
-        frame = with_columns(frame, self.dtypes, lambda column: plain(column, "formulaic"))
-        context = context_of(joined, frame, self.scope)
-        for each in joined:
-            each.evaluate(
-                context,
-                lambda function, call: (
-                    functools.partial(apply_stateful, function, {}) if is_stateful(function) else function
-                ),
-            )
-
     def _refuse_dependence_on_other_rows(self, terms: list[tuple[str, ...]], frame: pd.DataFrame) -> None:
         columns = with_columns(frame[list(self.dtypes)], self.dtypes, lambda column: plain(column, "formulaic"))
         row_dependence.refuse_terms(terms, columns, self.scope, self._matrix.state)
@@ -285,7 +271,22 @@ class Recipe:
         unknown = scopes.unknown_names(self.formula, frame.columns, self.scope)
         if unknown is not None:
             return unknown
-        return not_evaluated(self.formula, error)
+        return self._explained_by_formulaic(frame) or not_evaluated(self.formula, error)
+
+    def _explained_by_formulaic(self, frame: pd.DataFrame) -> GevglmError | None:
+        """Return why the columns cannot be made, where it is patsy that failed, and does not say in which of them."""
+        if self.engine != "patsy":
+            return None
+        columns = with_columns(frame, self.dtypes, lambda column: plain(column, "formulaic"))
+        try:
+            ModelMatrix(terms_of(read(self.formula))).build(columns, self.scope)
+        except GevglmError as error:
+            return error
+        except ValueError as error:
+            return not_evaluated(self.formula, error)
+        except Exception:
+            pass
+        return None
 
     def without_rows(self, n_given: int) -> Recipe:
         """Return the recipe without variables of the caller that have a value for each row of the data given."""
@@ -315,7 +316,7 @@ def not_evaluated(formula: str, error: Exception) -> InvalidDataError:
         cause += ". A formula joins columns and calls of functions by + - : * / and **; 0 leaves out the constant."
     if "requires a positive integer" in cause:
         cause = "among terms ** and ^ make interactions, and need a whole number; a power of a column is I(x**0.5)."
-    return InvalidDataError(f"the formula '{formula}' could not be evaluated: {cause}")
+    return InvalidDataError(f"the formula '{formula}' could not be evaluated: {cause.rstrip('.')}.")
 
 
 def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]:

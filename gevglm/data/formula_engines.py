@@ -6,6 +6,7 @@ terms of a model. The rest of the package uses the functions of this module, the
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -30,7 +31,8 @@ from patsy.redundancy import pick_contrasts_for_term
 from patsy.util import SortAnythingKey
 
 from gevglm.data.expressions import argument_of, with_quotes
-from gevglm.exceptions import InvalidDataError, listed
+from gevglm.data.operators import OPERATORS, Guard
+from gevglm.exceptions import InvalidDataError
 
 TermCoding = list[tuple[str, bool]]  # factors of some columns of a term; whether each is coded less one level
 
@@ -187,7 +189,7 @@ class Reference(patsy.Treatment):
         """Return the coding of these levels."""
         found = [level for level in levels if str(level) == self.reference]
         if not found:
-            raise ValueError(f"{self.reference!r} is not among the levels {listed(map(str, levels))}")
+            raise patsy.PatsyError(f"there is no level {self.reference!r}")
         return patsy.Treatment(found[0])
 
     def code_with_intercept(self, levels: Sequence[Any]) -> Any:
@@ -225,7 +227,7 @@ class Coding:
 
 def patsy_design(formula: Any, frame: pd.DataFrame, scope: dict[str, Any]) -> tuple[NDArray, patsy.DesignInfo]:
     """Return the matrix that patsy makes of a formula or of an earlier design, and the design."""
-    matrix = patsy.dmatrix(formula, frame, eval_env=patsy.EvalEnvironment([scope]), NA_action=_NoMissingLevels("raise"))
+    matrix = patsy.dmatrix(formula, frame, eval_env=_Environment([scope]), NA_action=_NoMissingLevels("raise"))
     for info in matrix.design_info.factor_infos.values():
         if not isinstance(info.state["eval_env"], _CompiledEnvironment):
             info.state["eval_env"] = _CompiledEnvironment(info.state["eval_env"], info.state["eval_code"])
@@ -248,17 +250,31 @@ def left_out(levels: list[Any], codes: NDArray) -> Any:
     return next((level for level, row in zip(levels, codes, strict=True) if not np.any(row)), None)
 
 
+class _Environment(patsy.EvalEnvironment):
+    """Where patsy evaluates a factor: as in its own environment, but with the operators of formulas."""
+
+    def subset(self, names: Iterable[str]) -> _Environment:
+        return _Environment(super().subset(names)._namespaces, self.flags)
+
+    def eval(self, expr: str, source_name: str = "<string>", inner_namespace: Any = None) -> Any:
+        return eval(_guarded(expr), {}, VarLookupDict([inner_namespace or {}, OPERATORS, *self._namespaces]))
+
+
 class _CompiledEnvironment:
-    """Where patsy evaluates a factor of new data: as in its own environment, but what is evaluated is compiled before."""
+    """The same for a factor of new data: what is evaluated is compiled before."""
 
     def __init__(self, environment: patsy.EvalEnvironment, text: str):
         self.text = text
-        self.code: CodeType = compile(text, "<string>", "eval", environment.flags, False)
+        self.code = _guarded(text)
         self.namespace = environment.namespace
 
     def eval(self, expr: str, source_name: str = "<string>", inner_namespace: Any = None) -> Any:
         assert expr == self.text
-        return eval(self.code, {}, VarLookupDict([inner_namespace or {}, self.namespace]))
+        return eval(self.code, {}, VarLookupDict([inner_namespace or {}, OPERATORS, self.namespace]))
+
+
+def _guarded(text: str) -> CodeType:
+    return compile(ast.fix_missing_locations(Guard().visit(ast.parse(text, mode="eval"))), "<string>", "eval")
 
 
 class _NoMissingLevels(patsy.NAAction):

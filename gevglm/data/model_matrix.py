@@ -32,7 +32,7 @@ from gevglm.data.tables import real
 from gevglm.data.transforms import WORDS, apply_stateful, is_stateful
 from gevglm.engine.linalg import Matrix
 from gevglm.engine.sparse import SPARSE, SparseColumn, indicators, matrix_of, row_numbers
-from gevglm.exceptions import GevglmError
+from gevglm.exceptions import GevglmError, listed
 
 MANY_LEVELS = 20  # of a factor whose columns are kept sparse while the matrix is built
 Column = NDArray | SparseColumn
@@ -155,8 +155,13 @@ class _Table:
     def _columns(self, name: str, reduced: bool) -> dict[str, Column]:
         key = (name, reduced)
         if key not in self._coded:
-            columns = self._dummies(name, reduced) if name in self._factors else self._columns_of_numbers(name)
-            self._coded[key] = {f"{name}{suffix}": column for suffix, column in columns}
+            try:
+                columns = self._dummies(name, reduced) if name in self._factors else self._columns_of_numbers(name)
+                self._coded[key] = {f"{name}{suffix}": column for suffix, column in columns}
+            except patsy.PatsyError as error:
+                coding = self._state.factors[name]
+                levels = "" if coding is None else f"; the levels are {listed(map(str, coding.levels))}"
+                raise ValueError(f"{name}: {error.message}{levels}") from None
         return self._coded[key]
 
     def _columns_of_numbers(self, name: str) -> Iterator[tuple[str, NDArray]]:

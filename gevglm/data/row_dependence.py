@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from gevglm.data.expressions import Call, Expression, expression, function_named
 from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
-from gevglm.data.transforms import WORDS, is_stateful, lag
+from gevglm.data.transforms import WORDS, is_stateful
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import InvalidDataError
 
@@ -85,8 +85,7 @@ def _goes_row_by_row(call: Call, context: Mapping[str, Any]) -> bool:
     function = function_named(call.name, context)
     if isinstance(function, np.ufunc):
         return function.signature is None
-    ours = call.name == "Q" or function is WORDS.get(call.name)
-    return (ours and function is not lag) or is_stateful(function)
+    return call.name == "Q" or function is WORDS.get(call.name) or is_stateful(function)
 
 
 def _factor(matrix: ModelMatrix, frame: pd.DataFrame, scope: Mapping[str, Any], rows: NDArray) -> NDArray:

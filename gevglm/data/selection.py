@@ -128,9 +128,11 @@ class Selection:
                 raise InvalidDataError(
                     f"subset={self.subset!r} could not be evaluated: {error}. Names are those of columns; a variable of your own is "
                     "written with an @, as in 'age < @limit'."
-                ) from error
+                ) from None
             except Exception as error:
                 raise InvalidDataError(f"subset={self.subset!r} could not be evaluated: {error}") from None
+            if isinstance(subset, pd.Series) and pd.api.types.is_bool_dtype(subset.dtype):
+                subset = subset.fillna(False).astype(bool)  # what is missing is not more than 1, as with NaN
             if np.asarray(subset).dtype != bool:
                 raise InvalidDataError("subset as a string must be a condition, such as 'age > 40'.")
         return None if subset is None else _subset_mask(frame, subset)

@@ -22,7 +22,7 @@ from gevglm.data.patsy_splines import BSplines, CubicRegressionSplines, CyclicSp
 
 
 class Moments:
-    """What ``center`` and ``standardize`` learn: the number of rows, their mean, and the sum of squared deviations from it."""
+    """What ``center``, ``standardize`` and ``scale`` learn: the number of rows, their mean, and the sum of squared deviations from it."""
 
     def see(self, x: Any) -> None:
         """Look at the first rows."""
@@ -40,7 +40,7 @@ class Moments:
 
 
 class Standardize(Moments):
-    """``standardize(x)``, as in patsy but not row by row: less the mean, over the standard deviation."""
+    """``standardize(x)``, as in patsy but not row by row: less the mean, over the standard deviation, with n."""
 
     def memorize_chunk(self, x: Any, center: bool = True, rescale: bool = True, ddof: int = 0) -> None:
         self.see(x)
@@ -53,6 +53,30 @@ class Standardize(Moments):
     def transform(self, x: Any, center: bool = True, rescale: bool = True, ddof: int = 0) -> Any:
         x = x if isinstance(x, (pd.Series, pd.DataFrame)) else np.asarray(x)
         return (x - self.mean if center else x) / (self.deviation if rescale else 1.0)
+
+
+class Scale(Moments):
+    r"""``scale(x, center, scale)`` of R: less the mean, over the standard deviation, with n - 1.
+
+    A number in place of True is taken as it is; around another centre a the divisor is :math:`\sqrt{\sum_i (x_i - a)^2 / (n - 1)}`, with a = 0
+    without centring. ``ddof`` and ``rescale`` are the words of formulaic and patsy.
+    """
+
+    def memorize_chunk(self, x: Any, center: Any = True, scale: Any = True, ddof: int = 1, rescale: Any = True) -> None:
+        self.see(x)
+        self.given = center, scale if rescale is True else rescale, ddof
+
+    def memorize_finish(self) -> None:
+        center, scale, ddof = self.given
+        self.center = self.mean if center is True else np.asarray(center, dtype=float)
+        squares = self.squares + self.count * (self.mean - self.center) ** 2
+        with np.errstate(divide="ignore", invalid="ignore"):
+            deviation = np.sqrt(np.divide(squares, self.count - ddof))
+        self.divisor = deviation if scale is True else 1.0 if scale is False else np.asarray(scale, dtype=float)
+
+    def transform(self, x: Any, *args: Any, **options: Any) -> Any:
+        x = x if isinstance(x, (pd.Series, pd.DataFrame)) else np.asarray(x)
+        return (x - self.center) / self.divisor
 
 
 class Center(Moments):
@@ -110,11 +134,6 @@ def in_patsy(value: Any) -> Any:
     return patsy.stateful_transform(Stateful)
 
 
-def lag(x: Any, k: int = 1) -> pd.Series:
-    """Return the values of k rows before."""
-    return pd.Series(x).shift(k)
-
-
 def log(x: Any, base: float | None = None) -> Any:
     """Return logarithms, natural ones or to a base."""
     return np.log(x) if base is None else np.log(x) / np.log(base)
@@ -158,7 +177,7 @@ WORDS: dict[str, Any] = {
     "exp10": lambda x: 10.0**x,
     "center": patsy.stateful_transform(Center),
     "standardize": patsy.stateful_transform(Standardize),
-    "scale": patsy.stateful_transform(Standardize),
+    "scale": patsy.stateful_transform(Scale),
     "bs": patsy.stateful_transform(BSplines),
     "cr": patsy.stateful_transform(CubicRegressionSplines),
     "cs": patsy.stateful_transform(CubicRegressionSplines),
@@ -168,7 +187,6 @@ WORDS: dict[str, Any] = {
     "rcs": patsy.stateful_transform(bases.RestrictedSplines),
     "poly": patsy.stateful_transform(bases.Polynomials),
     "cut": patsy.stateful_transform(bases.Intervals),
-    "lag": lag,
     "hashed": hashed,
     "contr": SimpleNamespace(
         treatment=lambda base=None: patsy.Treatment(base),

@@ -114,7 +114,8 @@ def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
         penalised = "penalised " if results.bias is not None else ""
         notes.append(f"Tests (z is the signed root of the ratio) and intervals are by profile {penalised}likelihood.")
     if results.alpha:
-        notes.append(f"Penalised (alpha = {results.alpha:g}): the intervals are approximate.")
+        columns = ", on coefficients of standardised columns" if results.options.standardized else ""
+        notes.append(f"Penalised (alpha = {results.alpha:g}{columns}): the intervals are approximate.")
     return notes
 
 

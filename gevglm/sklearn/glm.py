@@ -72,7 +72,7 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         bias: Any = None,
         alpha: float | str = 0.0,
         penalize_intercept: bool = False,
-        standardize: bool = False,
+        standardize: bool | None = None,
         fit_intercept: bool = True,
         class_weight: Any = None,
         prevalence: float | None = None,

@@ -40,7 +40,7 @@ def squared(x):
 
 MIXED = [
     "I(x - x.mean())", "I(x - np.mean(x))", "I(x - sum(x) / len(x))", "I(x > x.median())", "x.rank()", "I(x - x.min())", "I(x / x.max())",
-    "I(x == x.max())", "x.cumsum()", "x.shift().fillna(0)", "lag(x).fillna(0)", "np.gradient(x)", "I(x - x.iloc[0])", "guarded_score(x)",
+    "I(x == x.max())", "x.cumsum()", "x.shift().fillna(0)", "np.gradient(x)", "I(x - x.iloc[0])", "guarded_score(x)",
     "np.clip(x, x.quantile(0.05), x.quantile(0.95))", "pd.cut(x, 3)", "pd.qcut(x, 4)", "x.groupby(g).transform('mean')",
     "g.map(g.value_counts())", "x:g.astype('category').cat.codes", "center(x.rank())", "np.random.default_rng().normal(size=len(x))",
 ]  # fmt: skip

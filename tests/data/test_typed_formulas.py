@@ -152,6 +152,18 @@ SENTENCES = {
     "i(k)": ["C(x)"],
     "i(k, x, ref = 2)": ["C(x):z"],
     "csw(x, z)": ["gevglm.compare"],
+    "i(k, ref = 2)": ["Treatment('a')"],
+    "x + i(g, z)": ["C(x):z"],
+    "sw(x, z)": ["gevglm.compare"],
+    "x | g[z]": ["fixed effects"],
+    "x | g | z ~ h": ["fixed effects"],
+    "x + z + x^z": ["make interactions, and need a whole number"],
+    "x | g^h": ["fixed effects"],
+    "x:z | g": ["fixed effects"],
+    "factor(k) | g": ["fixed effects"],
+    "l(x, 1)": ["groupby('unit')['x'].shift()"],
+    "d(x)": ["columns to compute in the table first"],
+    "f(x, 1)": ["columns to compute in the table first"],
     "x & z": ["'&'", "a:b"],
     "flag | g": ["I((a > 1) | (b < 2))"],
     "x && z": ["'&&'"],
@@ -205,6 +217,33 @@ SENTENCES = {
     "x#z": ["a:b"],
     "x##z": ["a*b"],
     "L.x": ["compute in the table"],
+    "L2.x": ["compute in the table"],
+    "D.x + F.z": ["compute in the table"],
+    "ib3.k#c.x": ["C(k, Treatment(2))"],
+    "ibn.k": ["C(k"],
+    "c.x": ["by its name, x"],
+    "c.x##c.x": ["## is *"],
+    "i.k#i.flc.grp": ["C(k)"],
+    "i.g##i.h": ["C(g)"],
+    "o.x": ["leave x out"],
+    "i.k x": ["Stata"],
+    "x##g": ["a*b"],
+    "g#h": ["a:b"],
+    # patsy and pandas
+    "lag(x)": ["columns to compute in the table first"],
+    "x + lag(x, 2)": ["columns to compute in the table first"],
+    "x.shift()": ["depends on other rows"],
+    "I(x - x.mean())": ["depends on other rows", "scale()"],
+    "x.rank()": ["depends on other rows"],
+    "C(g, Treatment('d'))": ["C(g, Treatment('d'))", "'d'", "a, b, c"],
+    "x + C(k, Treatment(9))": ["C(k, Treatment(9))", "1, 2, 3"],
+    "x + C(g, levels=['a'])": ["C(g, levels=['a'])", "'b'"],
+    "patsy.bs(x)": ["bs()"],
+    "I(k ^ s) + x": ["x**2"],
+    "x @ z": ["could not be evaluated"],
+    "Q('xx')": ["'xx'"],
+    "x ~ z": ["is not a formula"],
+    "np.logg(z)": ["logg"],
 }
 
 
@@ -236,7 +275,7 @@ def test_pieces_refuse_the_same():
 
 
 def test_the_table_is_long_enough():
-    assert len(DESIGNS) + len(SENTENCES) >= 200
+    assert len(DESIGNS) >= 140 and len(SENTENCES) >= 120 and len(SPELLED) >= 50
 
 
 CONDITIONS = {
@@ -264,12 +303,135 @@ def test_subsets_and_outcomes_have_no_bits_either():
 # -- words and columns ------------------------------------------------------------------------
 
 
+# as users of Stata (i., c., # and ## spelled in Python), fixest, patsy and formulaic write what R writes in another way
+SPELLED = {
+    # Stata
+    "C(k)": "factor(k)",
+    "C(k)*x": "factor(k) * x",
+    "C(k) + x + C(k):x": "factor(k) * x",
+    "C(k):C(g)": "factor(k):factor(g)",
+    "C(k, Treatment(2))": "relevel(factor(k), ref = '2')",
+    "C(k, Treatment(3))*x": "relevel(factor(k), '3') * x",
+    "C(flc.grp, Treatment(4))": "relevel(factor(flc.grp), ref = '4')",
+    "x*z": "x * z",
+    "x:z": "x:z",
+    "x + x:x + I(x*x)": "x + I(x**2)",
+    "C(g)*C(h)*x": "g * h * x",
+    "C(g)*C(h)": "g * h",
+    # fixest
+    "(x + z)^2": "(x + z)^2",
+    "x*factor(g)": "x * g",
+    "factor(k) - 1": "factor(k) - 1",
+    "x + offset(log(time))": "offset(log(time)) + x",
+    "poly(x, 2, raw = T)": "poly(x, 2, raw = TRUE)",
+    # patsy, formulaic
+    "C(g)": "g",
+    "C(g, Sum)": "C(g, contr.sum)",
+    "C(g, Helmert)": "g",
+    "C(g, Diff)": "g",
+    "C(g, Poly)": "g",
+    "C(g, Treatment('b'))": "relevel(g, 'b')",
+    "C(g, Treatment(reference='c'))": "relevel(g, ref = 'c')",
+    "C(g, levels=['c', 'a', 'b'])": "factor(g, levels = c('c', 'a', 'b'))",
+    "C(g, contr.sum)": "C(g, contr.sum)",
+    "C(g, contr.treatment('b'))": "relevel(g, 'b')",
+    "x - 1": "x - 1",
+    "0 + x": "0 + x",
+    "(x + z + age)**2": "(x + z + age)^2",
+    "x + g:x + g": "x * g",
+    "g/h": "g / h",
+    "np.log(z)": "log(z)",
+    "np.sqrt(z)": "sqrt(z)",
+    "np.log10(z)": "log10(z)",
+    "np.power(age, 10)": "I(age**10)",
+    "age.pow(10)": "I(age**10)",
+    "{x - 50}": "I(x - 50)",
+    "Q('flc.grp')": "flc.grp",
+    "`flc.grp`": "flc.grp",
+    "C(Q('flc.grp'))": "factor(flc.grp)",
+    "np.abs(x)": "abs(x)",
+    "center(x)": "scale(x, scale = FALSE)",
+    "standardize(x, ddof=1)": "scale(x)",
+    "standardize(x)": "x",
+    "scale(x, rescale=False)": "scale(x, scale = FALSE)",
+    "scale(x, ddof=1)": "scale(x)",
+    "bs(x, df=4)": "bs(x, 4)",
+    "bs(x, df=5, degree=2, include_intercept=False)": "bs(x, df = 5, degree = 2)",
+    "bs(x, knots=[40, 60], lower_bound=0, upper_bound=120)": "bs(x, knots = c(40, 60), Boundary.knots = c(0, 120))",
+    "np.where(x > 50, 1, 0)": "I(x > 50)",
+    "I(x > 50)": "I(x > 50)",
+    "I((x > 50) & (z < 1))": "I((x > 50) & (z < 1))",
+    "I(x**2) + x": "x + I(x**2)",
+}
+
+
 @pytest.mark.parametrize("engine", ENGINES)
-def test_stata_spelled_in_python(engine):
-    pairs = {"C(k)": "factor(k)", "C(k)*age": "factor(k) * x", "C(k, Treatment(2))": "relevel(factor(k), ref = '2')"}
-    for python, theirs in pairs.items():
-        X = np.asarray(model_of(python.replace("age", "x"), engine).exog)[R["some"]]
-        assert_same_span(X, matrix(DESIGNS[theirs]["X"]))
+@pytest.mark.parametrize("right", SPELLED)
+def test_other_spellings_of_r(right, engine):
+    X = np.asarray(model_of(right, engine).exog)[R["some"]]
+    assert_same_span(X, matrix(DESIGNS[SPELLED[right]]["X"]))
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    "right", ["scale(x)", "scale(x, center = FALSE)", "scale(x, scale = FALSE)", "scale(x, 50, 10)", "scale(log(z))"]
+)
+def test_scale_has_the_columns_of_r(right, engine):
+    theirs = matrix(DESIGNS[right]["X"])
+    assert_allclose(np.asarray(model_of(right, engine).exog)[R["some"]], theirs, rtol=1e-10, atol=1e-13)
+    pieces = model_of(right, data=[DATA[:13], DATA[13:40], DATA[40:]]).design
+    assert_allclose(read_table(pieces.layout, DATA).X[R["some"]], theirs, rtol=1e-10, atol=1e-13)
+
+
+LARGE = DATA.assign(
+    income=DATA["age"].astype(np.int64) * 10**7,
+    flag=DATA["x"] > 50,
+    other=DATA["z"] < 1,
+    byte=DATA["k"].astype(np.uint64),
+)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("right", "column"),
+    [
+        ("I(income**3)", LARGE["income"].astype(float) ** 3),
+        ("I(income * income * income)", LARGE["income"].astype(float) ** 3),
+        ("np.power(income, 3)", LARGE["income"].astype(float) ** 3),
+        ("income.mul(income).mul(income)", LARGE["income"].astype(float) ** 3),
+        ("I(income**-2)", LARGE["income"].astype(float) ** -2),
+        ("I(9000000000000000000 + income)", 9e18 + LARGE["income"]),
+        ("I(byte - 3)", LARGE["k"] - 3.0),
+        ("I(flag + other)", LARGE["flag"].astype(float) + LARGE["other"]),
+        ("I(flag - other)", LARGE["flag"].astype(float) - LARGE["other"]),
+        ("I(-flag)", -LARGE["flag"].astype(float)),
+        ("I(flag * income)", LARGE["flag"] * LARGE["income"]),
+        ("I(income * 2 // 3)", LARGE["income"] * 2 // 3),
+    ],
+)
+def test_whole_numbers_and_conditions_are_numbers(right, column, engine):
+    assert_allclose(np.asarray(model_of(right, engine, LARGE).exog)[:, 1], column, rtol=1e-14)
+    pieces = model_of(right, data=[LARGE[:50], LARGE[50:]]).design
+    assert_allclose(read_table(pieces.layout, LARGE).X[:, 1], column, rtol=1e-14)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_whole_numbers_stay_whole_in_names_of_levels(engine):
+    names = model_of("C(k * 2) + C(age // 40) + C(byte + 1)", engine, LARGE).exog_names
+    assert names[1:] == [
+        "C(k * 2)[T.4]", "C(k * 2)[T.6]", "C(age // 40)[T.1]", "C(age // 40)[T.2]", "C(byte + 1)[T.3]", "C(byte + 1)[T.4]",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float64", float])
+def test_missing_values_are_not_in_a_subset(dtype):
+    data = DATA.assign(k=DATA["k"].where(DATA["age"] > 30).astype(dtype))
+    assert fit("y ~ x", data, link="logit", subset="k * 2 > 2").nobs == ((DATA["k"] > 1) & (DATA["age"] > 30)).sum()
+
+
+def test_subsets_count_conditions():
+    few = fit("y ~ x", LARGE, link="logit", subset="flag + other == 2")
+    assert few.nobs == (LARGE["flag"] & LARGE["other"]).sum()
 
 
 @pytest.mark.parametrize("name", ["c", "factor", "cut", "ns"])

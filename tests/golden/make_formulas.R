@@ -45,6 +45,8 @@ plain <- c(
   "g * h - g:h", "(g + h) * x", "(g + h + x)^2 - g:h", "g * h * x", "x * z + x", "g^2", "poly(x, 2) * h",
   ".", ". - x", ". - flc.grp - f - s", "(x + z)^2 - z", "log(time) + x",
   "flc.grp", "factor(flc.grp)", "flc.grp * x", "log(flc.grp)", "I(flc.grp - 1)", "poly(flc.grp, 2)", "cut(flc.grp, c(0, 2, 4))",
+  "scale(x)", "scale(x, center = FALSE)", "scale(x, scale = FALSE)", "scale(x, 50, 10)", "scale(age) * g", "scale(log(z))",
+  "I(age**10)", "I(age**-1)", "I((x > 50) + (z < 1))", "I((x > 50) * 2 - 1)", "I(-(x > 50))", "x + I(x**2)", "C(g, contr.sum)",
   "x * z + I(x^2)", "factor(g)", "cut(z, c(-Inf, 0.5, 1, Inf))", "bs(z, df = 4)", "bs(z, knots = c(0.5, 1))", "x + offset(z)",
   "offset(log(time)) + x", "x + offset(time)", "x + offset(time) + offset(z)", "g * x + offset(log(time) - 1)")
 stored <- function(X) list(shape = dim(X), values = as.vector(X))

@@ -20,7 +20,7 @@ CASES = [
 def test_every_file_says_where_it_comes_from(topic):
     golden = numbers(topic)
     assert golden["about"]
-    assert golden["versions"]["R"].startswith("R version")
+    assert golden["versions"].get("R", "").startswith("R version") or "stored" in golden
     made_here = (FOLDER / f"make_{topic}.R").exists()
     assert made_here != ("stored" in golden), "either a script beside it, or a note why there is none"
     assert "call" in golden or "stored" in golden

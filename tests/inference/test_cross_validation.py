@@ -134,6 +134,22 @@ def test_a_penalty_alone_for_any_link():
     assert res.xi is None
 
 
+def test_a_penalty_is_chosen_on_standardised_columns_and_given_on_plain_ones():
+    data, words = study(), {"alphas": [0.0, 30.0, 300.0], "folds": 3}
+    by_default = gevglm.fit("y ~ x + z", data, link="logit", alpha="cv", search_kwds=words)
+    other = gevglm.fit("y ~ x + z", data.assign(x=1000 * data["x"]), link="logit", alpha="cv", search_kwds=words)
+    assert_allclose(other.params["x"] * 1000, by_default.params["x"], rtol=1e-5)
+    assert_allclose(other.search.table["score"], by_default.search.table["score"], rtol=1e-5)
+    plain = gevglm.fit("y ~ x + z", data, link="logit", alpha="cv", standardize=False, search_kwds=words)
+    number = gevglm.fit("y ~ x + z", data, link="logit", alpha=30.0)
+    assert_allclose(number.params, gevglm.fit("y ~ x + z", data, link="logit", alpha=30.0, standardize=False).params)
+    assert not np.allclose(plain.search.table["score"], by_default.search.table["score"], rtol=1e-9)
+    strong = gevglm.fit("y ~ x + z", data, link="logit", alpha="cv", search_kwds={"alphas": [30.0]})
+    same = gevglm.fit("y ~ x + z", data, link="logit", alpha=30.0, standardize=True)
+    assert_allclose(strong.params, same.params, rtol=1e-6)
+    assert "standardised columns" in str(strong.summary()) and "standardised columns" not in str(number.summary())
+
+
 def test_standardised_penalties_do_not_depend_on_units():
     data = study()
     one = gevglm.fit("y ~ x + z", data, alpha=20.0, standardize=True)

@@ -50,8 +50,12 @@ def clustered(n_clusters=40, size=25, noise=10, seed=0):
 
 
 def test_a_penalty_is_searched_over_observations():
-    for seed in (0, 1):
-        assert {res.alpha for res in fits(link="logit", alpha="cv", search_kwds={"rng": seed})} == {1.0}
+    for seed in (
+        0,
+        1,
+    ):  # the folds differ, and the best penalty is far enough from its neighbours on these columns as they are
+        options = {"link": "logit", "alpha": "cv", "standardize": False, "search_kwds": {"rng": seed}}
+        assert {res.alpha for res in fits(**options)} == {1.0}
 
 
 def test_a_shape_is_searched_over_observations():

@@ -208,7 +208,8 @@ def test_a_penalty_is_searched_with_weights_that_are_not_counts():
     X, weight = rng.normal(size=(400, 2)), rng.uniform(0.2, 3.0, 400)
     y = (rng.random(400) < 1 / (1 + np.exp(1 - X[:, 0]))).astype(int)
     found = BinaryGLMClassifier(link="logit", alpha="cv").fit(X, y, sample_weight=weight)
-    given = BinaryGLMClassifier(link="logit", alpha=found.results_.alpha).fit(X, y, sample_weight=weight)
+    penalty = {"alpha": found.results_.alpha, "standardize": True}
+    given = BinaryGLMClassifier(link="logit", **penalty).fit(X, y, sample_weight=weight)
     np.testing.assert_allclose(found.coef_, given.coef_)
     twice = BinaryGLMClassifier(link="logit", alpha="cv").fit(X, y, sample_weight=np.full(400, 2.0))
     assert twice.results_.model._has_freq_weights and found.results_.model._has_var_weights

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gevglm import bias, calibration, datasets, families, links, losses, plots, sampling, sklearn, weighting
     from gevglm.api import fit
+    from gevglm.batches.scan import scan
     from gevglm.comparison import compare, fit_links
     from gevglm.data import sources
     from gevglm.inference.penalty_path import penalty_path
@@ -30,6 +31,7 @@ _HOMES = {
     "fit_links": "comparison",
     "load": "results",
     "penalty_path": "inference.penalty_path",
+    "scan": "batches.scan",
 }
 _MODULES = {
     name: name for name in "bias calibration datasets families links losses plots sampling sklearn weighting".split()

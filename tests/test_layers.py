@@ -15,6 +15,7 @@ LAYERS = (
     "sklearn",
     "datasets",
     "comparison",
+    "batches",
     "report",
     "api",
     "model",

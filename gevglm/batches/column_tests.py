@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -90,7 +91,7 @@ class _Chunk:
             self._in_groups(self._saddlepoint, below, FITTED)
         elif self.tests.test != "score":
             self._in_groups(self._fit, below, FITTED)
-        return pd.DataFrame({"column": self.names, **self.facts, "test": self.kind, "reason": self.reasons})
+        return pd.DataFrame({"column": self.names, **self.facts, "test": list(self.kind), "reason": self.reasons})
 
     def _in_groups(self, work: Callable[[NDArray], None], chosen: NDArray, size: int) -> None:
         """Hand the columns that were chosen, and not refused, to as many cores as there are."""
@@ -144,7 +145,7 @@ class _Chunk:
         self.start[at, -1] = score / variance
         self._keep(at, "score", score / variance, variance**-0.5, score**2 / variance)
 
-    def _keep(self, at: NDArray | int, kind: str, coef: NDArray, se: NDArray, statistic: NDArray) -> None:
+    def _keep(self, at: Any, kind: str, coef: Any, se: Any, statistic: Any) -> None:
         found = {"coef": coef, "se": se, "statistic": statistic, "pvalue": chi2.sf(statistic, 1)}
         for name, values in found.items():
             self.facts[name][at] = values
@@ -201,5 +202,5 @@ class _Chunk:
 
 def _model(design: Design, loss: Loss, *columns: NDArray) -> BinaryGLM:
     """Return the model of a design with other columns beside its own."""
-    weights = {"offset": design.offset, "freq_weights": design.freq, "n_trials": design.trials}
+    weights: dict[str, Any] = {"offset": design.offset, "freq_weights": design.freq, "n_trials": design.trials}
     return BinaryGLM.of_arrays(design.y, np.column_stack([design.X, *columns]), ModelOptions(loss=loss, **weights))

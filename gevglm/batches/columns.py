@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -18,6 +19,7 @@ from gevglm.data.tables import aligned, suggestion, unmasked
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
 
 CHUNK_NUMBERS = 1 << 22  # of a chunk of columns, as floats in memory
+INDEX = re.compile(r"__index_level_\d+__$")  # of a DataFrame, among the columns of a file that it was saved to
 PARQUET = (".parquet", ".pq")
 NUMBERS = ("boolean", "integer", "floating", "mixed-integer-float", "decimal")  # what pandas calls objects that are
 
@@ -43,10 +45,13 @@ class Columns:
             table = given if data is None or len(given) != len(data) else aligned(given, data.index, "columns")
             return cls([str(name) for name in table.columns], lambda part: table.iloc[:, part])
         if hasattr(given, "schema") and hasattr(given, "to_table"):  # a dataset of pyarrow
-            names = list(given.schema.names)
-            return cls(names, lambda part: given.to_table(columns=names[part]).to_pandas())
-        if hasattr(given, "to_pandas"):  # pyarrow and polars
-            names = list(given.column_names if hasattr(given, "column_names") else given.columns)
+            names = [name for name in given.schema.names if not INDEX.match(name)]
+            return cls(names, lambda part: given.to_table(columns=names[part]).to_pandas(ignore_metadata=True))
+        if hasattr(given, "column_names"):  # a table of pyarrow
+            names = [name for name in given.column_names if not INDEX.match(name)]
+            return cls(names, lambda part: given.select(names[part]).to_pandas(ignore_metadata=True))
+        if hasattr(given, "to_pandas") and hasattr(given, "columns"):  # polars
+            names = list(given.columns)
             return cls(names, lambda part: given.select(names[part]).to_pandas())
         if issparse(given):
             by_column = given.tocsc()

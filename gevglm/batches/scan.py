@@ -96,9 +96,8 @@ def scan(
     words = locals()
     options = {name: words[name] for name in OPTIONS if words[name] is not None}
     _check(test, threshold, link, xi)
-    by_formula = isinstance(formula_or_endog, str)
-    data = _in_memory(data_or_exog) if by_formula else data_or_exog
-    table = data if by_formula else None
+    data = _in_memory(formula_or_endog, data_or_exog)
+    table = data if isinstance(formula_or_endog, str) else None
     formulas = {"": formula_or_endog} if outcomes is None else _formulas(formula_or_endog, outcomes, table)
     asked = _Scan(formulas, data, Columns.of(columns, table), test, threshold, options, outcomes is not None)
     with ScanFile.kept(resume, asked.fingerprint) as file:
@@ -138,7 +137,7 @@ class _Scan:
         """Fit the model without the columns, once for each outcome."""
         if outcome not in self._last:
             self._last.clear()
-            res = fit(self.formulas[outcome], self.data, loss="log", **self.options)
+            res = fit(self.formulas[outcome], self._data_of(outcome), loss="log", **self.options)
             design = res.model.design
             design.need_rows("a scan", "give a model with fewer levels of factors")
             if res.separated or not res.converged:
@@ -153,15 +152,25 @@ class _Scan:
             self._last[outcome] = ColumnTests(self.columns, design, res.loss, linear, self.test, self.threshold)
         return self._last[outcome]
 
+    def _data_of(self, outcome: str) -> Any:
+        """Return the data without the columns to be tested and the other outcomes, of which a fit would make copies."""
+        if not isinstance(self.formulas[outcome], str):
+            return self.data
+        words = repr([self.formulas[outcome], *(value for value in self.options.values() if isinstance(value, str))])
+        others = {name for name in (*self.columns.names, *self.formulas) if name not in words}
+        return self.data.loc[:, [name not in others for name in self.data.columns]]
+
     def rows(self, outcome: str, part: slice) -> pd.DataFrame:
         """Return the tests of some columns for an outcome."""
         if not self.many:
             return self.tests(outcome).of(part)
         try:
             with silenced():
-                found = self.tests(outcome).of(part)
+                tests = self.tests(outcome)
         except GevglmError as error:
             found = untested(self.columns.names[part], str(error))
+        else:
+            found = tests.of(part)
         found.insert(0, "outcome", outcome)
         return found
 
@@ -197,10 +206,15 @@ def _check(test: str, threshold: Any, link: Any, xi: Any) -> None:
         )
 
 
-def _in_memory(data: Any) -> pd.DataFrame:
-    if data is None or as_source(data) is not None:
+def _in_memory(formula: Any, data: Any) -> Any:
+    """Return the data, as a table where there is a formula."""
+    if data is None:
+        raise InvalidOptionError("a scan needs data: scan(formula, data, columns=...), or scan(y, X, columns=...).")
+    if not isinstance(formula, str):
+        return data
+    if as_source(data) is not None:
         raise InvalidDataError(
-            "a scan has the rows of the outcome and the covariates in memory: give a table of them as data; the columns to test may be a parquet file."
+            "a scan has the rows of outcome and covariates in memory: give a table of them as data; the columns to test may be a parquet file."
         )
     return as_frame(data)
 

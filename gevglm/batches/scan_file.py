@@ -86,4 +86,4 @@ class ScanFile:
 
 def _values(name: str, arrays: dict[str, Any]) -> Any:
     kind, _, column = name.partition(" ")
-    return arrays[name] if kind == "numbers" else arrays[f"texts {column}"].astype(object)[arrays[name]]
+    return arrays[name] if kind == "numbers" else arrays[f"texts {column}"][arrays[name]].tolist()

@@ -26,9 +26,11 @@ NEAR_MEAN = 1e-2  # in standard deviations: nearer, the formula is 0/0, and the 
 def saddlepoint_pvalues(null: NullModel, columns: NDArray) -> NDArray:
     """Return two-sided p-values of the scores of columns, of which what the model explains is taken away; of shape (m, n)."""
     point = null.loss.link.at(null.linear)
+    with np.errstate(divide="ignore", invalid="ignore"):  # rows beyond the support, whose outcomes are certain
+        scale = np.where(null.curvature > 0.0, null.loss.residual_factor_at(point), 0.0)
     pvalues = []
     for column in columns:
-        factors = column * null.loss.residual_factor_at(point)
+        factors = column * scale
         score = abs(float(column @ null.factors[:, 0]))
         tails = (BernoulliSum(sign * factors, point.cdf, point.sf, null.counts).upper(score) for sign in (1.0, -1.0))
         pvalues.append(sum(tails))

@@ -191,16 +191,18 @@ class _Chunk:
             res = model(column).fit_by(FitOptions(bias="firth" if test == "firth" else None))
             ratio = res.lr_tests()["statistic"].iloc[-1]
         except (GevglmError, np.linalg.LinAlgError) as error:
-            self.reasons[j] = str(error)
+            self.reasons[j] = f"cannot be fitted: {error}"
             for name in ("coef", "se", "statistic", "pvalue"):
                 self.facts[name][j] = np.nan
             return
         infinite = 0.0 if res.infinite is None else res.infinite[-1]
-        self._keep(j, test, infinite or res.params[-1], res.bse[-1], ratio)
-        self.reasons[j] = SEPARATED if res.separated else "" if res.converged else res.reason
+        self._keep(j, test, infinite or np.asarray(res.params)[-1], np.asarray(res.bse)[-1], ratio)
+        self.reasons[j] = SEPARATED if res.separated else "" if res.converged else f"has not converged: {res.reason}"
 
 
 def _model(design: Design, loss: Loss, *columns: NDArray) -> BinaryGLM:
     """Return the model of a design with other columns beside its own."""
     weights: dict[str, Any] = {"offset": design.offset, "freq_weights": design.freq, "n_trials": design.trials}
-    return BinaryGLM.of_arrays(design.y, np.column_stack([design.X, *columns]), ModelOptions(loss=loss, **weights))
+    names = [*design.names, *["the column"] * len(columns)]
+    exog = pd.DataFrame(np.column_stack([design.X, *columns]), columns=names)
+    return BinaryGLM.of_arrays(design.y, exog, ModelOptions(loss=loss, **weights))

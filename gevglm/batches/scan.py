@@ -168,7 +168,7 @@ class _Scan:
             with silenced():
                 tests = self.tests(outcome)
         except GevglmError as error:
-            found = untested(self.columns.names[part], str(error))
+            found = untested(self.columns.names[part], f"has no model to be added to: {error}")
         else:
             found = tests.of(part)
         found.insert(0, "outcome", outcome)

@@ -65,7 +65,7 @@ class ScanFile:
 
     def _read(self, path: Path) -> list[pd.DataFrame]:
         try:
-            with np.load(path, allow_pickle=False) as content:
+            with open(path, "rb") as file, np.load(file, allow_pickle=False) as content:
                 arrays = {name: content[name] for name in content.files}
             fingerprint, lengths = str(arrays.pop("fingerprint")), arrays.pop("lengths")
             table = pd.DataFrame(

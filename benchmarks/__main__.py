@@ -8,7 +8,18 @@ from importlib import import_module
 from benchmarks.report import RESULTS, publish
 
 BENCHMARKS = {
-    "speed": ("core", "model", "firth", "memory", "larger_than_memory", "search", "cli", "sklearn", "calibration"),
+    "speed": (
+        "core",
+        "model",
+        "firth",
+        "scan",
+        "memory",
+        "larger_than_memory",
+        "search",
+        "cli",
+        "sklearn",
+        "calibration",
+    ),
     "simulation": ("convergence", "bias", "calibration", "shape", "effects"),
 }
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from gevglm.inference.score_scan import NullModel
 
-BLOCK_NUMBERS = 1 << 13  # of the columns in a block of rows, so that the arrays made of them stay in the cache
+BLOCK_NUMBERS = 1 << 15  # of the columns in a block of rows, so that the arrays made of them stay in the cache
 STEPS = 30
 FARTHEST = 25.0  # decrement of a step, for each coefficient, beyond which it is shortened
 TOLERANCE = {False: 1e-20, True: 1e-18}  # decrement at the end, of scoring steps and of those with Firth's penalty

@@ -92,6 +92,7 @@ def scan(
     >>> data = gevglm.datasets.simulate_study(rng=1)
     >>> carriers = np.random.default_rng(2).random((len(data), 100)) < 0.02
     >>> gevglm.scan("event ~ age + smoker", data, columns=carriers, test="firth")
+    <ScanResults: 100 tests by penalised likelihood ratio (Firth) below 0.05 (5 of them), smallest p-value 0.00098>
     """
     words = locals()
     options = {name: words[name] for name in OPTIONS if words[name] is not None}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from gevglm.engine.memory import available_cores
 from gevglm.exceptions import GevglmError, silenced
 from gevglm.inference.column_fits import ColumnGroup
 from gevglm.inference.saddlepoint import saddlepoint_pvalues
-from gevglm.inference.score_scan import Counts, NullModel, column_counts, score_statistics
+from gevglm.inference.score_scan import CANCELLED, Counts, NullModel, Scores, column_counts, score_statistics
 from gevglm.losses import Loss
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions
@@ -115,33 +115,39 @@ class _Chunk:
 
     def _score(self, at: NDArray) -> None:
         values = self.values[at]
-        scores = score_statistics(self.null, values)
-        constant, explained = np.ptp(values, axis=1) == 0.0, ~(scores.unexplained > COLLINEAR)
-        self._refuse(at[constant], "is constant")
-        self._refuse(at[explained & ~constant], "is a linear combination of the columns of the model")
         self._keep_counts(at, column_counts(self.null, values))
-        good = ~(constant | explained)
-        self._keep_scores(at[good], scores.score[good], scores.variance[good])
+        self._keep_scores(at, np.ptp(values, axis=1) == 0.0, score_statistics(self.null, values))
 
     def _score_incomplete(self, at: NDArray) -> None:
         """Test columns in the rows where they have values, for which the model is fitted anew."""
         values, present = self.values[at], self.present[at]
         self._keep_counts(at, column_counts(self.null, values, present))
         ends = values.max(axis=1, where=present, initial=-np.inf), values.min(axis=1, where=present, initial=np.inf)
-        constant = ends[0] == ends[1]
-        self._refuse(at[constant], "is constant")
-        found = self._group(at).fit(self.start[at], held=True)
-        good = found.converged & ~constant
+        group = self._group(at)
+        found = group.fit(self.start[at], held=True)
         self.start[at], self.lower[at] = found.params, found.value
-        self._keep_scores(at[good], found.score[good], 1.0 / found.variance[good])
-        for j in at[~found.converged & ~constant]:
-            self._test_alone(j, "score")
+        length = (group.columns**2 * present) @ self.null.curvature
+        scores = Scores(found.score, 1.0 / found.variance, 1.0 / (found.variance * length))
+        for i in np.flatnonzero(found.converged & ~(scores.unexplained > CANCELLED)):
+            null = self.null.moved(found.params[i, :-1], present[i])
+            for array, number in zip(scores, score_statistics(null, values[[i]][:, present[i]]), strict=True):
+                array[i] = number[0]
+        good = found.converged
+        self._keep_scores(at[good], (ends[0] == ends[1])[good], Scores(*(array[good] for array in scores)))
+        for j in at[~good]:
+            self._score_alone(j)
 
     def _keep_counts(self, at: NDArray, counts: Counts) -> None:
         for name, values in counts._asdict().items():
             self.facts[name][at] = values
 
-    def _keep_scores(self, at: NDArray, score: NDArray, variance: NDArray) -> None:
+    def _keep_scores(self, at: NDArray, constant: NDArray, scores: Scores) -> None:
+        """Keep the score tests of columns that the model does not explain."""
+        explained = ~(scores.unexplained > COLLINEAR)
+        self._refuse(at[constant], "is constant")
+        self._refuse(at[explained], "is a linear combination of the columns of the model")
+        good = ~(constant | explained)
+        at, score, variance = at[good], scores.score[good], scores.variance[good]
         self.start[at, -1] = score / variance
         self._keep(at, "score", score / variance, variance**-0.5, score**2 / variance)
 
@@ -160,13 +166,15 @@ class _Chunk:
         if firth:
             held = group.fit(self.start[at] * (np.arange(self.start.shape[1]) < len(self.null.basis)), held=True)
             lower, good = held.value, good & held.converged
+        good &= np.isfinite(lower)
         ratio = np.maximum(2.0 * (found.value - lower), 0.0)[good]
         self._keep(at[good], self.tests.test, found.coefficient[good], np.sqrt(found.variance[good]), ratio)
         for j in at[~good]:
-            self._test_alone(j, self.tests.test)
+            self._fit_alone(j)
 
     def _saddlepoint(self, at: NDArray) -> None:
         """Replace the p-values of score tests."""
+        at = at[np.isfinite(self.lower[at])]
         complete = at[~self.incomplete[at]]
         parts = [(complete, self.null, self.null.without_the_others(self.values[complete]))] if len(complete) else []
         for j in at[self.incomplete[at]]:
@@ -177,32 +185,40 @@ class _Chunk:
             self.facts["pvalue"][which] = saddlepoint_pvalues(null, rest)
             self.kind[which] = "spa"
 
-    def _test_alone(self, j: int, test: str) -> None:
-        """Test a column by fits of its own, which say what is the matter with it."""
-        design, rows = self.tests.design, self.present[j]
-        model = partial(_model, design.on_rows(np.flatnonzero(rows)), self.tests.loss)
-        column = self.values[j, rows]
-        self.kind[j] = ""
+    def _score_alone(self, j: int) -> None:
+        """Test a column by a fit of the model without it to its rows, which says what is the matter."""
+        rows = self.present[j]
         try:
-            if test == "score":
-                found = model().fit_by(FitOptions()).score_test(column)
-                self._keep(j, test, np.nan, np.nan, found.statistic)
-                return
-            res = model(column).fit_by(FitOptions(bias="firth" if test == "firth" else None))
+            res = self._model(rows).fit_by(FitOptions())
+            found = res.score_test(self.values[j, rows])
+        except (GevglmError, np.linalg.LinAlgError) as error:
+            self.reasons[j] = f"cannot be tested in the rows where it is known: {error}"
+            return
+        if res.separated or not res.converged:
+            self.reasons[j] = (
+                f"cannot be tested in the rows where it is known: {'separated' if res.separated else res.reason}"
+            )
+            return
+        self._keep(j, "score", np.nan, np.nan, found.statistic)
+
+    def _fit_alone(self, j: int) -> None:
+        """Test a column by a fit of its own, which says what is the matter with it."""
+        rows, test = self.present[j], self.tests.test
+        try:
+            res = self._model(rows, self.values[j, rows]).fit_by(FitOptions(bias="firth" if test == "firth" else None))
             ratio = res.lr_tests()["statistic"].iloc[-1]
         except (GevglmError, np.linalg.LinAlgError) as error:
+            self._keep(j, "", np.nan, np.nan, np.nan)
             self.reasons[j] = f"cannot be fitted: {error}"
-            for name in ("coef", "se", "statistic", "pvalue"):
-                self.facts[name][j] = np.nan
             return
         infinite = 0.0 if res.infinite is None else res.infinite[-1]
         self._keep(j, test, infinite or np.asarray(res.params)[-1], np.asarray(res.bse)[-1], ratio)
         self.reasons[j] = SEPARATED if res.separated else "" if res.converged else f"has not converged: {res.reason}"
 
-
-def _model(design: Design, loss: Loss, *columns: NDArray) -> BinaryGLM:
-    """Return the model of a design with other columns beside its own."""
-    weights: dict[str, Any] = {"offset": design.offset, "freq_weights": design.freq, "n_trials": design.trials}
-    names = [*design.names, *["the column"] * len(columns)]
-    exog = pd.DataFrame(np.column_stack([design.X, *columns]), columns=names)
-    return BinaryGLM.of_arrays(design.y, exog, ModelOptions(loss=loss, **weights))
+    def _model(self, rows: NDArray, *columns: NDArray) -> BinaryGLM:
+        """Return the model of some of the rows, with columns beside its own."""
+        design = self.tests.design.on_rows(np.flatnonzero(rows))
+        given: dict[str, Any] = {"offset": design.offset, "freq_weights": design.freq, "n_trials": design.trials}
+        names = [*design.names, *["the column"] * len(columns)]
+        exog = pd.DataFrame(np.column_stack([design.X, *columns]), columns=names)
+        return BinaryGLM.of_arrays(design.y, exog, ModelOptions(loss=self.tests.loss, **given))

@@ -150,20 +150,17 @@ class ColumnGroup:
 
 
 class Looks(NamedTuple):
-    """Score, and the inverse and the determinant of the information, of each fit; not numbers where that has no inverse."""
+    """Score and information of each fit, and the inverse of the latter; not numbers where it has none."""
 
     score: NDArray
+    information: NDArray
     inverse: NDArray
     log_determinant: NDArray
 
     @classmethod
     def of(cls, score: NDArray, information: NDArray) -> Looks:
         """Invert the informations, whichever of them can be."""
-        sign, log_determinant = np.linalg.slogdet(information)
-        positive = (sign > 0.0) & np.isfinite(log_determinant)
-        inverse = np.full_like(information, np.nan)
-        inverse[positive] = np.linalg.inv(information[positive])
-        return cls(score, inverse, log_determinant)
+        return cls(score, information, *_inverses(information))
 
     @property
     def column_variance(self) -> NDArray:
@@ -176,7 +173,18 @@ class Looks(NamedTuple):
 
     def steps(self, held: bool) -> NDArray:
         """Return scoring steps; with the coefficients of the columns held, those of the others."""
-        steps = np.einsum("ijk,ik->ij", self.inverse, self.score)
-        if held:
-            steps -= self.inverse[:, -1] * self.column_score[:, None]
+        if not held:
+            return np.einsum("ijk,ik->ij", self.inverse, self.score)
+        steps = np.zeros_like(self.score)
+        inverse, _ = _inverses(self.information[:, :-1, :-1])
+        steps[:, :-1] = np.einsum("ijk,ik->ij", inverse, self.score[:, :-1])
         return steps
+
+
+def _inverses(matrices: NDArray) -> tuple[NDArray, NDArray]:
+    """Return inverses of symmetric matrices, not numbers for those that are not positive, and logarithms of their determinants."""
+    sign, log_determinant = np.linalg.slogdet(matrices)
+    positive = (sign > 0.0) & np.isfinite(log_determinant)
+    inverse = np.full_like(matrices, np.nan)
+    inverse[positive] = np.linalg.inv(matrices[positive])
+    return inverse, log_determinant

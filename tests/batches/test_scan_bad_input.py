@@ -32,14 +32,16 @@ def columns():
         "is constant": np.full(N, 3.0),
         "is constant#2": np.where(np.isnan(half), np.nan, 1.0),
         "is a linear combination of the columns of the model": 2.0 * DATA["age"] - 1.0,
+        "is a linear combination of the columns of the model#2": np.where(np.isnan(half), np.nan, DATA["age"] + 3.0),
+        "known: separated": np.where(EVENTS == (DATA["age"] > 0.0), FINE, np.nan),  # rows where age tells all outcomes
         "is missing in all rows": np.full(N, np.nan),
         "has infinite values": np.where(np.arange(N) == 5, np.inf, FINE),
         "has 299 rows, but the data have 300": FINE[1:],
         "is not numbers but (object|str)": np.where(FINE > 0, "high", "low"),
         "is not numbers but complex128": FINE + 1j,
         "is not numbers but datetime64": pd.Series(pd.date_range("2020-01-01", periods=N)),
-        "cannot be fitted: .*outcome": np.where(EVENTS, np.nan, FINE),  # no events where it has values
-        "cannot be fitted: sex: zero in every row": np.where(DATA["sex"] == 0, half, np.nan),  # of one sex only
+        "in the rows where it is known: .*outcome": np.where(EVENTS, np.nan, FINE),  # no events where it has values
+        "sex: zero in every row": np.where(DATA["sex"] == 0, half, np.nan),  # of one sex only
     }
 
 
@@ -49,8 +51,8 @@ def test_columns_with_something_the_matter_have_a_reason(test):
     for expected, reason, pvalue in zip(columns(), res.table["reason"], res.table["pvalue"], strict=True):
         assert re.search(expected.partition("#")[0], reason), (expected, reason)
         assert np.isnan(pvalue) == bool(expected)
-    assert "2 of 12: the column is constant" in res.notes
-    assert "11 with a reason" in repr(res)
+    assert "2 of 14: the column is constant" in res.notes
+    assert "13 with a reason" in repr(res)
     assert "is missing in all rows" in str(res.summary())
 
 

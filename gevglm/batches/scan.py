@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -180,7 +181,7 @@ class _Scan:
         digest = hashlib.sha256(repr([self.test, self.threshold, self.columns.names]).encode())
         digest.update(repr([self.formulas if self.many else "", *self.options.items()]).encode())
         try:
-            with silenced():
+            with silenced() if self.many else nullcontext():
                 tests = self.tests(next(iter(self.formulas)))
         except GevglmError as error:
             digest.update(str(error).encode())

@@ -13,6 +13,7 @@ BENCHMARKS = {
         "model",
         "many",
         "firth",
+        "scan",
         "memory",
         "larger_than_memory",
         "search",

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from gevglm import bias, calibration, datasets, families, links, losses, plots, sampling, sklearn, weighting
     from gevglm.api import fit
     from gevglm.batches.many import fit_many
+    from gevglm.batches.scan import scan
     from gevglm.comparison import compare, fit_links
     from gevglm.data import sources
     from gevglm.inference.penalty_path import penalty_path
@@ -32,6 +33,7 @@ _HOMES = {
     "fit_many": "batches.many",
     "load": "results",
     "penalty_path": "inference.penalty_path",
+    "scan": "batches.scan",
 }
 _MODULES = {
     name: name for name in "bias calibration datasets families links losses plots sampling sklearn weighting".split()

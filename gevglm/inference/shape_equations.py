@@ -22,15 +22,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance import Covariance, Fitted
-from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine, Pass, Passes, ReducerGroup, make_pass, run
-from gevglm.engine.linalg import dense, hstack_column, one_blas_thread, scale_rows
+from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine, Pass, Passes, Reducer, ReducerGroup, make_pass, run
+from gevglm.engine.linalg import dense, hstack_column, one_blas_thread, scale_rows, weighted_gram
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import LossSums, NewtonSums
 from gevglm.exceptions import InvalidOptionError
-from gevglm.links.base import Point
+from gevglm.links.base import BinaryLink, Point
 from gevglm.losses import Canonical, Log, Loss
 
-STEP = 1e-5  # of the differences of analytic scores
+STEP = 1e-5  # of the differences of first derivatives
 
 LossOf = Callable[[float], Loss]
 
@@ -88,29 +88,66 @@ class JointLikelihood:
         return Objective(lambda points: run(self.sums_at_all(points), make_pass))
 
     def sums_at_all(self, points: Sequence[NDArray]) -> Passes[list[NewtonSums]]:
-        """Sum up at several points in one pass; second derivatives in the shape are differences of analytic scores."""
+        """Sum up at several points in one pass."""
         inside = [i for i, point in enumerate(points) if self.lowest <= point[-1] <= self.highest]
-        asked = [reducer for i in inside for reducer in self._reducers(points[i])]
+        asked: list[Reducer] = [JointSums(self.loss_of(float(points[i][-1])), points[i][:-1]) for i in inside]
         found = (yield Pass(self.engine, ReducerGroup(asked))) if asked else []
         sums = [NewtonSums(np.full(len(p), np.nan), np.full((len(p),) * 2, np.nan), np.inf, False) for p in points]
-        for place, i in enumerate(inside):
-            sums[i] = self._joined(points[i], *found[4 * place : 4 * place + 4])
+        for i, total in zip(inside, found, strict=True):
+            sums[i] = total
         return sums
 
-    def _around(self, xi: float) -> tuple[float, float]:
-        return max(xi - STEP, self.lowest), min(xi + STEP, self.highest)
 
-    def _reducers(self, point: NDArray) -> list:
-        params, xi = point[:-1], float(point[-1])
-        scores = [_Scores(self.loss_of(shape), params) for shape in (xi, *self._around(xi))]
-        return [LossSums(self.loss_of(xi), params, value=True), *scores]
+class JointSums(LossSums):
+    r"""Value, gradient and Hessian of the log loss by the coefficients and, last, the shape of the link.
 
-    def _joined(self, point: NDArray, sums: NewtonSums, score: NDArray, before: NDArray, after: NDArray) -> NewtonSums:
-        low, high = self._around(float(point[-1]))
-        hessian = np.empty((len(point), len(point)))
-        hessian[:-1, :-1] = dense(sums.hessian)
-        hessian[-1] = hessian[:, -1] = (after - before) / (high - low)
-        return NewtonSums(score, hessian, sums.value, sums.feasible)
+    With :math:`e = (1-y)/(1-F) - y/F` and :math:`q = (1-y)/(1-F)^2 + y/F^2`,
+
+    .. math:: \ell_\xi = e F_\xi, \qquad \ell_{v\xi} = e F'_\xi + q F' F_\xi, \qquad \ell_{\xi\xi} = e F_{\xi\xi} + q F_\xi^2.
+    """
+
+    def __init__(self, loss: Loss, params: NDArray):
+        super().__init__(loss, params, value=True)
+
+    def zero(self) -> NewtonSums:
+        size = len(self.params) + 1
+        return NewtonSums(np.zeros(size), np.zeros((size, size)))
+
+    def map(self, block: Block) -> NewtonSums:
+        loss, y, k = self.loss, block.y, len(self.params)
+        with np.errstate(all="ignore"):
+            v = block.linear_predictor(self.params)
+            point = loss.link.at(v)
+            used = slice(None) if block.weight is None else block.weight > 0
+            sums = self.zero()
+            sums.value = float(block.weighted(loss.value_at(y, point)).sum())
+            sums.feasible = loss.feasible(y[used], v[used])
+            score, mixed, second = self._by_shape(y, point)
+            sums.gradient[:k] = block.weighted(loss.slope_at(y, point)) @ block.X
+            sums.gradient[k] = block.weighted(score).sum()
+            sums.hessian[:k, :k] = dense(weighted_gram(block.X, block.weighted(loss.curvature_at(y, point))))
+            sums.hessian[k, :k] = sums.hessian[:k, k] = block.weighted(mixed) @ block.X
+            sums.hessian[k, k] = block.weighted(second).sum()
+        return sums
+
+    def _by_shape(self, y: NDArray, point: Point) -> tuple[NDArray, NDArray, NDArray]:
+        """Return the derivatives of the loss of each row by the shape: the first, by shape and v, the second."""
+        first = point.dcdf_dshape
+        bend, second = _shape_derivatives(self.loss.link, point)
+        of_event, of_other = y / point.cdf, (1.0 - y) / point.sf
+        slope, curvature = of_other - of_event, of_other / point.sf + of_event / point.cdf
+        changed = curvature * first
+        return _finite(slope * first), _finite(slope * bend + changed * point.pdf), _finite(slope * second + changed * first)
+
+
+def _shape_derivatives(link: BinaryLink, point: Point) -> tuple[NDArray, NDArray]:
+    """Return the derivatives by the shape of F' and of its derivative by the shape; by differences for links that do not know them."""
+    bend, second = point.dpdf_dshape, point.d2cdf_dshape2
+    if bend is None or second is None:
+        before, after = (link.with_shape(float(link.shape or 0.0) + step).at(point.v) for step in (-STEP, STEP))
+        bend = (after.pdf - before.pdf) / (2.0 * STEP)
+        second = (after.dcdf_dshape - before.dcdf_dshape) / (2.0 * STEP)
+    return bend, second
 
 
 class _Scores(ArraySum):
@@ -128,9 +165,19 @@ class _Scores(ArraySum):
 def observed_information(
     engine: Engine, loss: Loss, params: NDArray, within: tuple[float, float] = (-np.inf, np.inf)
 ) -> NDArray:
-    """Return the joint second derivative of the negative log-likelihood, from shapes within a range."""
-    joint = JointLikelihood(engine, loss.with_shape, *within)
-    return joint.objective(np.append(params, float(loss.link.shape or 0.0))).hessian
+    """Return the joint second derivative of the negative log-likelihood, from shapes within a range.
+
+    Second derivatives in the shape are differences of analytic scores: where rows cross the end of the support next to a maximum, these are
+    large, or not those of a maximum, and tell that it is irregular. The derivatives of :class:`JointSums` do not see such rows.
+    """
+    xi, k = float(loss.link.shape or 0.0), len(params)
+    around = max(xi - STEP, within[0]), min(xi + STEP, within[1])
+    scores = [_Scores(loss.with_shape(shape), params) for shape in around]
+    sums, before, after = engine.reduce(ReducerGroup([LossSums(loss, params), *scores]))
+    information = np.empty((k + 1, k + 1))
+    information[:k, :k] = dense(sums.hessian)
+    information[k] = information[:, k] = (after - before) / (around[1] - around[0])
+    return information
 
 
 # -- covariances ----------------------------------------------------------------------------------

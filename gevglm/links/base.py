@@ -46,6 +46,8 @@ class Point:
         Derivatives of their logarithms, :math:`c - F'/F` and :math:`c + F'/(1 - F)` with :math:`c = F''/F'`.
     dcdf_dshape : ndarray
         Derivative of F by the shape of the link, for links that have one.
+    dpdf_dshape, d2cdf_dshape2 : ndarray or None
+        Derivative of :math:`F'` by the shape, and second derivative of F; None for links that leave them to differences.
     """
 
     if TYPE_CHECKING:  # a link defines each as an attribute or as a property
@@ -64,6 +66,14 @@ class Point:
         def d2logpdf(self) -> NDArray: ...
         @property
         def dcdf_dshape(self) -> NDArray: ...
+
+    @property
+    def dpdf_dshape(self) -> NDArray | None:
+        return None
+
+    @property
+    def d2cdf_dshape2(self) -> NDArray | None:
+        return None
 
     @cached_property
     def dpdf(self) -> NDArray:
@@ -151,6 +161,15 @@ class MirroredPoint(Point):
     @cached_property
     def dcdf_dshape(self) -> NDArray:
         return -self.point.dcdf_dshape
+
+    @property
+    def dpdf_dshape(self) -> NDArray | None:
+        return self.point.dpdf_dshape
+
+    @cached_property
+    def d2cdf_dshape2(self) -> NDArray | None:
+        second = self.point.d2cdf_dshape2
+        return None if second is None else -second
 
 
 class BinaryLink(CDFLink):

@@ -33,6 +33,7 @@ LARGEST_SHAPE = 5.0
 LARGEST_LOG_HAZARD = 350.0  # of the reverse hazard, whose square must stay finite
 VANISHED = 1e-290  # a t that may have lost digits to underflow
 _SHAPE_SERIES = np.array([(-1.0) ** j * (j + 1) / (j + 2) for j in range(18)])
+_SHAPE_SLOPE_SERIES = _SHAPE_SERIES[1:] * np.arange(1.0, len(_SHAPE_SERIES))
 _EXCESS_SERIES = np.array([1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000])
 
 
@@ -126,14 +127,35 @@ class GEVPoint(Point):
         return self._inside(-np.exp(self.log_t - self.t) * self.dlog_t_dxi)
 
     @cached_property
+    def dpdf_dshape(self) -> NDArray:
+        r""":math:`F' [\ln t + (1 + \xi - t)\, \partial \ln t/\partial\xi]`."""
+        return self._inside(self.pdf * (self.log_t + (1.0 + self.xi - self.t) * self.dlog_t_dxi))
+
+    @cached_property
+    def d2cdf_dshape2(self) -> NDArray:
+        r""":math:`e^{-t} t\, [(t - 1)(\partial \ln t/\partial\xi)^2 - \partial^2 \ln t/\partial\xi^2]`."""
+        change = (self.t - 1.0) * self.dlog_t_dxi**2 - self.d2log_t_dxi2
+        return self._inside(np.exp(self.log_t - self.t) * change)
+
+    @cached_property
     def dlog_t_dxi(self) -> NDArray:
-        r""":math:`v^2 [\ln(1 + u) - u/(1 + u)]/u^2` with :math:`u = \xi v`; a series for small u."""
+        r""":math:`v^2 \varphi(u)` with :math:`u = \xi v` and :math:`\varphi(u) = [\ln(1 + u) - u/(1 + u)]/u^2`; a series for small u."""
         u = self.xi * self.v
         small = np.abs(u) < 0.1
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = (np.log1p(u) - u / (1.0 + u)) / u**2
         ratio[small] = np.polynomial.polynomial.polyval(u[small], _SHAPE_SERIES)
         return self.v**2 * ratio
+
+    @cached_property
+    def d2log_t_dxi2(self) -> NDArray:
+        r""":math:`v^3 \varphi'(u)`, with :math:`\varphi'(u) = [1/(1 + u)^2 - 2 \varphi(u)]/u`; a series for small u."""
+        u = self.xi * self.v
+        small = np.abs(u) < 0.1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            slope = (self.v / (1.0 + u)) ** 2 / self.xi - 2.0 * self.dlog_t_dxi / self.xi if self.xi else np.empty_like(u)
+        slope[small] = self.v[small] ** 3 * np.polynomial.polynomial.polyval(u[small], _SHAPE_SLOPE_SERIES)
+        return slope
 
 
 class GEV(BinaryLink):

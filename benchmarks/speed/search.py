@@ -17,7 +17,7 @@ from gevglm.estimation.objective import Ridge
 from gevglm.exceptions import MissingDatasetError
 from gevglm.families import GEVCanonical
 from gevglm.inference.cross_validation import make_folds, search
-from gevglm.inference.shape import ROUGH, ShapePath
+from gevglm.inference.shape_path import ROUGH, ShapePath
 from gevglm.links import GEV
 from gevglm.links.gev import PAPER_GRID
 from gevglm.losses import Canonical, Log

@@ -22,7 +22,8 @@ from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Penalty
 from gevglm.exceptions import CollinearityError, GevglmError, unknown_option
 from gevglm.inference.folds import Folds, make_folds
-from gevglm.inference.shape import ROUGH, LossOf, ShapePath
+from gevglm.inference.shape_equations import LossOf
+from gevglm.inference.shape_path import ROUGH, ShapePath
 from gevglm.links.base import BinaryLink, Point
 from gevglm.losses import Log
 

@@ -22,7 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance import Covariance, Fitted
-from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine, Pass, Passes, Reducer, ReducerGroup, make_pass, run
+from gevglm.engine.base import (
+    ArraySum,
+    Block,
+    Engine,
+    MappedEngine,
+    Pass,
+    Passes,
+    Reducer,
+    ReducerGroup,
+    make_pass,
+    run,
+)
 from gevglm.engine.linalg import dense, hstack_column, one_blas_thread, scale_rows, weighted_gram
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import LossSums, NewtonSums
@@ -137,7 +148,8 @@ class JointSums(LossSums):
         of_event, of_other = y / point.cdf, (1.0 - y) / point.sf
         slope, curvature = of_other - of_event, of_other / point.sf + of_event / point.cdf
         changed = curvature * first
-        return _finite(slope * first), _finite(slope * bend + changed * point.pdf), _finite(slope * second + changed * first)
+        by_both, second = slope * bend + changed * point.pdf, slope * second + changed * first
+        return finite(slope * first), finite(by_both), finite(second)
 
 
 def _shape_derivatives(link: BinaryLink, point: Point) -> tuple[NDArray, NDArray]:
@@ -156,7 +168,7 @@ class _Scores(ArraySum):
     def __init__(self, loss: Loss, params: NDArray):
         def scores(block: Block) -> NDArray:
             point = loss.link.at(block.linear_predictor(params))
-            change = _finite(point.dcdf_dshape / (point.cdf * point.sf)) * (point.cdf - block.y)
+            change = finite(point.dcdf_dshape / (point.cdf * point.sf)) * (point.cdf - block.y)
             return np.append(block.weighted(loss.slope_at(block.y, point)) @ block.X, block.weighted(change).sum())
 
         super().__init__(scores)
@@ -190,12 +202,16 @@ def joint_covariance(
     covariance: Covariance,
     nobs: float,
     within: tuple[float, float] = (-np.inf, np.inf),
+    information: NDArray | None = None,
 ) -> NDArray:
-    """Return the covariance of coefficients and shape, the shape last; `loss` is that at the estimated shape. NaN where there is none."""
+    """Return the covariance of coefficients and shape, the shape last; `loss` is that at the estimated shape. NaN where there is none.
+
+    `information` is the joint second derivative, if it is known.
+    """
     refuse_leverages(covariance)
     with one_blas_thread():
         if loss.is_likelihood and covariance.assumes_model:
-            return _inverse(observed_information(engine, loss, params, within))
+            return _inverse(observed_information(engine, loss, params, within) if information is None else information)
         equations = StackedEquations.at(engine, loss, params)
         return covariance.finished(equations.bread @ equations.meat(covariance, nobs) @ equations.bread.T)
 
@@ -222,7 +238,7 @@ class StackedEquations:
         direction = path_direction(engine, loss, params)
 
         def columns(block: Block, point: Point) -> NDArray:
-            factor = _finite(loss.residual_factor_at(point))
+            factor = finite(loss.residual_factor_at(point))
             return hstack_column(scale_rows(block.X, factor), _shape_factor(block, point, direction))
 
         def stack(block: Block) -> Block:
@@ -258,9 +274,9 @@ def _inverse(matrix: NDArray) -> NDArray:
 
 def _shape_factor(block: Block, point: Point, direction: NDArray) -> NDArray:
     change = point.dcdf_dshape + point.pdf * (block.X @ direction)
-    return _finite(change / (point.cdf * point.sf))
+    return finite(change / (point.cdf * point.sf))
 
 
-def _finite(values: NDArray) -> NDArray:
+def finite(values: NDArray) -> NDArray:
     """Set the factors of rows outside the support, where nothing changes, to zero."""
-    return np.where(np.isfinite(values), values, 0.0)
+    return values if np.isfinite(values.sum()) else np.where(np.isfinite(values), values, 0.0)

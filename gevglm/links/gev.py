@@ -153,7 +153,9 @@ class GEVPoint(Point):
         u = self.xi * self.v
         small = np.abs(u) < 0.1
         with np.errstate(divide="ignore", invalid="ignore"):
-            slope = (self.v / (1.0 + u)) ** 2 / self.xi - 2.0 * self.dlog_t_dxi / self.xi if self.xi else np.empty_like(u)
+            slope = (
+                (self.v / (1.0 + u)) ** 2 / self.xi - 2.0 * self.dlog_t_dxi / self.xi if self.xi else np.empty_like(u)
+            )
         slope[small] = self.v[small] ** 3 * np.polynomial.polynomial.polyval(u[small], _SHAPE_SLOPE_SERIES)
         return slope
 

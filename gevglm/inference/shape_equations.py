@@ -38,7 +38,7 @@ from gevglm.engine.linalg import dense, hstack_column, one_blas_thread, scale_ro
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import LossSums, NewtonSums
 from gevglm.exceptions import InvalidOptionError
-from gevglm.links.base import BinaryLink, Point
+from gevglm.links.base import JointDerivatives, Point
 from gevglm.losses import Canonical, Log, Loss
 
 STEP = 1e-5  # of the differences of first derivatives
@@ -110,12 +110,7 @@ class JointLikelihood:
 
 
 class JointSums(LossSums):
-    r"""Value, gradient and Hessian of the log loss by the coefficients and, last, the shape of the link.
-
-    With :math:`e = (1-y)/(1-F) - y/F` and :math:`q = (1-y)/(1-F)^2 + y/F^2`,
-
-    .. math:: \ell_\xi = e F_\xi, \qquad \ell_{v\xi} = e F'_\xi + q F' F_\xi, \qquad \ell_{\xi\xi} = e F_{\xi\xi} + q F_\xi^2.
-    """
+    """Value, gradient and Hessian of the log loss by the coefficients and, last, the shape of the link."""
 
     def __init__(self, loss: Loss, params: NDArray):
         super().__init__(loss, params, value=True)
@@ -125,41 +120,39 @@ class JointSums(LossSums):
         return NewtonSums(np.zeros(size), np.zeros((size, size)))
 
     def map(self, block: Block) -> NewtonSums:
-        loss, y, k = self.loss, block.y, len(self.params)
+        k, sums = len(self.params), self.zero()
         with np.errstate(all="ignore"):
-            v = block.linear_predictor(self.params)
-            point = loss.link.at(v)
-            used = slice(None) if block.weight is None else block.weight > 0
-            sums = self.zero()
-            sums.value = float(block.weighted(loss.value_at(y, point)).sum())
-            sums.feasible = loss.feasible(y[used], v[used])
-            score, mixed, second = self._by_shape(y, point)
-            sums.gradient[:k] = block.weighted(loss.slope_at(y, point)) @ block.X
-            sums.gradient[k] = block.weighted(score).sum()
-            sums.hessian[:k, :k] = dense(weighted_gram(block.X, block.weighted(loss.curvature_at(y, point))))
-            sums.hessian[k, :k] = sums.hessian[:k, k] = block.weighted(mixed) @ block.X
-            sums.hessian[k, k] = block.weighted(second).sum()
+            point = self.loss.link.at(block.linear_predictor(self.params))
+            rows = point.joint_derivatives(block.y) or _joint_derivatives(self.loss, block.y, point)
+            sums.value = float(block.weighted(rows.value).sum())
+            sums.feasible = bool(np.isfinite(sums.value))
+            sums.gradient[:k] = block.weighted(rows.slope) @ block.X
+            sums.gradient[k] = block.weighted(rows.score).sum()
+            sums.hessian[:k, :k] = dense(weighted_gram(block.X, block.weighted(rows.curvature)))
+            sums.hessian[k, :k] = sums.hessian[:k, k] = block.weighted(rows.mixed) @ block.X
+            sums.hessian[k, k] = block.weighted(rows.second).sum()
         return sums
 
-    def _by_shape(self, y: NDArray, point: Point) -> tuple[NDArray, NDArray, NDArray]:
-        """Return the derivatives of the loss of each row by the shape: the first, by shape and v, the second."""
-        first = point.dcdf_dshape
-        bend, second = _shape_derivatives(self.loss.link, point)
-        of_event, of_other = y / point.cdf, (1.0 - y) / point.sf
-        slope, curvature = of_other - of_event, of_other / point.sf + of_event / point.cdf
-        changed = curvature * first
-        by_both, second = slope * bend + changed * point.pdf, slope * second + changed * first
-        return finite(slope * first), finite(by_both), finite(second)
 
+def _joint_derivatives(loss: Loss, y: NDArray, point: Point) -> JointDerivatives:
+    r"""Return the log loss and its derivatives by v and shape, with differences for the second derivatives of F by the shape.
 
-def _shape_derivatives(link: BinaryLink, point: Point) -> tuple[NDArray, NDArray]:
-    """Return the derivatives by the shape of F' and of its derivative by the shape; by differences for links that do not know them."""
-    bend, second = point.dpdf_dshape, point.d2cdf_dshape2
-    if bend is None or second is None:
-        before, after = (link.with_shape(float(link.shape or 0.0) + step).at(point.v) for step in (-STEP, STEP))
-        bend = (after.pdf - before.pdf) / (2.0 * STEP)
-        second = (after.dcdf_dshape - before.dcdf_dshape) / (2.0 * STEP)
-    return bend, second
+    With :math:`e = (1-y)/(1-F) - y/F` and :math:`q = (1-y)/(1-F)^2 + y/F^2`, these are :math:`\ell_\xi = e F_\xi`,
+    :math:`\ell_{v\xi} = e F'_\xi + q F' F_\xi` and :math:`\ell_{\xi\xi} = e F_{\xi\xi} + q F_\xi^2`.
+    """
+    shape = float(loss.link.shape or 0.0)
+    before, after = (loss.link.with_shape(shape + step).at(point.v) for step in (-STEP, STEP))
+    first, second = point.dcdf_dshape, (after.dcdf_dshape - before.dcdf_dshape) / (2.0 * STEP)
+    e = (1.0 - y) / point.sf - y / point.cdf
+    bent = ((1.0 - y) / point.sf**2 + y / point.cdf**2) * first
+    return JointDerivatives(
+        value=loss.value_at(y, point),
+        slope=loss.slope_at(y, point),
+        curvature=loss.curvature_at(y, point),
+        score=finite(e * first),
+        mixed=finite(e * (after.pdf - before.pdf) / (2.0 * STEP) + bent * point.pdf),
+        second=finite(e * second + bent * first),
+    )
 
 
 class _Scores(ArraySum):

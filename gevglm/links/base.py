@@ -10,7 +10,7 @@ base class builds once, analytically, from the same points.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,17 @@ from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 SMALLEST_PROBABILITY = 1e-150
 LARGEST_PROBABILITY = 1.0 - 2.0**-53
+
+
+class JointDerivatives(NamedTuple):
+    """The log loss of outcomes and its derivatives by v and by the shape of a link, row by row."""
+
+    value: NDArray
+    slope: NDArray  # by v
+    curvature: NDArray  # by v, twice
+    score: NDArray  # by the shape
+    mixed: NDArray  # by v and the shape
+    second: NDArray  # by the shape, twice
 
 
 class Point:
@@ -46,8 +57,6 @@ class Point:
         Derivatives of their logarithms, :math:`c - F'/F` and :math:`c + F'/(1 - F)` with :math:`c = F''/F'`.
     dcdf_dshape : ndarray
         Derivative of F by the shape of the link, for links that have one.
-    dpdf_dshape, d2cdf_dshape2 : ndarray or None
-        Derivative of :math:`F'` by the shape, and second derivative of F; None for links that leave them to differences.
     """
 
     if TYPE_CHECKING:  # a link defines each as an attribute or as a property
@@ -67,12 +76,8 @@ class Point:
         @property
         def dcdf_dshape(self) -> NDArray: ...
 
-    @property
-    def dpdf_dshape(self) -> NDArray | None:
-        return None
-
-    @property
-    def d2cdf_dshape2(self) -> NDArray | None:
+    def joint_derivatives(self, y: NDArray) -> JointDerivatives | None:
+        """Return the log loss of outcomes and its derivatives by v and shape; None for links that leave second derivatives to differences."""
         return None
 
     @cached_property
@@ -162,14 +167,9 @@ class MirroredPoint(Point):
     def dcdf_dshape(self) -> NDArray:
         return -self.point.dcdf_dshape
 
-    @property
-    def dpdf_dshape(self) -> NDArray | None:
-        return self.point.dpdf_dshape
-
-    @cached_property
-    def d2cdf_dshape2(self) -> NDArray | None:
-        second = self.point.d2cdf_dshape2
-        return None if second is None else -second
+    def joint_derivatives(self, y: NDArray) -> JointDerivatives | None:
+        found = self.point.joint_derivatives(1.0 - y)
+        return None if found is None else found._replace(slope=-found.slope, mixed=-found.mixed)
 
 
 class BinaryLink(CDFLink):

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gevglm.exceptions import InvalidOptionError
 from gevglm.links._gamma import SERIES_LIMIT, deficit_constant, gamma_deficit, gamma_excess, upper_gamma
-from gevglm.links.base import BinaryLink, MirroredPoint, Point
+from gevglm.links.base import BinaryLink, JointDerivatives, MirroredPoint, Point
 
 PAPER_GRID = (*(round(-1.0 + 0.1 * j, 1) for j in range(26)), -0.2567)  # of Agarwal et al. (2014)
 SMALLEST_SHAPE = 2.0**-1000
@@ -127,19 +127,8 @@ class GEVPoint(Point):
         return self._inside(-np.exp(self.log_t - self.t) * self.dlog_t_dxi)
 
     @cached_property
-    def dpdf_dshape(self) -> NDArray:
-        r""":math:`F' [\ln t + (1 + \xi - t)\, \partial \ln t/\partial\xi]`."""
-        return self._inside(self.pdf * (self.log_t + (1.0 + self.xi - self.t) * self.dlog_t_dxi))
-
-    @cached_property
-    def d2cdf_dshape2(self) -> NDArray:
-        r""":math:`e^{-t} t\, [(t - 1)(\partial \ln t/\partial\xi)^2 - \partial^2 \ln t/\partial\xi^2]`."""
-        change = (self.t - 1.0) * self.dlog_t_dxi**2 - self.d2log_t_dxi2
-        return self._inside(np.exp(self.log_t - self.t) * change)
-
-    @cached_property
     def dlog_t_dxi(self) -> NDArray:
-        r""":math:`v^2 \varphi(u)` with :math:`u = \xi v` and :math:`\varphi(u) = [\ln(1 + u) - u/(1 + u)]/u^2`; a series for small u."""
+        r""":math:`v^2 [\ln(1 + u) - u/(1 + u)]/u^2` with :math:`u = \xi v`; a series for small u."""
         u = self.xi * self.v
         small = np.abs(u) < 0.1
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -147,17 +136,38 @@ class GEVPoint(Point):
         ratio[small] = np.polynomial.polynomial.polyval(u[small], _SHAPE_SERIES)
         return self.v**2 * ratio
 
-    @cached_property
-    def d2log_t_dxi2(self) -> NDArray:
-        r""":math:`v^3 \varphi'(u)`, with :math:`\varphi'(u) = [1/(1 + u)^2 - 2 \varphi(u)]/u`; a series for small u."""
-        u = self.xi * self.v
+    def joint_derivatives(self, y: NDArray) -> JointDerivatives:
+        r"""Return the log loss and its derivatives, by the chain rule through :math:`L = \ln t`.
+
+        With :math:`g = t/(e^t - 1)`, the loss :math:`y t - (1-y) \ln(1 - e^{-t})` has the derivatives :math:`y t - (1-y) g` and
+        :math:`y t - (1-y) g (1 - t - g)` by L; with :math:`w = 1/(1 + \xi v)`, L has :math:`-w` and :math:`\xi w^2` by v, :math:`v w^2` by v
+        and xi, and :math:`v^2 \varphi(u)` and :math:`v^3 \varphi'(u)` by xi, where :math:`\varphi'(u) = [w^2 - 2 \varphi(u)]/u`.
+        """
+        v, t, xi = self.v, self.t, self.xi
+        u = xi * v
+        w, other = 1.0 / (1.0 + u), 1.0 - y
+        squared, a = w * w, self.dlog_t_dxi
         small = np.abs(u) < 0.1
-        with np.errstate(divide="ignore", invalid="ignore"):
-            slope = (
-                (self.v / (1.0 + u)) ** 2 / self.xi - 2.0 * self.dlog_t_dxi / self.xi if self.xi else np.empty_like(u)
-            )
-        slope[small] = self.v[small] ** 3 * np.polynomial.polynomial.polyval(u[small], _SHAPE_SLOPE_SERIES)
-        return slope
+        change = (squared * v * v - 2.0 * a) / (xi or SMALLEST_SHAPE)
+        if small.any():
+            change[small] = v[small] ** 3 * np.polynomial.polynomial.polyval(u[small], _SHAPE_SLOPE_SERIES)
+        g = t / np.expm1(t)
+        if not t.min(initial=1.0) > 0.0:
+            g[t == 0.0] = 1.0
+        events, others = y * t, other * g
+        first, second = events - others, events - others * (1.0 - t - g)
+        found = JointDerivatives(
+            value=np.where(y > 0.0, events, 0.0) - np.where(other > 0.0, other * np.log(-np.expm1(-t)), 0.0),
+            slope=-first * w,
+            curvature=(second + xi * first) * squared,
+            score=first * a,
+            mixed=first * v * squared - second * w * a,
+            second=second * a * a + first * change,
+        )
+        if self.outside is not None:
+            for derivative in found[1:]:
+                derivative[self.outside] = 0.0
+        return found
 
 
 class GEV(BinaryLink):

@@ -94,21 +94,6 @@ class ScaledPoint(Point):
         return self.factor * self.point.dcdf_dshape / self._mean**2
 
     @cached_property
-    def dpdf_dshape(self) -> NDArray | None:
-        change = self.point.dpdf_dshape
-        return None if change is None else self._second(change, self.point.pdf)
-
-    @cached_property
-    def d2cdf_dshape2(self) -> NDArray | None:
-        change = self.point.d2cdf_dshape2
-        return None if change is None else self._second(change, self.point.dcdf_dshape)
-
-    def _second(self, change: NDArray, other: NDArray) -> NDArray:
-        """Return a second derivative of G, from that of F and the first derivatives of F: one by the shape, and another."""
-        bend = 2.0 * (self.factor - 1.0) * self.point.dcdf_dshape * other / self._mean
-        return self.factor * (change - bend) / self._mean**2
-
-    @cached_property
     def _growth(self) -> NDArray:
         """The derivative of ln D."""
         return (self.factor - 1.0) * self.point.pdf / self._mean

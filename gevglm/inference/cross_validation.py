@@ -173,7 +173,7 @@ class _Scorer:
         """Return the mean score of the held-out rows of each fold; infinite where the fit fails."""
         link, params = self.loss_of(xi).link, self._params(xi, alpha)
         if self.codes is not None:
-            return scores_by_fold(self.problem.engine, self.codes, params, link, self.score)
+            return scores_by_fold(self.problem.engine, self.codes, params, link, self.score, self.weights)
         return [
             _held_out_score(held, each, link, self.score) for (_, held), each in zip(self.parts, params, strict=True)
         ]

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from gevglm.engine.base import ArraySum, Block, Engine
 from gevglm.engine.linalg import COLLINEAR, Cholesky, dense, row_products, weighted_gram
@@ -72,12 +73,10 @@ class FoldFits:
             return None
         last = np.inf
         for _ in range(STEPS):
-            found = [_step(sums) for sums in self._sums(loss, point)]
-            if any(step is None for step in found):
+            found = [each for each in map(_step, self._sums(loss, point)) if each is not None]
+            if len(found) <= self.n_folds or found[0][1] > last:
                 return None
-            (step, decrement), *of_folds = found  # type: ignore[misc]
-            if decrement > last:
-                return None
+            (step, decrement), *of_folds = found
             if np.isfinite(last):
                 self._rate = max(self._rate, decrement / last**2)
             near = all(self._is_near(left) for _, left in of_folds)
@@ -94,12 +93,10 @@ class FoldFits:
 
     def _sums(self, loss: Loss, point: NDArray) -> list[NewtonSums]:
         """Return the sums of all rows, and of the training rows of every fold."""
-        k = len(point)
         parts = self.problem.engine.reduce(_sums_by_fold(loss, point, self.codes, self.n_folds))
-        total = parts.sum(axis=0)
+        total, penalty = parts.sum(axis=0), self.problem.penalty
         sums = [NewtonSums(part[0].copy(), part[1:].copy()) for part in (total, *(total - parts[:-1]))]
-        assert sums[0].hessian.shape == (k, k)
-        return sums if self.problem.penalty is None else [self.problem.penalty.added_to(each, point) for each in sums]
+        return sums if penalty is None else [penalty.added_to(each, point) for each in sums]
 
     def _predicted(self, xi: float) -> NDArray | None:
         """Extrapolate the coefficients of all rows from those at up to three near shapes."""
@@ -111,27 +108,23 @@ class FoldFits:
 
 
 def scores_by_fold(
-    engine: Engine, codes: NDArray, params: list[NDArray], link: BinaryLink, score: Score
+    engine: Engine, codes: NDArray, params: list[NDArray], link: BinaryLink, score: Score, weights: list[float]
 ) -> list[float]:
-    """Return the mean score of the rows that each fold holds out, by its own coefficients; infinite where that is."""
-    usable = [np.isfinite(each).all() for each in params]
-    stacked = np.vstack(
-        [*np.where(np.array(usable)[:, None], params, 0.0), np.zeros_like(params[0])]
-    )  # the last for rows never held out
+    """Return the mean score of the rows that each fold holds out, by its own coefficients and of the given weight; infinite where that is."""
+    never = np.zeros_like(params[0])  # the last, for rows that are never held out
+    stacked = np.vstack([*params, never])
 
     def total(block: Block) -> NDArray:
         fold = codes[block.start : block.start + len(block.y)]
-        linear = row_products(block.X, stacked[fold])
+        linear = row_products(block.X, stacked.take(fold, axis=0))
         if block.offset is not None:
-            linear = linear + block.offset
-        value = block.weighted(np.where(fold >= 0, score(block.y, link.at(linear), link), 0.0))
-        weight = block.weighted(np.ones_like(linear))
-        return np.array([np.bincount(fold + 1, each, minlength=len(params) + 1)[1:] for each in (value, weight)])
+            linear += block.offset
+        value = block.weighted(score(block.y, link.at(linear), link))
+        return np.bincount(fold + 1, value, minlength=len(params) + 1)[1:]
 
-    value, weight = engine.reduce(ArraySum(total))
-    return [
-        float(v / w) if known and np.isfinite(v) else np.inf for v, w, known in zip(value, weight, usable, strict=True)
-    ]
+    means = engine.reduce(ArraySum(total)) / weights
+    known = np.isfinite(stacked[:-1]).all(axis=1) & np.isfinite(means)
+    return np.where(known, means, np.inf).tolist()
 
 
 def _sums_by_fold(loss: Loss, params: NDArray, codes: NDArray, n_folds: int) -> ArraySum:
@@ -141,13 +134,11 @@ def _sums_by_fold(loss: Loss, params: NDArray, codes: NDArray, n_folds: int) -> 
     def sums(block: Block) -> NDArray:
         fold = codes[block.start : block.start + len(block.y)]
         order = np.argsort(fold, kind="stable")
-        ends = np.searchsorted(fold[order], np.arange(-1, n_folds + 1))
+        ends = np.searchsorted(fold.take(order), np.arange(-1, n_folds + 1))
         point = loss.link.at(block.linear_predictor(params))
-        slope = block.weighted(loss.slope_at(block.y, point))[order]
-        curvature = block.weighted(
-            loss.expected_curvature_at(point) if loss.curvature_is_expected else loss.curvature_at(block.y, point)
-        )
-        curvature, X = curvature[order], block.X[order]
+        slope = block.weighted(loss.slope_at(block.y, point)).take(order)
+        curvature = block.weighted(loss.curvature_at(block.y, point)).take(order)
+        X = block.X[order] if issparse(block.X) else block.X.take(order, axis=0)
         found = np.zeros((n_folds + 1, k + 1, k))
         for f in range(-1, n_folds):
             rows = slice(ends[f + 1], ends[f + 2])

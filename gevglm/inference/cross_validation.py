@@ -21,7 +21,7 @@ from gevglm.engine.monitor import progress_bar
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Penalty
 from gevglm.exceptions import CollinearityError, GevglmError, unknown_option
-from gevglm.inference.fold_fits import FoldFits, Score, held_out_by, scores_by_fold
+from gevglm.inference.fold_fits import FoldFits, Score, held_out_by, scores_by_fold, weights_by_fold
 from gevglm.inference.folds import Folds, make_folds
 from gevglm.inference.shape_equations import LossOf
 from gevglm.inference.shape_path import ROUGH, ShapePath, outwards
@@ -164,8 +164,12 @@ class _Scorer:
         self.problem, self.loss_of, self.penalty_of = problem, loss_of, penalty_of
         self.score = CRITERIA[criterion]
         self.parts = [(rows_of(problem.engine, train), rows_of(problem.engine, test)) for train, test in folds.parts]
-        self.weights = [_weight(held) for _, held in self.parts]
         self.codes = held_out_by(folds, problem.engine)
+        self.weights = (
+            [_weight(held) for _, held in self.parts]
+            if self.codes is None
+            else weights_by_fold(problem.engine, self.codes, len(folds))
+        )
         self._paths: dict[tuple[float, int], ShapePath] = {}
         self._shared: dict[float, FoldFits] = {}
 

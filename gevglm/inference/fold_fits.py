@@ -17,6 +17,7 @@ from scipy.sparse import issparse
 
 from gevglm.engine.base import ArraySum, Block, Engine
 from gevglm.engine.linalg import COLLINEAR, Cholesky, dense, row_products, weighted_gram
+from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import Problem, null_loss
 from gevglm.estimation.objective import Penalty
 from gevglm.estimation.sums import NewtonSums, totals
@@ -68,7 +69,7 @@ class FoldFits:
         try:
             point = self._predicted(xi)
             if point is None:
-                point = replace(self.problem, loss=loss).estimate().params
+                point = self._first(loss)
         except GevglmError:  # what is wrong is said by the fits without the folds
             return None
         last = np.inf
@@ -85,6 +86,13 @@ class FoldFits:
                 return [point + each for each, _ in of_folds], near
             point, last = point + step, decrement
         return None
+
+    def _first(self, loss: Loss) -> NDArray:
+        """Return the fit of a part of the rows, from which the way to that of all rows shows the c above, or else of all rows."""
+        whole = self.problem.engine
+        part = whole.subsample_blocks(THINNEST)
+        engine = part if part.n_rows <= whole.n_rows // 2 else whole
+        return replace(self.problem, engine=engine, loss=loss).estimate().params
 
     def _is_near(self, decrement: float) -> bool:
         """Whether the fit of a fold is known well enough after a step of this decrement."""
@@ -105,6 +113,16 @@ class FoldFits:
             return None
         shares = [np.prod([(xi - other) / (x - other) for other in near if other != x]) for x in near]
         return np.sum([share * self._points[x] for share, x in zip(shares, near, strict=True)], axis=0)
+
+
+def weights_by_fold(engine: Engine, codes: NDArray, n_folds: int) -> list[float]:
+    """Return the weight of the rows that each fold holds out."""
+
+    def total(block: Block) -> NDArray:
+        fold = codes[block.start : block.start + len(block.y)]
+        return np.bincount(fold + 1, block.weighted(np.ones_like(block.y)), minlength=n_folds + 1)[1:]
+
+    return engine.reduce(ArraySum(total)).tolist()
 
 
 def scores_by_fold(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.base import ArraySum, Block, ReducerGroup, run
+from gevglm.engine.base import ArraySum, Block, Engine, ReducerGroup, run
 from gevglm.engine.linalg import Cholesky
 from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import EVENTS_PER_COLUMN, null_loss
@@ -24,6 +24,7 @@ from gevglm.inference.shape_equations import JointLikelihood, finite
 from gevglm.inference.shape_path import ROUGH, ShapePath
 from gevglm.inference.shape_search import best_on_grid, peaks, root_of_score
 
+PARTS = (THINNEST, 4)  # every so many-th block is looked at
 STRIDE = 3  # every so many-th shape of the grid is tried on the part
 FAR = 10.0  # how much lower the log-likelihood has to be elsewhere
 WIDE = 5.0  # reach of the search for a root of the score, in standard errors
@@ -79,11 +80,17 @@ def maximum_nearby(path: ShapePath, grid: NDArray) -> Found | None:
 
 
 def _neighbourhood(path: ShapePath, grid: NDArray) -> Neighbourhood | None:
+    """Look at a part of the rows, and at a larger one if that says too little."""
+    engine = path.problem.engine
+    parts = (engine.subsample_blocks(every) for every in PARTS)
+    return next(filter(None, (_in_part(path, grid, part) for part in parts if part.n_rows <= engine.n_rows // 2)), None)
+
+
+def _in_part(path: ShapePath, grid: NDArray, part: Engine) -> Neighbourhood | None:
     """Look at a part of the rows; None if it is too small, or its likelihood has no single maximum well inside the grid."""
     problem = path.problem
-    engine, part = problem.engine, problem.engine.subsample_blocks(THINNEST)
-    coarse = np.unique(np.append(grid[::STRIDE], grid[-1]))
-    if part.n_rows > engine.n_rows // 2 or len(coarse) < 5:
+    engine, coarse = problem.engine, np.unique(np.append(grid[::STRIDE], grid[-1]))
+    if len(coarse) < 5:
         return None
     try:
         weight, events = totals(part)

@@ -72,8 +72,12 @@ def maximum_nearby(path: ShapePath, grid: NDArray) -> Found | None:
     if found is None or found[0] < path.problem.loss.link.population.regular_above:
         return None
     xi, params, llf, sums = found
-    elsewhere = near.elsewhere
-    values = _at_most(path, near, elsewhere) if sums is not None else [path.log_likelihood(x, ROUGH) for x in elsewhere]
+    shapes = near.elsewhere
+    bounds = [np.inf] * len(shapes) if sums is None else _at_most(path, near, shapes)
+    # fits where one look does not decide
+    values = [
+        bound if bound < llf - FAR else path.log_likelihood(x, ROUGH) for x, bound in zip(shapes, bounds, strict=True)
+    ]
     if not max(values) < llf - FAR:
         return None
     return Found(xi, params, near.error, (values[0], values[-1]), sums)

@@ -262,11 +262,18 @@ def _maximum_likelihood(model: BinaryGLM, options: FitOptions, monitor: Monitor)
         raise IncompatibleOptionsError("xi='ml' and alpha cannot be combined; use xi='cv'.")
     problem = model.problem(tol=options.tol, maxiter=options.maxiter, monitor=monitor)
     found = estimate_shape(problem, model.loss.with_shape, **_search_words(model, options, "ml"))
-    start = found.fitted.params if options.bias is None else None
+    start = found.params if options.bias is None else None
     results = _estimated(model.at_shape(found.xi), replace(options, start_params=start), monitor, at_bounds=False)
     covariance = covariance_for(model, options)
+    information = None if found.sums is None else found.sums.hessian
     by_curvature = joint_covariance(
-        problem.engine, found.loss, results._params, covariance, model.wnobs, within=found.range
+        problem.engine,
+        found.loss,
+        results._params,
+        covariance,
+        model.wnobs,
+        within=found.range,
+        information=information,
     )
     joint = found.covariance(by_curvature, results.cov_params_default, weighted=model.sampling.reweights)
     joint = results.without_infinite(joint)

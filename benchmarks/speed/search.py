@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 
 import gevglm
 from benchmarks.report import table
+from benchmarks.speed.timing import compare
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Ridge
 from gevglm.exceptions import MissingDatasetError
 from gevglm.families import GEVCanonical
 from gevglm.inference.cross_validation import make_folds, search
-from gevglm.inference.shape import ROUGH, ShapePath
+from gevglm.inference.shape_path import ROUGH, ShapePath
 from gevglm.links import GEV
 from gevglm.links.gev import PAPER_GRID
 from gevglm.losses import Canonical, Log
@@ -69,7 +70,34 @@ def run() -> str:
                 f"{path.passes} / {single} = {path.passes / single:.1f}",
             )
         )
+    rows += [row for size in ((1_000_000, 3), (100_000, 10), (2_000, 5)) for row in _chosen_shape(*size)]
     return TEXT.format(data=data, rows=table(("", ""), rows))
+
+
+def _chosen_shape(n: int, k: int) -> list[tuple[str, str]]:
+    """Return an estimated shape with its interval, and one by cross-validation, in fits at that shape."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(n), rng.standard_normal((n, k - 1))])
+    y = (rng.random(n) < GEV(-0.2).inverse(X @ [-1.4, *[0.9 / k] * (k - 1)])).astype(float)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        times = compare(
+            {
+                "log": lambda: gevglm.fit(y, X, link="gev", loss="log", xi=-0.2).bse,
+                "canonical": lambda: gevglm.fit(y, X, link="gev", xi=-0.2).bse,
+                "ml": lambda: gevglm.fit(y, X, link="gev", loss="log", xi="ml").xi_conf_int(),
+                "cv": lambda: gevglm.fit(y, X, link="gev", xi="cv").xi,
+            },
+            repeats=3,
+        )
+    seconds = {name: timing.seconds for name, timing in times.items()}
+    return [
+        (
+            f"xi='ml' with its interval, {n:,} x {k}, in log-loss fits (goal <= 5 at 1e6)",
+            f"{seconds['ml'] / seconds['log']:.1f}",
+        ),
+        (f"xi='cv', {n:,} x {k}, in canonical fits (goal <= 30 at 1e6)", f"{seconds['cv'] / seconds['canonical']:.1f}"),
+    ]
 
 
 def letter_vowel() -> tuple[NDArray, NDArray, str]:

@@ -21,14 +21,16 @@ from gevglm.engine.monitor import progress_bar
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Penalty
 from gevglm.exceptions import CollinearityError, GevglmError, unknown_option
+from gevglm.inference.fold_fits import FoldFits, Score, held_out_by, scores_by_fold, weights_by_fold
 from gevglm.inference.folds import Folds, make_folds
-from gevglm.inference.shape import ROUGH, LossOf, ShapePath
-from gevglm.links.base import BinaryLink, Point
+from gevglm.inference.shape_equations import LossOf
+from gevglm.inference.shape_path import ROUGH, ShapePath, outwards
+from gevglm.links.base import BinaryLink
 from gevglm.losses import Log
 
 __all__ = ["CRITERIA", "Search", "make_folds", "rows_of", "search"]
 
-CRITERIA: dict[str, Callable[[NDArray, Point, BinaryLink], NDArray]] = {
+CRITERIA: dict[str, Score] = {
     "log_loss": lambda y, point, link: Log(link).value_at(y, point),
     "brier": lambda y, point, link: y * point.sf**2 + (1.0 - y) * point.cdf**2,
 }
@@ -96,34 +98,16 @@ def search(
         raise unknown_option("criterion", criterion, CRITERIA)
     shapes = np.unique(np.asarray(grid, dtype=float))
     scores: dict[tuple[float, float], list[float]] = {}
-    paths: dict[tuple[float, int], ShapePath] = {}
-    middle = int(np.argmin(np.abs(shapes)))
-    order = [*range(middle, len(shapes)), *range(middle - 1, -1, -1)]
-    parts = [(rows_of(problem.engine, train), rows_of(problem.engine, test)) for train, test in folds.parts]
-    weights = [_weight(held) for _, held in parts]
     with one_blas_thread():
-        paths_to_follow = [(f, alpha) for f in range(len(folds)) for alpha in alphas]
-        for f, alpha in progress_bar(paths_to_follow, len(paths_to_follow), progress):
-            train = replace(problem, engine=parts[f][0], start=None, penalty=penalty_of(alpha))
-            while True:
-                path = paths[alpha, f] = ShapePath(train, loss_of)
-                try:
-                    values = [_score(parts[f][1], path, shapes[i], criterion) for i in order]
-                    break
-                except (
-                    CollinearityError
-                ) as error:  # without a penalty; a rare column may be constant in the rows of a fold
-                    if raise_collinear or not error.columns:
-                        raise
-                    train = train.omitting(list(error.columns))
-            for i, score in zip(order, values, strict=True):
-                scores.setdefault((shapes[i], alpha), []).append(score)
+        scorer = _Scorer(problem, loss_of, folds, penalty_of, criterion, raise_collinear)
+        candidates = [(xi, alpha) for alpha in alphas for xi in outwards(shapes)]
+        for xi, alpha in progress_bar(candidates, len(candidates), progress):
+            scores[xi, alpha] = scorer.scores(xi, alpha)
+        weights = scorer.weights
         best = min(scores, key=lambda candidate: np.average(scores[candidate], weights=weights))
         if refine and len(shapes) > 1:
             for xi in _between(shapes, best[0]):
-                scores[xi, best[1]] = [
-                    _score(held, paths[best[1], f], xi, criterion) for f, (_, held) in enumerate(parts)
-                ]
+                scores[xi, best[1]] = scorer.scores(xi, best[1])
     found = Search(_table(scores, weights), criterion, len(folds))
     if not np.isfinite(found.best["score"]):
         raise GevglmError(
@@ -154,15 +138,79 @@ def rows_of(engine: Engine, part: Part) -> MappedEngine:
     return MappedEngine(engine, select, engine.n_cols)
 
 
-def _score(held: Engine, path: ShapePath, xi: float, criterion: str) -> float:
+class _Scorer:
+    """The scores of candidates on held-out rows."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        loss_of: LossOf,
+        folds: Folds,
+        penalty_of: Callable[[float], Penalty | None],
+        criterion: str,
+        raise_collinear: bool,
+    ):
+        self.problem, self.loss_of, self.penalty_of = problem, loss_of, penalty_of
+        self.raise_collinear = raise_collinear
+        self.score = CRITERIA[criterion]
+        self.parts = [(rows_of(problem.engine, train), rows_of(problem.engine, test)) for train, test in folds.parts]
+        self.codes = held_out_by(folds, problem.engine)
+        self.weights = (
+            [_weight(held) for _, held in self.parts]
+            if self.codes is None
+            else weights_by_fold(problem.engine, self.codes, len(folds))
+        )
+        self._paths: dict[tuple[float, int], ShapePath] = {}
+        self._shared: dict[float, FoldFits] = {}
+
+    def scores(self, xi: float, alpha: float) -> list[float]:
+        """Return the mean score of the held-out rows of each fold; infinite where the fit fails."""
+        link, params = self.loss_of(xi).link, self._params(xi, alpha)
+        if self.codes is not None:
+            return scores_by_fold(self.problem.engine, self.codes, params, link, self.score, self.weights)
+        return [
+            _held_out_score(held, each, link, self.score) for (_, held), each in zip(self.parts, params, strict=True)
+        ]
+
+    def _params(self, xi: float, alpha: float) -> list[NDArray]:
+        """Return the coefficients without each fold."""
+        near = None if self.codes is None else self._fits(alpha, self.codes).steps(xi)
+        if near is not None and near[1]:
+            return near[0]
+        starts = [None] * len(self.parts) if near is None else near[0]
+        return [self._fitted(alpha, f, xi, start) for f, start in enumerate(starts)]
+
+    def _fitted(self, alpha: float, f: int, xi: float, start: NDArray | None) -> NDArray:
+        """Return the coefficients without a fold; without a penalty a rare column may be constant in its rows, and is left out."""
+        while True:
+            path = self._path(alpha, f)
+            try:
+                return path.fit(xi, ROUGH, start).params
+            except CollinearityError as error:
+                if self.raise_collinear or not error.columns:
+                    raise
+                self._paths[alpha, f] = ShapePath(path.problem.omitting(list(error.columns)), self.loss_of)
+
+    def _fits(self, alpha: float, codes: NDArray) -> FoldFits:
+        if alpha not in self._shared:
+            penalty = self.penalty_of(alpha)
+            self._shared[alpha] = FoldFits(self.problem, self.loss_of, codes, len(self.parts), penalty)
+        return self._shared[alpha]
+
+    def _path(self, alpha: float, f: int) -> ShapePath:
+        if (alpha, f) not in self._paths:
+            train = replace(self.problem, engine=self.parts[f][0], start=None, penalty=self.penalty_of(alpha))
+            self._paths[alpha, f] = ShapePath(train, self.loss_of)
+        return self._paths[alpha, f]
+
+
+def _held_out_score(held: Engine, params: NDArray, link: BinaryLink, score: Score) -> float:
     """Return the mean score of the held-out rows; infinite where the fit fails."""
-    link = path.loss_of(xi).link
-    params = path.fit(xi, ROUGH).params
     if not np.isfinite(params).all():
         return np.inf
 
     def total(block: Block) -> NDArray:
-        value = CRITERIA[criterion](block.y, link.at(block.linear_predictor(params)), link)
+        value = score(block.y, link.at(block.linear_predictor(params)), link)
         return np.array([block.weighted(value).sum(), block.weighted(np.ones_like(value)).sum()])
 
     value, weight = held.reduce(ArraySum(total))

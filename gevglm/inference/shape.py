@@ -11,130 +11,36 @@ support, a shape below -1/2: Smith 1985), or the maximum is at an end of the gri
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import brentq, minimize_scalar
-from scipy.signal import find_peaks
+from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
-from gevglm.engine.base import make_pass, make_passes, run, run_in_lockstep
+from gevglm.engine.base import run
 from gevglm.engine.linalg import Cholesky, one_blas_thread
-from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import Estimate, Problem
-from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, WeakShapeWarning, unknown_option, warn
-from gevglm.inference.shape_equations import LossOf, log_loss_sum, shape_score
+from gevglm.estimation.sums import NewtonSums
+from gevglm.exceptions import GevglmError, InvalidDataError, WeakShapeWarning, unknown_option, warn
+from gevglm.inference.profile import PenalisedLikelihood
+from gevglm.inference.shape_equations import JointLikelihood, LossOf
+from gevglm.inference.shape_neighbourhood import Found, maximum_nearby
+from gevglm.inference.shape_path import ROUGH, ShapePath
+from gevglm.inference.shape_search import VALLEY, best_on_grid, peaks
 from gevglm.inference.shape_track import ShapeTrack
-from gevglm.losses import Log, Loss
+from gevglm.losses import Loss
 
-ROUGH = 1e-3  # tolerance of the fits on the grid
-REACH, APART = 0.35, 0.08  # how far away the fits may be that predict the next one, and how close to each other
-LOWER_PEAK = 1.0  # how much lower than the best of the grid a maximum of the likelihood may begin
-VALLEY = 1e-3  # depth of a valley of the log-likelihood that is not that of rough fits
-NEARBY = 1e-4  # distance from a maximum found by values at which the score may have changed its sign
 QUANTILE = float(norm.ppf(0.975))
 NO_ROOT = 0.05  # a score, times the standard error, that is not zero
+IN_DOUBT = (
+    20.0 * VALLEY
+)  # a distance of the likelihood ratio of rough fits from a quantile that does not say on which side it is
 DISAGREEMENT = 3.0  # between standard errors by curvature and by profile
-
-
-class ShapePath:
-    """The fits of one problem along the shape, each with its own loss and started from its neighbours."""
-
-    def __init__(self, problem: Problem, loss_of: LossOf):
-        self.problem = problem
-        self.loss_of = loss_of
-        self.passes = self.steps = 0
-        self._fits: dict[float, tuple[float, Estimate]] = {}
-
-    def fit(self, xi: float, tol: float | None = None) -> Estimate:
-        """Return the fit at a shape, at least as accurate as `tol`."""
-        tol = self.problem.tol if tol is None else tol
-        cached = self._fits.get(xi)
-        if cached is None or cached[0] > tol:
-            found = self.problem_at(xi, self._predicted(xi), tol).estimate()
-            self.passes += found.n_passes
-            self.steps += found.n_iter
-            self._fits[xi] = cached = (tol, found)
-        return cached[1]
-
-    def fit_all(self, grid: Sequence[float] | NDArray, tol: float) -> None:
-        """Fit several shapes in the same passes over the rows, from starting values that a part of the rows gives."""
-        order = outwards(grid)
-        part = self.problem.engine.subsample_blocks(THINNEST)
-        starts: list[NDArray | None] = [self.problem.start] * len(order)
-        if part.n_rows <= self.problem.engine.n_rows // 2:
-            path = ShapePath(replace(self.problem, engine=part), self.loss_of)
-            try:
-                rough = [path.fit(xi, tol) for xi in order]
-                starts = [found.params if found.converged else None for found in rough]
-            except CollinearityError:  # in the part, that is
-                pass
-        fits = [self.problem_at(xi, start, tol).estimation() for xi, start in zip(order, starts, strict=True)]
-        with one_blas_thread():
-            for xi, found in zip(order, run_in_lockstep(fits, make_passes), strict=True):
-                self._fits[xi] = (tol, found)
-                self.steps += found.n_iter
-        self.passes += max(found.n_passes for _, found in self._fits.values())
-
-    def problem_at(self, xi: float, start: NDArray | None = None, tol: float | None = None) -> Problem:
-        """Return the problem of the coefficients at a shape."""
-        tol = self.problem.tol if tol is None else tol
-        return replace(self.problem, loss=self.loss_of(xi), start=start, tol=tol)
-
-    def log_likelihoods(self, grid: Sequence[float] | NDArray, tol: float) -> NDArray:
-        """Return the log-likelihoods of the fits at several shapes; see :meth:`log_likelihood`."""
-        if self.problem.engine.in_memory:
-            values = {xi: self.log_likelihood(xi, tol) for xi in outwards(grid)}
-            return np.array([values[xi] for xi in grid])
-        self.fit_all(grid, tol)
-        self.passes += 1
-        logs = [Log(self.loss_of(xi).link) for xi in grid]
-        sums = [
-            log_loss_sum(self.problem.engine, log, self._fits[xi][1].params) for xi, log in zip(grid, logs, strict=True)
-        ]
-        return -np.array(run_in_lockstep(sums, make_passes))
-
-    def log_likelihood(self, xi: float, tol: float | None = None) -> float:
-        """Return the Bernoulli log-likelihood of the fit at a shape; minus infinity where the fit fails or rules out a row."""
-        found = self.fit(xi, tol)
-        if not np.isfinite(found.params).all():
-            return -np.inf
-        self.passes += 1
-        log = Log(self.loss_of(xi).link)
-        return -run(log_loss_sum(self.problem.engine, log, found.params), make_pass)
-
-    def track(self, estimate: float, shapes: Iterable[float]) -> ShapeTrack:
-        """Return how the coefficients move with the shape, from the fits that converged at some shapes, and at the estimate."""
-        fits = {xi: self.fit(xi, np.inf) for xi in shapes}
-        fits = {xi: found for xi, found in fits.items() if found.converged or xi == estimate}
-        errors = [np.sqrt(np.diagonal(found.inverse_information)) for found in fits.values()]
-        errors = [np.where(error == 0.0, 1.0, error) for error in errors]  # of columns that are left out
-        return ShapeTrack(
-            estimate, np.array(list(fits)), np.array([found.params for found in fits.values()]), np.array(errors)
-        )
-
-    def score(self, xi: float) -> float:
-        """Return the derivative of :meth:`log_likelihood` by the shape."""
-        return shape_score(self.problem.engine, self.loss_of(xi), self.fit(xi).params)
-
-    def _predicted(self, xi: float) -> NDArray | None:
-        """Extrapolate the coefficients from two near shapes that are not too close to each other."""
-        near = sorted(
-            (other for other in self._fits if self._fits[other][1].converged), key=lambda other: abs(other - xi)
-        )
-        if not near or abs(near[0] - xi) > REACH:
-            return self.problem.start
-        params = self._fits[near[0]][1].params
-        apart = [other for other in near[1:] if abs(other - near[0]) >= APART and abs(other - xi) <= REACH]
-        if near[0] == xi or not apart:
-            return params
-        slope = (params - self._fits[apart[0]][1].params) / (near[0] - apart[0])
-        return params + slope * (xi - near[0])
 
 
 @dataclass
@@ -142,29 +48,73 @@ class ShapeEstimate:
     """The maximum-likelihood estimate of the shape."""
 
     xi: float
-    fitted: Estimate  # the coefficients at xi
+    params: NDArray  # the coefficients at xi
     loss: Loss  # the loss at xi
-    profile: pd.DataFrame  # columns ``xi`` and ``llf``: the profile log-likelihood on the grid and at the estimate
+    grid: NDArray  # the shapes between whose ends the likelihood was maximised
     boundary: bool  # whether the likelihood is largest at an end of the grid, where it was cut off
-    track: ShapeTrack  # the fits on the grid and at the estimate
     score: float  # the derivative of the log-likelihood by the shape at xi, which a maximum without a kink has at zero
     path: ShapePath | None  # for further shapes; None after the rows were dropped
+    values: NDArray | None = None  # the profile log-likelihood on the grid; None until it is asked for
+    found: Found | None = None  # the maximum, where it was found without the grid
     irregular: str = ""  # why the curvature at the maximum says nothing about its accuracy; empty if it does
 
     @cached_property
     def llf(self) -> float:
         return self._log_likelihood(self.xi)
 
+    @cached_property
+    def profile(self) -> pd.DataFrame:
+        """The profile log-likelihood on the grid and at the estimate, in columns ``xi`` and ``llf``."""
+        values = self.needed_path.log_likelihoods(self.grid, ROUGH) if self.values is None else self.values
+        frame = pd.DataFrame({"xi": np.append(self.grid, self.xi), "llf": np.append(values, self.llf)})
+        return frame.drop_duplicates("xi").sort_values("xi", ignore_index=True)
+
+    @cached_property
+    def track(self) -> ShapeTrack:
+        """The fits on the grid and at the estimate."""
+        return self.needed_path.track(self.xi, self.profile["xi"])
+
+    @property
+    def fitted(self) -> Estimate:
+        """The fit at xi."""
+        return self.needed_path.fit(self.xi, start=self.params)
+
     @property
     def range(self) -> tuple[float, float]:
         """The ends of the grid, between which the likelihood was maximised."""
-        shapes = self.profile["xi"]
-        return float(shapes.min()), float(shapes.max())
+        return float(self.grid[0]), float(self.grid[-1])
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The log-likelihood at the ends of the grid is no larger."""
+        return self._values_at_ends if self.found is None else self.found.ends
+
+    @property
+    def _values_at_ends(self) -> tuple[float, float]:
+        values = self.profile["llf"]
+        return float(values.iloc[0]), float(values.iloc[-1])
 
     @property
     def n_peaks(self) -> int:
-        """The number of maxima of the likelihood over the shape, as far as the grid shows them."""
-        return len(_peaks(self.profile["llf"].to_numpy()))
+        """The number of maxima of the likelihood over the shape, as far as a grid shows them."""
+        return len(peaks(self.profile["llf"].to_numpy())) if self.found is None else 1
+
+    @cached_property
+    def joint(self) -> PenalisedLikelihood | None:
+        """The likelihood as a function of coefficients and shape, where it is a regular one with a single maximum."""
+        if self.irregular or self.boundary or not self.loss.is_likelihood or self.n_peaks > 1:
+            return None
+        path = self.needed_path
+        joint = JointLikelihood(path.problem.engine, path.loss_of, *self.range, path.problem.omitted)
+        theta, rows = np.append(self.params, self.xi), path.problem.engine.n_rows
+        if self.sums is None:
+            return PenalisedLikelihood.at(joint.objective, theta, rows)
+        return PenalisedLikelihood(joint.objective, theta, self.sums, Cholesky(self.sums.hessian).inverse(), rows)
+
+    @property
+    def sums(self) -> NewtonSums | None:
+        """The likelihood by coefficients and shape at the estimate, if that was looked at."""
+        return None if self.found is None else self.found.sums
 
     def ratio(self, xi: float) -> float:
         """Return the likelihood-ratio statistic of a shape."""
@@ -172,8 +122,9 @@ class ShapeEstimate:
 
     def without_rows(self) -> ShapeEstimate:
         """Return the estimate without the fits at other shapes, which hold the rows."""
-        _ = self.llf
+        _ = self.llf, self.profile, self.track
         bare = copy(self)
+        bare.__dict__.pop("joint", None)
         bare.path = None
         return bare
 
@@ -190,17 +141,24 @@ class ShapeEstimate:
     def interval(self, alpha: float) -> tuple[float, float]:
         """Return the profile interval, cut off at the ends of the grid."""
         quantile = float(chi2.ppf(1.0 - alpha, 1))
-        grid = self.profile["xi"].to_numpy()
-        below, above = np.sort(grid[grid < self.xi]), np.sort(grid[grid > self.xi])
-        return self._crossing(below, quantile), self._crossing(above, quantile)
+        found: tuple[float | None, float | None] = (None, None)
+        with one_blas_thread():
+            if self.joint is not None:
+                found = run(self.joint.steps.limits(len(self.params), np.sqrt(quantile)), self.joint.evaluate)
+            lower, upper = found
+            return (
+                self._crossing(-1, quantile) if lower is None else lower,
+                self._crossing(1, quantile) if upper is None else upper,
+            )
 
-    def _crossing(self, side: NDArray, quantile: float) -> float:
-        if not len(side):
-            return self.xi
-        below = side[0] < self.xi
-        inner = self.xi
-        for outer in side[::-1] if below else side:
-            if self.ratio(outer) > quantile:
+    def _crossing(self, side: int, quantile: float) -> float:
+        """Return where the likelihood ratio crosses a quantile, between two shapes of the grid on one side of the estimate."""
+        shapes, inner = self.profile["xi"].to_numpy(), self.xi
+        rough = 2.0 * (self.llf - self.profile["llf"].to_numpy())
+        for i in np.flatnonzero(side * (shapes - self.xi) > 0.0)[::side]:
+            outer = float(shapes[i])
+            beyond = rough[i] > quantile if abs(rough[i] - quantile) > IN_DOUBT else self.ratio(outer) > quantile
+            if beyond:
                 return float(brentq(lambda xi: self.ratio(xi) - quantile, inner, outer, xtol=1e-9))
             inner = outer
         return float(inner)
@@ -234,12 +192,15 @@ class ShapeEstimate:
         return self.profile_covariance(conditional) if self.irregular else joint
 
     def _irregularity(self, joint: NDArray, weighted: bool) -> str:
-        error, variance = self.profile_error, joint[-1, -1]
         if self.boundary:
             return "it is an end of the grid"
         kept = np.diagonal(joint) != 0.0  # columns that are left out have no variance
         if not (np.isfinite(joint).all() and Cholesky(joint[np.ix_(kept, kept)]).positive):
             return "the information there is not positive definite"
+        variance = joint[-1, -1]
+        if self.found is not None and self.found.error < 2.0 * np.sqrt(variance) < np.ptp(self.range):
+            return ""  # as the profile of a part of the rows has it
+        error = self.profile_error
         if not abs(self.score) * error < NO_ROOT:
             return f"the score there is {self.score:.2g} instead of 0, as where rows cross the end of the support"
         if not weighted and not error / DISAGREEMENT < np.sqrt(variance) < DISAGREEMENT * np.ptp(self.range):
@@ -286,73 +247,24 @@ def estimate_shape(problem: Problem, loss_of: LossOf, grid: Sequence[float] | No
     shapes = np.unique(np.asarray(problem.loss.link.default_grid if grid is None else grid, dtype=float))
     path = ShapePath(problem, loss_of)
     with one_blas_thread():
+        near = maximum_nearby(path, shapes)
+        if near is not None:
+            score = path.score(near.xi) if near.sums is None else -float(near.sums.gradient[-1])
+            estimate = ShapeEstimate(near.xi, near.params, loss_of(near.xi), shapes, False, score, path, found=near)
+            if near.sums is not None:
+                estimate.llf = -near.sums.value
+            return estimate
         values = path.log_likelihoods(shapes, ROUGH)
         if not np.isfinite(values).any():
             raise GevglmError(
                 "no shape on the grid has a finite likelihood (separation, or rows that every shape rules out); give xi yourself."
             )
-        xi, boundary = _best(path, shapes, values)
-        found = path.fit(xi)
-        llf, score = path.log_likelihood(xi), path.score(xi)
-    profile = pd.DataFrame({"xi": np.append(shapes, xi), "llf": np.append(values, llf)}).drop_duplicates("xi")
-    profile = profile.sort_values("xi", ignore_index=True)
-    track = path.track(float(xi), profile["xi"])
-    estimate = ShapeEstimate(float(xi), found, loss_of(xi), profile, boundary, track, score, path)
+        xi, boundary = best_on_grid(path, shapes, values)
+        params, score = path.fit(xi).params, path.score(xi)
+        estimate = ShapeEstimate(float(xi), params, loss_of(xi), shapes, boundary, score, path, values)
+        _ = estimate.llf
     _warn(estimate, shapes, values)
     return estimate
-
-
-def outwards(grid: Sequence[float] | NDArray) -> list[float]:
-    """Return the shapes of a sorted grid from the one nearest to zero outwards, so that each has a neighbour before it."""
-    middle = int(np.argmin(np.abs(grid)))
-    return [*grid[middle:], *grid[:middle][::-1]]
-
-
-def _best(path: ShapePath, grid: NDArray, values: NDArray) -> tuple[float, bool]:
-    """Return the shape of the largest likelihood between the ends of the grid, and whether it is an end where the likelihood still rises."""
-    peaks = [int(i) for i in _peaks(values) if values[i] > values.max() - LOWER_PEAK]
-    found = [_peak(path, grid, values, i) for i in peaks]
-    return found[0] if len(found) == 1 else max(found, key=lambda peak: path.log_likelihood(peak[0]))
-
-
-def _peaks(values: NDArray) -> NDArray:
-    """Return the places of the largest value and of the maxima that valleys separate from a larger one."""
-    floor = values[np.isfinite(values)].min() - 1.0
-    padded = np.concatenate([[floor], np.maximum(values, floor), [floor]])
-    found, _ = find_peaks(padded, prominence=VALLEY)
-    return np.union1d(found - 1, np.argmax(values))
-
-
-def _peak(path: ShapePath, grid: NDArray, values: NDArray, top: int) -> tuple[float, bool]:
-    """Return the maximum next to a shape of the grid, and whether the likelihood rises beyond the grid."""
-    here = float(grid[top])
-    slope = path.score(here)
-    if slope == 0.0 or np.isnan(slope) or values[top] > -VALLEY:  # separated outcomes: no shape is better
-        return here, False
-    neighbour = top + (1 if slope > 0 else -1)
-    if not 0 <= neighbour < len(grid):
-        return here, True
-    low, high = sorted((here, float(grid[neighbour])))
-    if np.isfinite(values[neighbour]):
-        root = _root_of_score(path, low, high)
-        if root is not None and path.log_likelihood(root) >= path.log_likelihood(here):
-            return root, False
-    # the score has no root, or several: rows cross the end of the support in between
-    floor = values[np.isfinite(values)].min() - 1.0
-    best = minimize_scalar(
-        lambda xi: -max(path.log_likelihood(xi), floor), bounds=(low, high), method="bounded", options={"xatol": 1e-8}
-    )
-    if -best.fun <= path.log_likelihood(here):
-        return here, False
-    around = _root_of_score(path, max(best.x - NEARBY, low), min(best.x + NEARBY, high))
-    return float(best.x) if around is None else around, False
-
-
-def _root_of_score(path: ShapePath, low: float, high: float) -> float | None:
-    """Return where the profile score falls through zero; None if it does not have both signs."""
-    if not path.score(low) > 0 > path.score(high):
-        return None
-    return float(brentq(path.score, low, high, xtol=1e-10, rtol=1e-12))
 
 
 def warn_of_irregularity(estimate: ShapeEstimate, n_outside: int) -> None:

@@ -22,15 +22,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance import Covariance, Fitted
-from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine, Pass, Passes, ReducerGroup, make_pass, run
-from gevglm.engine.linalg import dense, hstack_column, inverse, one_blas_thread, scale_rows
+from gevglm.engine.base import (
+    ArraySum,
+    Block,
+    Engine,
+    MappedEngine,
+    Pass,
+    Passes,
+    Reducer,
+    ReducerGroup,
+    make_pass,
+    run,
+)
+from gevglm.engine.linalg import dense, hstack_column, inverse, one_blas_thread, scale_rows, weighted_gram
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import LossSums, NewtonSums
 from gevglm.exceptions import InvalidOptionError
-from gevglm.links.base import Point
+from gevglm.links.base import JointDerivatives, Point
 from gevglm.losses import Canonical, Log, Loss
 
-STEP = 1e-5  # of the differences of analytic scores
+STEP = 1e-5  # of the differences of first derivatives
 
 LossOf = Callable[[float], Loss]
 
@@ -89,31 +100,62 @@ class JointLikelihood:
         return Objective(lambda points: run(self.sums_at_all(points), make_pass))
 
     def sums_at_all(self, points: Sequence[NDArray]) -> Passes[list[NewtonSums]]:
-        """Sum up at several points in one pass; second derivatives in the shape are differences of analytic scores."""
+        """Sum up at several points in one pass."""
         inside = [i for i, point in enumerate(points) if self.lowest <= point[-1] <= self.highest]
-        asked = [reducer for i in inside for reducer in self._reducers(points[i])]
+        asked: list[Reducer] = [JointSums(self.loss_of(float(points[i][-1])), points[i][:-1]) for i in inside]
         found = (yield Pass(self.engine, ReducerGroup(asked))) if asked else []
         sums = [NewtonSums(np.full(len(p), np.nan), np.full((len(p),) * 2, np.nan), np.inf, False) for p in points]
-        for place, i in enumerate(inside):
-            sums[i] = self._joined(points[i], *found[4 * place : 4 * place + 4])
+        for i, total in zip(inside, found, strict=True):
+            if self.omitted:  # so that their coefficients stay where they are
+                total.hessian[self.omitted, self.omitted] = 1.0
+            sums[i] = total
         return sums
 
-    def _around(self, xi: float) -> tuple[float, float]:
-        return max(xi - STEP, self.lowest), min(xi + STEP, self.highest)
 
-    def _reducers(self, point: NDArray) -> list:
-        params, xi = point[:-1], float(point[-1])
-        scores = [_Scores(self.loss_of(shape), params) for shape in (xi, *self._around(xi))]
-        return [LossSums(self.loss_of(xi), params, value=True), *scores]
+class JointSums(LossSums):
+    """Value, gradient and Hessian of the log loss by the coefficients and, last, the shape of the link."""
 
-    def _joined(self, point: NDArray, sums: NewtonSums, score: NDArray, before: NDArray, after: NDArray) -> NewtonSums:
-        low, high = self._around(float(point[-1]))
-        hessian = np.empty((len(point), len(point)))
-        hessian[:-1, :-1] = dense(sums.hessian)
-        hessian[-1] = hessian[:, -1] = (after - before) / (high - low)
-        if self.omitted:  # so that their coefficients stay where they are
-            hessian[self.omitted, self.omitted] = 1.0
-        return NewtonSums(score, hessian, sums.value, sums.feasible)
+    def __init__(self, loss: Loss, params: NDArray):
+        super().__init__(loss, params, value=True)
+
+    def zero(self) -> NewtonSums:
+        size = len(self.params) + 1
+        return NewtonSums(np.zeros(size), np.zeros((size, size)))
+
+    def map(self, block: Block) -> NewtonSums:
+        k, sums = len(self.params), self.zero()
+        with np.errstate(all="ignore"):
+            point = self.loss.link.at(block.linear_predictor(self.params))
+            rows = point.joint_derivatives(block.y) or _joint_derivatives(self.loss, block.y, point)
+            sums.value = float(block.weighted(rows.value).sum())
+            sums.feasible = bool(np.isfinite(sums.value))
+            sums.gradient[:k] = block.weighted(rows.slope) @ block.X
+            sums.gradient[k] = block.weighted(rows.score).sum()
+            sums.hessian[:k, :k] = dense(weighted_gram(block.X, block.weighted(rows.curvature)))
+            sums.hessian[k, :k] = sums.hessian[:k, k] = block.weighted(rows.mixed) @ block.X
+            sums.hessian[k, k] = block.weighted(rows.second).sum()
+        return sums
+
+
+def _joint_derivatives(loss: Loss, y: NDArray, point: Point) -> JointDerivatives:
+    r"""Return the log loss and its derivatives by v and shape, with differences for the second derivatives of F by the shape.
+
+    With :math:`e = (1-y)/(1-F) - y/F` and :math:`q = (1-y)/(1-F)^2 + y/F^2`, these are :math:`\ell_\xi = e F_\xi`,
+    :math:`\ell_{v\xi} = e F'_\xi + q F' F_\xi` and :math:`\ell_{\xi\xi} = e F_{\xi\xi} + q F_\xi^2`.
+    """
+    shape = float(loss.link.shape or 0.0)
+    before, after = (loss.link.with_shape(shape + step).at(point.v) for step in (-STEP, STEP))
+    first, second = point.dcdf_dshape, (after.dcdf_dshape - before.dcdf_dshape) / (2.0 * STEP)
+    e = (1.0 - y) / point.sf - y / point.cdf
+    bent = ((1.0 - y) / point.sf**2 + y / point.cdf**2) * first
+    return JointDerivatives(
+        value=loss.value_at(y, point),
+        slope=loss.slope_at(y, point),
+        curvature=loss.curvature_at(y, point),
+        score=finite(e * first),
+        mixed=finite(e * (after.pdf - before.pdf) / (2.0 * STEP) + bent * point.pdf),
+        second=finite(e * second + bent * first),
+    )
 
 
 class _Scores(ArraySum):
@@ -122,7 +164,7 @@ class _Scores(ArraySum):
     def __init__(self, loss: Loss, params: NDArray):
         def scores(block: Block) -> NDArray:
             point = loss.link.at(block.linear_predictor(params))
-            change = _finite(point.dcdf_dshape / (point.cdf * point.sf)) * (point.cdf - block.y)
+            change = finite(point.dcdf_dshape / (point.cdf * point.sf)) * (point.cdf - block.y)
             return np.append(block.weighted(loss.slope_at(block.y, point)) @ block.X, block.weighted(change).sum())
 
         super().__init__(scores)
@@ -131,9 +173,19 @@ class _Scores(ArraySum):
 def observed_information(
     engine: Engine, loss: Loss, params: NDArray, within: tuple[float, float] = (-np.inf, np.inf)
 ) -> NDArray:
-    """Return the joint second derivative of the negative log-likelihood, from shapes within a range."""
-    joint = JointLikelihood(engine, loss.with_shape, *within)
-    return joint.objective(np.append(params, float(loss.link.shape or 0.0))).hessian
+    """Return the joint second derivative of the negative log-likelihood, from shapes within a range.
+
+    Second derivatives in the shape are differences of analytic scores: where rows cross the end of the support next to a maximum, these are
+    large, or not those of a maximum, and tell that it is irregular. The derivatives of :class:`JointSums` do not see such rows.
+    """
+    xi, k = float(loss.link.shape or 0.0), len(params)
+    around = max(xi - STEP, within[0]), min(xi + STEP, within[1])
+    scores = [_Scores(loss.with_shape(shape), params) for shape in around]
+    sums, before, after = engine.reduce(ReducerGroup([LossSums(loss, params), *scores]))
+    information = np.empty((k + 1, k + 1))
+    information[:k, :k] = dense(sums.hessian)
+    information[k] = information[:, k] = (after - before) / (around[1] - around[0])
+    return information
 
 
 # -- covariances ----------------------------------------------------------------------------------
@@ -146,12 +198,16 @@ def joint_covariance(
     covariance: Covariance,
     nobs: float,
     within: tuple[float, float] = (-np.inf, np.inf),
+    information: NDArray | None = None,
 ) -> NDArray:
-    """Return the covariance of coefficients and shape, the shape last; `loss` is that at the estimated shape. NaN where there is none."""
+    """Return the covariance of coefficients and shape, the shape last; `loss` is that at the estimated shape. NaN where there is none.
+
+    `information` is the joint second derivative, if it is known.
+    """
     refuse_leverages(covariance)
     with one_blas_thread():
         if loss.is_likelihood and covariance.assumes_model:
-            return _inverse(observed_information(engine, loss, params, within))
+            return _inverse(observed_information(engine, loss, params, within) if information is None else information)
         equations = StackedEquations.at(engine, loss, params)
         return covariance.finished(equations.bread @ equations.meat(covariance, nobs) @ equations.bread.T)
 
@@ -178,7 +234,7 @@ class StackedEquations:
         direction = path_direction(engine, loss, params)
 
         def columns(block: Block, point: Point) -> NDArray:
-            factor = _finite(loss.residual_factor_at(point))
+            factor = finite(loss.residual_factor_at(point))
             return hstack_column(scale_rows(block.X, factor), _shape_factor(block, point, direction))
 
         def stack(block: Block) -> Block:
@@ -214,9 +270,9 @@ def _inverse(matrix: NDArray) -> NDArray:
 
 def _shape_factor(block: Block, point: Point, direction: NDArray) -> NDArray:
     change = point.dcdf_dshape + point.pdf * (block.X @ direction)
-    return _finite(change / (point.cdf * point.sf))
+    return finite(change / (point.cdf * point.sf))
 
 
-def _finite(values: NDArray) -> NDArray:
+def finite(values: NDArray) -> NDArray:
     """Set the factors of rows outside the support, where nothing changes, to zero."""
-    return np.where(np.isfinite(values), values, 0.0)
+    return values if np.isfinite(values.sum()) else np.where(np.isfinite(values), values, 0.0)

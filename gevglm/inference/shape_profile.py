@@ -12,7 +12,6 @@ so that a profile interval is the union over the shapes of those at a shape, by 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +22,6 @@ from gevglm.engine.base import run_in_lockstep
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.inference.profile import PenalisedLikelihood, ProfileCurve, crossing
 from gevglm.inference.shape import ShapeEstimate
-from gevglm.inference.shape_equations import JointLikelihood
 
 SHAPES = 8  # at which the search begins at least
 SAME_ROOT = 1e-6  # distance of a signed root from its quantile
@@ -75,16 +73,10 @@ class ShapeLikelihood:
         """Return the likelihood ratio as a function of some coefficients."""
         return ShapeCurve(self, columns)
 
-    @cached_property
+    @property
     def joint(self) -> PenalisedLikelihood | None:
         """The likelihood as a function of coefficients and shape, where it is a regular one with a single maximum."""
-        estimate = self.estimate
-        if estimate.irregular or estimate.n_peaks > 1:
-            return None
-        path = estimate.needed_path
-        joint = JointLikelihood(path.problem.engine, path.loss_of, *estimate.range, path.problem.omitted)
-        theta = np.append(self.params, estimate.xi)
-        return PenalisedLikelihood.at(joint.objective, theta, path.problem.engine.n_rows)
+        return self.estimate.joint
 
     def at(self, xi: float) -> PenalisedLikelihood | None:
         """Return the likelihood of the coefficients at a shape; None where it has no maximum."""
@@ -123,8 +115,7 @@ class ShapeLikelihood:
 
     def is_near(self, ratio: float) -> bool:
         """Whether the shape cannot have met an end of its range where the likelihood ratio is no larger than this."""
-        llf = self.estimate.profile["llf"].to_numpy()
-        return ratio < 2.0 * (self.estimate.llf - max(llf[0], llf[-1]))
+        return ratio < 2.0 * (self.estimate.llf - max(self.estimate.ends))
 
     def _outermost(self, column: int, target: float) -> float:
         """Return a limit as the outermost of those at a shape."""

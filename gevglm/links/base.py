@@ -10,7 +10,7 @@ base class builds once, analytically, from the same points.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,17 @@ from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 SMALLEST_PROBABILITY = 1e-150
 LARGEST_PROBABILITY = 1.0 - 2.0**-53
+
+
+class JointDerivatives(NamedTuple):
+    """The log loss of outcomes and its derivatives by v and by the shape of a link, row by row."""
+
+    value: NDArray
+    slope: NDArray  # by v
+    curvature: NDArray  # by v, twice
+    score: NDArray  # by the shape
+    mixed: NDArray  # by v and the shape
+    second: NDArray  # by the shape, twice
 
 
 class Point:
@@ -64,6 +75,10 @@ class Point:
         def d2logpdf(self) -> NDArray: ...
         @property
         def dcdf_dshape(self) -> NDArray: ...
+
+    def joint_derivatives(self, y: NDArray) -> JointDerivatives | None:
+        """Return the log loss of outcomes and its derivatives by v and shape; None for links that leave second derivatives to differences."""
+        return None
 
     @cached_property
     def dpdf(self) -> NDArray:
@@ -151,6 +166,10 @@ class MirroredPoint(Point):
     @cached_property
     def dcdf_dshape(self) -> NDArray:
         return -self.point.dcdf_dshape
+
+    def joint_derivatives(self, y: NDArray) -> JointDerivatives | None:
+        found = self.point.joint_derivatives(1.0 - y)
+        return None if found is None else found._replace(slope=-found.slope, mixed=-found.mixed)
 
 
 class BinaryLink(CDFLink):

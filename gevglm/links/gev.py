@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gevglm.exceptions import InvalidOptionError
 from gevglm.links._gamma import SERIES_LIMIT, deficit_constant, gamma_deficit, gamma_excess, upper_gamma
-from gevglm.links.base import BinaryLink, MirroredPoint, Point
+from gevglm.links.base import BinaryLink, JointDerivatives, MirroredPoint, Point
 
 PAPER_GRID = (*(round(-1.0 + 0.1 * j, 1) for j in range(26)), -0.2567)  # of Agarwal et al. (2014)
 SMALLEST_SHAPE = 2.0**-1000
@@ -33,6 +33,7 @@ LARGEST_SHAPE = 5.0
 LARGEST_LOG_HAZARD = 350.0  # of the reverse hazard, whose square must stay finite
 VANISHED = 1e-290  # a t that may have lost digits to underflow
 _SHAPE_SERIES = np.array([(-1.0) ** j * (j + 1) / (j + 2) for j in range(18)])
+_SHAPE_SLOPE_SERIES = _SHAPE_SERIES[1:] * np.arange(1.0, len(_SHAPE_SERIES))
 _EXCESS_SERIES = np.array([1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000])
 
 
@@ -134,6 +135,39 @@ class GEVPoint(Point):
             ratio = (np.log1p(u) - u / (1.0 + u)) / u**2
         ratio[small] = np.polynomial.polynomial.polyval(u[small], _SHAPE_SERIES)
         return self.v**2 * ratio
+
+    def joint_derivatives(self, y: NDArray) -> JointDerivatives:
+        r"""Return the log loss and its derivatives, by the chain rule through :math:`L = \ln t`.
+
+        With :math:`g = t/(e^t - 1)`, the loss :math:`y t - (1-y) \ln(1 - e^{-t})` has the derivatives :math:`y t - (1-y) g` and
+        :math:`y t - (1-y) g (1 - t - g)` by L; with :math:`w = 1/(1 + \xi v)`, L has :math:`-w` and :math:`\xi w^2` by v, :math:`v w^2` by v
+        and xi, and :math:`v^2 \varphi(u)` and :math:`v^3 \varphi'(u)` by xi, where :math:`\varphi'(u) = [w^2 - 2 \varphi(u)]/u`.
+        """
+        v, t, xi = self.v, self.t, self.xi
+        u = xi * v
+        w, other = 1.0 / (1.0 + u), 1.0 - y
+        squared, a = w * w, self.dlog_t_dxi
+        small = np.abs(u) < 0.1
+        change = (squared * v * v - 2.0 * a) / (xi or SMALLEST_SHAPE)
+        if small.any():
+            change[small] = v[small] ** 3 * np.polynomial.polynomial.polyval(u[small], _SHAPE_SLOPE_SERIES)
+        g = t / np.expm1(t)
+        if not t.min(initial=1.0) > 0.0:
+            g[t == 0.0] = 1.0
+        events, others = y * t, other * g
+        first, second = events - others, events - others * (1.0 - t - g)
+        found = JointDerivatives(
+            value=np.where(y > 0.0, events, 0.0) - np.where(other > 0.0, other * np.log(-np.expm1(-t)), 0.0),
+            slope=-first * w,
+            curvature=(second + xi * first) * squared,
+            score=first * a,
+            mixed=first * v * squared - second * w * a,
+            second=second * a * a + first * change,
+        )
+        if self.outside is not None:
+            for derivative in found[1:]:
+                derivative[self.outside] = 0.0
+        return found
 
 
 class GEV(BinaryLink):

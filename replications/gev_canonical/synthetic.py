@@ -24,7 +24,7 @@ from scipy.stats import norm
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Ridge
-from gevglm.inference.shape import ROUGH, ShapePath
+from gevglm.inference.shape_path import ROUGH, ShapePath
 from gevglm.links import GEV, BinaryLink, CLogLog, Logit, Probit
 from gevglm.links.gev import PAPER_GRID
 from gevglm.losses import Canonical, Log, Loss

@@ -9,7 +9,7 @@ from gevglm.engine.base import ArraySum, Pass, make_pass, make_passes, relay, ru
 from gevglm.engine.streamed import StreamedEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.sums import LossSums
-from gevglm.inference.shape import ShapePath
+from gevglm.inference.shape_path import ShapePath
 from gevglm.links import GEV, Logit
 from gevglm.losses import Canonical, Log
 

@@ -22,8 +22,9 @@ from gevglm.exceptions import (
     SupportWarning,
     WeakShapeWarning,
 )
-from gevglm.inference.shape import _best, estimate_shape
+from gevglm.inference.shape import estimate_shape
 from gevglm.inference.shape_equations import joint_covariance, observed_information, shape_score
+from gevglm.inference.shape_search import best_on_grid
 from gevglm.links import GEV, GEVc
 from gevglm.links.gev import PAPER_GRID
 from gevglm.losses import Canonical, Log
@@ -321,7 +322,7 @@ def test_the_largest_of_several_maxima_is_found():
     grid = np.round(np.arange(-1.0, 1.51, 0.2), 1)
     values = Mountains().log_likelihood(grid)
     assert grid[values.argmax()] == -0.4
-    xi, boundary = _best(Mountains(), grid, values)
+    xi, boundary = best_on_grid(Mountains(), grid, values)
     assert_allclose(xi, 0.45, atol=1e-4)
     assert not boundary
 

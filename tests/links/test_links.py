@@ -353,11 +353,33 @@ def test_the_derivative_in_the_shape_matches_mpmath(xi, data):
     assert at(GEVc(xi), -v).dcdf_dshape[0] == -at(GEV(xi), v).dcdf_dshape[0]
 
 
+@pytest.mark.parametrize("xi", [-0.9, -0.2567, -0.03, 1e-3, 0.3, 1.4])
+@pytest.mark.parametrize("y", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize("v", [-0.6, -0.05, 0.4, 0.9])
+def test_the_joint_derivatives_of_the_log_loss_match_mpmath(xi, y, v):
+    def loss(v, x):
+        below, above = gev_tails(x)(v)[:2]
+        return -y * mp.log(below) - (1 - y) * mp.log(above)
+
+    orders = [(0, 0), (1, 0), (2, 0), (0, 1), (1, 1), (0, 2)]
+    with mp.workdps(60):
+        exact = [
+            float(mp.diff(loss, (mp.mpf(v), mp.mpf(xi)), order)) if any(order) else float(loss(mp.mpf(v), mp.mpf(xi)))
+            for order in orders
+        ]
+    found = np.ravel(at(GEV(xi), v).joint_derivatives(np.array([y])))
+    np.testing.assert_allclose(found, exact, rtol=1e-11, atol=1e-13)
+    mirrored = at(GEVc(xi), -v).joint_derivatives(np.array([1.0 - y]))
+    np.testing.assert_allclose(np.ravel(mirrored), found * [1, -1, 1, 1, -1, 1], rtol=1e-11, atol=1e-13)
+
+
 @pytest.mark.parametrize("xi", [0.3, 1.5, -0.3, -1.0])
 def test_outside_the_support_the_shape_does_not_matter(xi):
     v = -2.0 / xi
     assert not inside(GEV(xi), v)
     assert at(GEV(xi), v).dcdf_dshape[0] == 0.0
+    with np.errstate(all="ignore"):
+        assert not np.any(at(GEV(xi), v).joint_derivatives(np.array([float(xi < 0)])))
 
 
 # -- identity --------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from math import isfinite
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -152,18 +153,18 @@ class Cholesky:
     """
 
     def __init__(self, matrix: NDArray, damping: float = 0.0):
-        diagonal = np.diagonal(matrix)
         with np.errstate(divide="ignore", invalid="ignore"):
-            scale = 1.0 / np.sqrt(diagonal)
-            scale[~np.isfinite(scale)] = 1.0
-            scaled = matrix * scale[:, None] * scale
+            scale = 1.0 / np.sqrt(matrix.diagonal())
+            if not isfinite(scale.dot(scale)):
+                scale[~np.isfinite(scale)] = 1.0
+            scaled = matrix * scale[:, None]
+            scaled *= scale
         if damping:
             scaled[np.diag_indices_from(scaled)] += damping
         self._scale = scale
         self._factor, info = lapack.dpotrf(scaled, lower=1)
-        self.positive = info == 0 and bool(np.isfinite(self._factor[-1, -1]))
-        pivots = np.diagonal(self._factor)
-        self.smallest_pivot = float(pivots.min() ** 2) if self.positive else 0.0
+        self.positive = info == 0 and isfinite(self._factor[-1, -1])
+        self.smallest_pivot = float(self._factor.diagonal().min()) ** 2 if self.positive else 0.0
 
     @property
     def log_determinant(self) -> float:
@@ -178,10 +179,13 @@ class Cholesky:
 
     def inverse(self) -> NDArray:
         """Return the symmetric inverse of A."""
-        inverse, _ = lapack.dpotri(self._factor, lower=1)
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        lower, _ = lapack.dpotri(self._factor, lower=1)  # above the diagonal it is zero, as the factor is
+        inverse = lower + lower.T
+        inverse.flat[:: len(inverse) + 1] *= 0.5
         with np.errstate(over="ignore", invalid="ignore"):
-            return inverse * self._scale[:, None] * self._scale
+            inverse *= self._scale[:, None]
+            inverse *= self._scale
+        return inverse
 
 
 def dependent_columns(gram: NDArray) -> list[int]:

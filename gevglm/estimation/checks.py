@@ -35,8 +35,8 @@ ROWS_NAMED = 5
 # -- whether a solution is one: on the way to infinity the Newton decrement vanishes too -----------
 
 
-def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[SolverResult, bool, str]]:
-    """Look at a solution, a second time if it still moves; find the solution, whether it is one, and why (not).
+def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[SolverResult, bool, str, float | None]]:
+    """Look at a solution, a second time if it still moves; find the solution, whether it is one, why (not), and :func:`least_information`.
 
     On the way to infinity the last step still moves the linear predictor, or hardly any information is left.
     """
@@ -44,32 +44,29 @@ def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[So
     if not result.converged:
         edge = " (it may lie at the end of the support, where the log loss is not smooth)"
         stuck = result.reason.startswith("no step") and loss.is_likelihood and np.isfinite(loss.link.support).any()
-        return result, False, result.reason + (edge if stuck else "")
+        return result, False, result.reason + (edge if stuck else ""), None
     if problem.tol > ROUGH_TOL:
-        return result, True, result.reason
+        return result, True, result.reason, None
     moving = yield from _still_moving(problem.engine, result)
     if moving:  # towards infinity, or just slowly
         tol = TIGHTER * problem.tol
         second = yield from problem.minimise(result.params, falling=not loss.convex, tol=tol, maxiter=MANY_STEPS)
         if second.converged:
             result, moving = second, (yield from _still_moving(problem.engine, second))
-    if moving or (yield from is_uninformed(problem.engine, loss, result.sums.hessian, problem.rate, VANISHED)):
+    least = yield from least_information(problem.engine, loss, result.sums.hessian, problem.rate)
+    if moving or least < VANISHED:
         reason = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
-        return result, False, reason
-    return result, True, result.reason
+        return result, False, reason, least
+    return result, True, result.reason, least
 
 
-def is_uninformed(engine: Engine, loss: Loss, information: NDArray, rate: float, share: float) -> Passes[bool]:
-    """Find out whether less than a share of the null model's information is left on some column.
-
-    A part of the rows tells whether all of them need be looked at.
-    """
-    for rows in (engine.subsample_blocks(THINNEST), engine):
-        part = rows.n_rows / engine.n_rows
-        left = yield from information_left(rows, loss, part * information, rate)
-        if not (left < share).any():
-            return False
-    return True
+def least_information(engine: Engine, loss: Loss, information: NDArray, rate: float) -> Passes[float]:
+    """Find the smallest share of the null model's information on a column; on a part of the rows, unless there is hardly any."""
+    part = engine.subsample_blocks(THINNEST)
+    left = yield from information_left(part, loss, part.n_rows / engine.n_rows * information, rate)
+    if part is not engine and (left < UNIDENTIFIED).any():
+        left = yield from information_left(engine, loss, information, rate)
+    return float(np.fmin.reduce(left))
 
 
 def _still_moving(engine: Engine, result: SolverResult) -> Passes[bool]:
@@ -82,9 +79,9 @@ def _still_moving(engine: Engine, result: SolverResult) -> Passes[bool]:
 
 def information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> Passes[NDArray]:
     """Sum up the information on each column, as a share of that in the null model of the given event rate."""
-    null = loss.expected_curvature_at(loss.link.at_probability(np.array([rate])))
+    null = float(loss.expected_curvature_at(loss.link.at_probability(np.array([rate])))[0])
     squares = yield Pass(engine, ArraySum(lambda block: column_squares(block.X, block.weight)))
-    return np.diagonal(information) / (squares * null)
+    return information.diagonal() / (squares * null)
 
 
 def _used_rows(block: Block) -> Matrix:
@@ -157,12 +154,16 @@ def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> 
     """Look for separation by linear programming, if the fit shows its symptoms: no convergence, or vanished information."""
     if not model.design.has_rows:
         return None
-    rate = fitted.events / fitted.weight
-    if fitted.converged and not run(
-        is_uninformed(engine, model.loss, fitted.information, rate, UNIDENTIFIED), make_pass
-    ):
-        return None
-    return model.separation()
+    return model.separation() if not fitted.converged or _is_uninformed(model, engine, fitted) else None
+
+
+def _is_uninformed(model: BinaryGLM, engine: Engine, fitted: Estimate) -> bool:
+    """Whether hardly any information is left on some column."""
+    least = fitted.least_information
+    if least is None:
+        rate = fitted.events / fitted.weight
+        least = run(least_information(engine, model.loss, fitted.information, rate), make_pass)
+    return least < UNIDENTIFIED
 
 
 def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
@@ -170,7 +171,7 @@ def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
     if model.design.has_rows:
         return []
     engine, rate = model.engine(), fitted.events / fitted.weight
-    if not run(is_uninformed(engine, model.loss, fitted.information, rate, UNIDENTIFIED), make_pass):
+    if not _is_uninformed(model, engine, fitted):
         return []
     left = run(information_left(engine, model.loss, fitted.information, rate), make_pass)
     return [model.exog_names[j] for j in np.flatnonzero(left < UNIDENTIFIED)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
@@ -32,6 +32,7 @@ from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
 from gevglm.estimation.sums import LossSums, LossSumsAtAll, NewtonSums, ShiftsAtAll, ask_totals, worthwhile
 from gevglm.exceptions import SupportError
+from gevglm.links.base import LARGEST_PROBABILITY, SMALLEST_PROBABILITY
 from gevglm.losses import Canonical, Loss
 
 SHIFTS = 60
@@ -56,6 +57,8 @@ class Estimate:
     converged: bool
     positive_definite: bool  # whether the observed second derivative is, so that the solution is a minimum
     reason: str  # why the iteration ended
+    # the smallest share of the null model's information on a column that `information` is; None if it was not looked at
+    least_information: float | None = field(default=None, kw_only=True)
 
 
 @dataclass
@@ -118,19 +121,19 @@ class Problem:
             result, steps = (yield from _root(problem, self.adjustment, start)), 0
         if not np.isfinite(result.decrement):
             refuse_nonfinite_columns(self.engine, self.names)
-        converged, reason = result.converged, result.reason
+        converged, reason, least = result.converged, result.reason, None
         if self.adjustment is None:
-            result, converged, reason = yield from check_convergence(problem, result)
-        information = observed = result.sums.hessian
-        factor = Cholesky(observed)
+            result, converged, reason, least = yield from check_convergence(problem, result)
+        last = result.sums
+        observed, factor = last.hessian, last.factor
         if factor.smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names)
         if self.adjustment is None and not self.loss.curvature_is_expected:
-            information = (yield from problem.sums_at(result.params, expected=True)).hessian
+            last, least = (yield from problem.sums_at(result.params, expected=True)), None
         return Estimate(
             params=result.params,
-            information=information,
-            inverse_information=Cholesky(information).inverse(),
+            information=last.hessian,
+            inverse_information=last.factor.inverse(),
             observed=observed,
             weight=weight,
             events=events,
@@ -140,6 +143,7 @@ class Problem:
             converged=converged,
             positive_definite=factor.positive,
             reason=reason,
+            least_information=least,
         )
 
     def holding(self, columns: Sequence[int], values: NDArray) -> Problem:
@@ -270,7 +274,8 @@ def null_coefficients(loss: Loss, n_cols: int, constant: int | None, rate: float
     """Coefficients of the model with the constant only; zero without a constant."""
     params = np.zeros(n_cols)
     if constant is not None:
-        params[constant] = loss.link(rate)
+        inside = min(max(rate, SMALLEST_PROBABILITY), LARGEST_PROBABILITY)
+        params[constant] = loss.link.at_probability(np.array([inside])).v[0]
     return params
 
 

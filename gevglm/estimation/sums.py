@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Pass, Passes, Reducer, make_pass, run
-from gevglm.engine.linalg import add, dense, weighted_gram
+from gevglm.engine.linalg import Cholesky, add, dense, weighted_gram
 from gevglm.exceptions import InvalidDataError
 from gevglm.links.base import Point
 from gevglm.losses import Loss
@@ -33,6 +33,14 @@ class NewtonSums:
     hessian: NDArray  # second derivative or its expectation; of shape (k, k)
     value: float = 0.0  # the loss itself, if it was asked for, else 0
     feasible: bool = True  # whether the loss is finite at every row
+    _factor: Cholesky | None = None
+
+    @property
+    def factor(self) -> Cholesky:
+        """The Cholesky factor of the Hessian, which does not change once it is asked for."""
+        if self._factor is None:
+            self._factor = Cholesky(self.hessian)
+        return self._factor
 
 
 class LossSums(Reducer[NewtonSums]):

@@ -65,7 +65,7 @@ class MemoryEngine(Engine):
 
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
         if self._only is not None:
-            return reducer.map(self._only)
+            return reducer.total(self._only)
         total = reducer.zero()
         workers = min(self.threads, len(self._starts))
         if workers <= 1:

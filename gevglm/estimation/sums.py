@@ -76,6 +76,9 @@ class LossSums(Reducer[NewtonSums]):
             total = 0.0 if value is None else float(value.sum())
             return NewtonSums(slope @ block.X, weighted_gram(block.X, curvature), total, feasible)
 
+    def total(self, block: Block) -> NewtonSums:
+        return self.map(block) if isinstance(block.X, np.ndarray) else super().total(block)
+
     def combine(self, total: NewtonSums, part: NewtonSums) -> NewtonSums:
         total.gradient += part.gradient
         total.hessian = add(total.hessian, part.hessian)

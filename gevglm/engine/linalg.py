@@ -55,10 +55,15 @@ def quadratic_forms(X: NDArray, matrix: NDArray) -> NDArray:
 
 
 def _scratch_like(X: NDArray) -> NDArray:
+    order, last = "C" if X.flags.c_contiguous else "F", getattr(_scratch, "last", None)
+    if last is not None and last[0] == (X.shape, order):
+        return last[1]
     buffer = getattr(_scratch, "buffer", None)
     if buffer is None or buffer.size < X.size:
         buffer = _scratch.buffer = np.empty(X.size)
-    return buffer[: X.size].reshape(X.shape, order="C" if X.flags.c_contiguous else "F")
+    scratch = buffer[: X.size].reshape(X.shape, order=order)
+    _scratch.last = (X.shape, order), scratch
+    return scratch
 
 
 def dense(X: Any) -> NDArray:
@@ -164,7 +169,7 @@ class Cholesky:
         self._scale = scale
         self._factor, info = lapack.dpotrf(scaled, lower=1)
         self.positive = info == 0 and isfinite(self._factor[-1, -1])
-        self.smallest_pivot = float(self._factor.diagonal().min()) ** 2 if self.positive else 0.0
+        self.smallest_pivot = min(self._factor.diagonal().tolist()) ** 2 if self.positive else 0.0
 
     @property
     def log_determinant(self) -> float:

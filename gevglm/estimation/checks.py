@@ -15,7 +15,6 @@ from gevglm.engine.linalg import Matrix, column_squares
 from gevglm.estimation.newton import SolverResult
 from gevglm.exceptions import ConvergenceWarning, FewEventsWarning, SeparationWarning, SupportWarning, listed, warn
 from gevglm.links.base import BinaryLink
-from gevglm.losses import Loss
 
 if TYPE_CHECKING:
     from gevglm.estimation.estimate import Estimate, Problem
@@ -53,19 +52,20 @@ def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[So
         second = yield from problem.minimise(result.params, falling=not loss.convex, tol=tol, maxiter=MANY_STEPS)
         if second.converged:
             result, moving = second, (yield from _still_moving(problem.engine, second))
-    least = yield from least_information(problem.engine, loss, result.sums.hessian, problem.rate)
+    null = float(loss.expected_curvature_at(problem.null_point)[0])
+    least = yield from least_information(problem.engine, result.sums.hessian, null)
     if moving or least < VANISHED:
         reason = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
         return result, False, reason, least
     return result, True, result.reason, least
 
 
-def least_information(engine: Engine, loss: Loss, information: NDArray, rate: float) -> Passes[float]:
-    """Find the smallest share of the null model's information on a column; on a part of the rows, unless there is hardly any."""
+def least_information(engine: Engine, information: NDArray, null: float) -> Passes[float]:
+    """Find the smallest of :func:`information_left`; on a part of the rows, unless there is hardly any."""
     part = engine.subsample_blocks(THINNEST)
-    left = yield from information_left(part, loss, part.n_rows / engine.n_rows * information, rate)
+    left = yield from information_left(part, part.n_rows / engine.n_rows * information, null)
     if part is not engine and (left < UNIDENTIFIED).any():
-        left = yield from information_left(engine, loss, information, rate)
+        left = yield from information_left(engine, information, null)
     return float(np.fmin.reduce(left))
 
 
@@ -77,9 +77,8 @@ def _still_moving(engine: Engine, result: SolverResult) -> Passes[bool]:
     return bool(change > GROWING**2)
 
 
-def information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> Passes[NDArray]:
-    """Sum up the information on each column, as a share of that in the null model of the given event rate."""
-    null = float(loss.expected_curvature_at(loss.link.at_probability(np.array([rate])))[0])
+def information_left(engine: Engine, information: NDArray, null: float) -> Passes[NDArray]:
+    """Sum up the information on each column, as a share of that in the null model, whose curvature is given."""
     squares = yield Pass(engine, ArraySum(lambda block: column_squares(block.X, block.weight)))
     return information.diagonal() / (squares * null)
 
@@ -161,19 +160,23 @@ def _is_uninformed(model: BinaryGLM, engine: Engine, fitted: Estimate) -> bool:
     """Whether hardly any information is left on some column."""
     least = fitted.least_information
     if least is None:
-        rate = fitted.events / fitted.weight
-        least = run(least_information(engine, model.loss, fitted.information, rate), make_pass)
+        least = run(least_information(engine, fitted.information, _null_curvature(model, fitted)), make_pass)
     return least < UNIDENTIFIED
+
+
+def _null_curvature(model: BinaryGLM, fitted: Estimate) -> float:
+    null = model.link.at_probability(np.array([fitted.events / fitted.weight]))
+    return float(model.loss.expected_curvature_at(null)[0])
 
 
 def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
     """Return the columns of data in pieces on which hardly any information is left."""
     if model.design.has_rows:
         return []
-    engine, rate = model.engine(), fitted.events / fitted.weight
+    engine = model.engine()
     if not _is_uninformed(model, engine, fitted):
         return []
-    left = run(information_left(engine, model.loss, fitted.information, rate), make_pass)
+    left = run(information_left(engine, fitted.information, _null_curvature(model, fitted)), make_pass)
     return [model.exog_names[j] for j in np.flatnonzero(left < UNIDENTIFIED)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,7 +32,7 @@ from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
 from gevglm.estimation.sums import LossSums, LossSumsAtAll, NewtonSums, ShiftsAtAll, ask_totals, worthwhile
 from gevglm.exceptions import SupportError
-from gevglm.links.base import LARGEST_PROBABILITY, SMALLEST_PROBABILITY
+from gevglm.links.base import LARGEST_PROBABILITY, SMALLEST_PROBABILITY, Point
 from gevglm.losses import Canonical, Loss
 
 SHIFTS = 60
@@ -106,7 +106,7 @@ class Problem:
         Adjusted gradients take Fisher-scoring steps, with a search on the penalised loss where there is one and on the size of the
         adjusted gradient elsewhere.
         """
-        with one_blas_thread():
+        with one_blas_thread(self.engine.n_rows * self.engine.n_cols):
             return run(self.estimation(), make_pass)
 
     def estimation(self) -> Passes[Estimate]:
@@ -169,6 +169,12 @@ class Problem:
         """Share of events."""
         return self.events / self.weight
 
+    @cached_property
+    def null_point(self) -> Point:
+        """The link where its probability is the share of events."""
+        inside = min(max(self.rate, SMALLEST_PROBABILITY), LARGEST_PROBABILITY)
+        return self.loss.link.at_probability(np.array([inside]))
+
     @property
     def rarer(self) -> float:
         """Weight of the rarer outcome."""
@@ -181,8 +187,11 @@ class Problem:
 
     @property
     def null_start(self) -> NDArray:
-        """Coefficients of the model with the constant only."""
-        return null_coefficients(self.loss, self.engine.n_cols, self.constant, self.rate)
+        """Coefficients of the model with the constant only; zero without a constant."""
+        params = np.zeros(self.engine.n_cols)
+        if self.constant is not None:
+            params[self.constant] = self.null_point.v[0]
+        return params
 
     def sums_at(self, point: NDArray, *, expected: bool = False, value: bool = False) -> Passes[NewtonSums]:
         """Sum loss plus penalty at a point."""
@@ -268,15 +277,6 @@ def null_loss(weight: float, events: float) -> float:
     """The log loss of the model with a constant only, the yardstick of convergence for every loss."""
     rate = events / weight
     return float(weight * (entr(rate) + entr(1.0 - rate)))
-
-
-def null_coefficients(loss: Loss, n_cols: int, constant: int | None, rate: float) -> NDArray:
-    """Coefficients of the model with the constant only; zero without a constant."""
-    params = np.zeros(n_cols)
-    if constant is not None:
-        inside = min(max(rate, SMALLEST_PROBABILITY), LARGEST_PROBABILITY)
-        params[constant] = loss.link.at_probability(np.array([inside])).v[0]
-    return params
 
 
 def _minimum(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:

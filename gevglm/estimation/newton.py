@@ -84,10 +84,10 @@ def newton(
     enough, past = tol**2 * scale, Extrapolation() if extrapolate else None
     params, sums = start, (yield start)
     last, decrement, step = 0.0, np.inf, np.zeros_like(start)
-    for n_iter in range(maxiter + 1):
-        if not _finite(sums):
-            reason = "the loss is not finite at the starting values"
-            return SolverResult(params, sums, n_iter, np.inf, False, reason, step)
+    if not _finite(sums):
+        reason = "the loss is not finite at the starting values"
+        return SolverResult(params, sums, 0, np.inf, False, reason, step)
+    for n_iter in range(maxiter + 1):  # searches end where the loss is finite
         step, decrement, damped = _newton_step(sums)
         if on_step is not None:
             on_step(params, decrement)

@@ -43,6 +43,7 @@ from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 
 ENGINES = ("formulaic", "patsy")
+FEW = 8  # numbers that tell that a column has more than two values (and missing ones)
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
 
 
@@ -263,6 +264,9 @@ class Recipe:
             )
 
     def _refuse_dependence_on_other_rows(self, terms: list[tuple[str, ...]], frame: pd.DataFrame) -> None:
+        terms = [term for term in terms if any(row_dependence.is_to_be_looked_at(factor) for factor in term)]
+        if not terms:
+            return
         columns = with_columns(frame[list(self.dtypes)], self.dtypes, lambda column: plain(column, "formulaic"))
         row_dependence.refuse_terms(terms, columns, self.scope, self._matrix.state)
 
@@ -321,7 +325,13 @@ def not_evaluated(formula: str, error: Exception) -> InvalidDataError:
 def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]:
     """Return both values of the numbers that have two."""
     numbers = [name for name, dtype in dtypes.items() if is_number(dtype)]
-    return {name: tuple(sorted(frame[name].unique().tolist())) for name in numbers if frame[name].nunique() == 2}
+    found = {name: frame[name] for name in numbers}
+    return {name: tuple(sorted(column.unique().tolist())) for name, column in found.items() if _has_two_values(column)}
+
+
+def _has_two_values(column: pd.Series) -> bool:
+    values = column.to_numpy()[:FEW]
+    return not (values.dtype.kind in "iuf" and len(np.unique(values)) > 3) and column.nunique() == 2
 
 
 # -- the left-hand side ----------------------------------------------------------------------

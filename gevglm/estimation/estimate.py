@@ -263,14 +263,27 @@ class Problem:
         return relay(steps, partial(self.sums_at, expected=expected, value=falling))
 
     def start_from_part(self) -> Passes[NDArray]:
-        """Find a rough solution on every j-th block, if the rarer class has rows enough for that, else the null model's."""
+        """Find a rough solution on every j-th block, and go on by a step on all rows; the null model's, if the rarer class has few rows."""
         start = self.null_start
         every = min(THINNEST, int(self.rarer / (EVENTS_PER_COLUMN * len(start))))
         part = self.engine.subsample_blocks(every) if every > 1 else self.engine
         if part.n_rows > self.engine.n_rows // 2:
             return start
         rough = yield from replace(self, engine=part).minimise(start, tol=1.0 / np.sqrt(self.scale), maxiter=20)
-        return rough.params if rough.converged else start
+        if not rough.converged:
+            return start
+        # the part knows the curvature well enough for one step, which takes a gradient only
+        self.passes += 1
+        gradient = yield Pass(self.engine, ArraySum(partial(_gradient, self.loss, rough.params)))
+        if self.penalty is not None:
+            still = NewtonSums(gradient, np.zeros_like(rough.sums.hessian))
+            gradient = self.penalty.added_to(still, rough.params).gradient
+        step = -part.n_rows / self.engine.n_rows * rough.sums.factor.solve(gradient)
+        return rough.params + step if np.isfinite(step).all() else rough.params
+
+
+def _gradient(loss: Loss, params: NDArray, block: Block) -> NDArray:
+    return block.weighted(loss.slope_at(block.y, loss.link.at(block.linear_predictor(params)))) @ block.X
 
 
 def null_loss(weight: float, events: float) -> float:

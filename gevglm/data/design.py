@@ -45,7 +45,9 @@ from gevglm.exceptions import InvalidDataError
 
 FIT_AGAIN = "fit the model again, to a table that is held in memory"
 VECTORS = ("freq", "var", "trials", "offset", "represents")
-IN_COLUMNS = 1 << 18  # numbers of a design up to which a copy of it is made column by column, which passes are faster over
+IN_COLUMNS = (
+    1 << 18
+)  # numbers of a design up to which a copy of it is made column by column, which passes are faster over
 
 
 @dataclass(frozen=True, kw_only=True)

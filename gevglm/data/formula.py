@@ -43,7 +43,7 @@ from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 
 ENGINES = ("formulaic", "patsy")
-FEW = 8  # numbers that tell that a column has more than two values (and missing ones)
+FEW = 8  # numbers that often tell that a column has more than two values
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
 
 
@@ -324,14 +324,12 @@ def not_evaluated(formula: str, error: Exception) -> InvalidDataError:
 
 def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]:
     """Return both values of the numbers that have two."""
-    numbers = [name for name, dtype in dtypes.items() if is_number(dtype)]
-    found = {name: frame[name] for name in numbers}
-    return {name: tuple(sorted(column.unique().tolist())) for name, column in found.items() if _has_two_values(column)}
-
-
-def _has_two_values(column: pd.Series) -> bool:
-    values = column.to_numpy()[:FEW]
-    return not (values.dtype.kind in "iuf" and len(np.unique(values)) > 3) and column.nunique() == 2
+    found = {name: frame[name] for name, dtype in dtypes.items() if is_number(dtype)}
+    return {
+        name: tuple(sorted(column.unique().tolist()))
+        for name, column in found.items()
+        if column.head(FEW).nunique() <= 2 == column.nunique()
+    }
 
 
 # -- the left-hand side ----------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from math import isfinite
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,8 @@ def quadratic_forms(X: NDArray, matrix: NDArray) -> NDArray:
 
 
 def _scratch_like(X: NDArray) -> NDArray:
-    order, last = "C" if X.flags.c_contiguous else "F", getattr(_scratch, "last", None)
+    order: Literal["C", "F"] = "C" if X.flags.c_contiguous else "F"
+    last = getattr(_scratch, "last", None)
     if last is not None and last[0] == (X.shape, order):
         return last[1]
     buffer = getattr(_scratch, "buffer", None)

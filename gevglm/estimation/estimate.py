@@ -23,7 +23,7 @@ from gevglm.engine.base import (
     relay,
     run,
 )
-from gevglm.engine.linalg import COLLINEAR, Cholesky, one_blas_thread
+from gevglm.engine.linalg import COLLINEAR, one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import first_root, rough_start
 from gevglm.estimation.checks import THINNEST, check_convergence
@@ -220,7 +220,7 @@ class Problem:
     ) -> Passes[list[NewtonSums]]:
         """Sum the adjusted loss at several points: one pass for the information, one for the leverages by its inverse."""
         found = yield from self.sums_at_all(points, expected=True, value=value)
-        factors = [Cholesky(sums.hessian) for sums in found]
+        factors = [sums.factor for sums in found]
         for sums, factor in zip(found, factors, strict=True):
             sums.feasible &= factor.positive
         usable = [i for i, sums in enumerate(found) if sums.feasible]

@@ -43,7 +43,6 @@ from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
 
 ENGINES = ("formulaic", "patsy")
-FEW = 8  # numbers that often tell that a column has more than two values
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
 
 
@@ -328,7 +327,7 @@ def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]
     return {
         name: tuple(sorted(column.unique().tolist()))
         for name, column in found.items()
-        if column.head(FEW).nunique() <= 2 == column.nunique()
+        if column.head().nunique() <= 2 == column.nunique()  # most columns show more at once
     }
 
 

@@ -19,6 +19,7 @@ from gevglm.data.row_weights import RowWeights
 from gevglm.data.selection import (
     WEIGHTS,
     Selection,
+    are_all_used,
     check_rows,
     check_weights,
     cluster_columns,
@@ -44,6 +45,9 @@ from gevglm.exceptions import InvalidDataError
 
 FIT_AGAIN = "fit the model again, to a table that is held in memory"
 VECTORS = ("freq", "var", "trials", "offset", "represents")
+IN_COLUMNS = (
+    1 << 18
+)  # numbers of a design up to which a copy of it is made column by column, which passes are faster over
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,10 +292,12 @@ def from_formula(
         selection.scope_beside(frame.columns),
         engine or "formulaic",
     )
+    matrix = recipe.take_first()
     return _finish(
-        recipe.take_first(),
+        matrix,
         chosen.values,
         chosen.columns,
+        constant=_constant(matrix),
         names=recipe.names,
         recipe=recipe,
         outcome=formulas.outcome_name(selection.left.text, frame.columns),
@@ -341,23 +347,29 @@ def from_arrays(
     if y.shape not in ((n,), (n, 1), (n, 2)):
         raise InvalidDataError(f"the outcome has shape {y.shape}; for {n} rows it has one column, or two of counts.")
     columns = {role: vector(value, None, role, n) for role, value in (options | {"n_trials": n_trials}).items()}
-    selected = rows_with_weight(n, y, columns)
-    used = selected & complete_rows(n, missing, [y, X, *columns.values(), *cluster_columns(clusters, n, None, index)])
-    n_selected, n_missing = int(selected.sum()), int(selected.sum() - used.sum())
-    check_rows(n, n, n_selected, n_missing, missing, weights | {"n_trials": n_trials})
-    rows = None if used.all() else np.flatnonzero(used)
+    rows, n_missing = None, 0
+    if clusters is not None or not are_all_used(missing, y, X, columns):
+        selected = rows_with_weight(n, y, columns)
+        clustered = cluster_columns(clusters, n, None, index)
+        used = selected & complete_rows(n, missing, [y, X, *columns.values(), *clustered])
+        n_selected, n_missing = int(selected.sum()), int(selected.sum() - used.sum())
+        check_rows(n, n, n_selected, n_missing, missing, weights | {"n_trials": n_trials})
+        rows = None if used.all() else np.flatnonzero(used)
     if rows is None:
-        X = X if X.base is None and X is not exog else X.copy(order="K")  # the caller may change theirs
+        if X.base is not None or X is exog:  # the caller may change theirs
+            X = X.copy(order="F" if X.size <= IN_COLUMNS else "K")
     else:
         X, y = X[rows], y[rows]
         columns = {role: None if given is None else given[rows] for role, given in columns.items()}
+    constant = _constant(X)
     if names is None:
-        others, constant = itertools.count(1), _constant(X)
+        others = itertools.count(1)
         names = ["const" if j == constant else f"x{next(others)}" for j in range(X.shape[1])]
     return _finish(
         X,
         y,
         columns,
+        constant=constant,
         names=names,
         outcome=outcome,
         event=event,
@@ -382,7 +394,7 @@ def _finish(X: NDArray, values: Any, columns: dict[str, NDArray | None], **facts
     vectors: dict[str, Any] = {"freq": freq, "var": given, "trials": trials, "offset": offset, "represents": given}
     members = columns["sampling_weights"]
     population = None if members is None else float(times(members, freq, trials).sum())
-    return Design(X=X, y=y, event=event, constant=_constant(X), population=population, **vectors, **facts)
+    return Design(X=X, y=y, event=event, population=population, **vectors, **facts)
 
 
 def weight_names(weights: dict[str, Any]) -> dict[str, str]:

@@ -249,6 +249,9 @@ class Recipe:
         }
 
     def _refuse_dependence_on_other_rows(self, terms: list[tuple[str, ...]], frame: pd.DataFrame) -> None:
+        terms = [term for term in terms if any(row_dependence.is_to_be_looked_at(factor) for factor in term)]
+        if not terms:
+            return
         columns = with_columns(frame[list(self.dtypes)], self.dtypes, lambda column: plain(column, "formulaic"))
         row_dependence.refuse_terms(terms, columns, self.scope, self._matrix.state)
 
@@ -321,8 +324,12 @@ def not_evaluated(formula: str, error: Exception) -> InvalidDataError:
 
 def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]:
     """Return both values of the numbers that have two."""
-    numbers = [name for name, dtype in dtypes.items() if is_number(dtype)]
-    return {name: tuple(sorted(frame[name].unique().tolist())) for name in numbers if frame[name].nunique() == 2}
+    found = {name: frame[name] for name, dtype in dtypes.items() if is_number(dtype)}
+    return {
+        name: tuple(sorted(column.unique().tolist()))
+        for name, column in found.items()
+        if column.head().nunique() <= 2 == column.nunique()  # most columns show more at once
+    }
 
 
 # -- the left-hand side ----------------------------------------------------------------------

@@ -10,6 +10,7 @@ import ast
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from types import CodeType
 from typing import Any, NamedTuple
 
@@ -40,6 +41,7 @@ TermCoding = list[tuple[str, bool]]  # factors of some columns of a term; whethe
 # -- reading a formula -----------------------------------------------------------------------
 
 
+@lru_cache(256)
 def read(formula: str) -> patsy.ModelDesc:
     """Return the terms of a formula, as patsy reads it; names in backticks are quoted, ``^`` is ``**``, and offsets are left out."""
     every = _read(formula)

@@ -49,7 +49,7 @@ def resolve(values: Any, event: Any, name: str, freq: NDArray | None, trials: ND
         event = "successes"
     else:
         y, event = _from_levels(np.ravel(values), event, name)
-        if trials is None and ((y > 0) & (y < 1)).any():
+        if trials is None and not _are_binary(y):
             _need_trials(freq, name)
             freq, trials = None, freq
     _need_both(y.min(), y.max(), len(y), name)
@@ -110,11 +110,16 @@ def _need_both(low: float, high: float, n_rows: int, name: str) -> None:
         )
 
 
+def _are_binary(y: NDArray) -> bool:
+    """Whether all numbers are 0 or 1."""
+    return np.count_nonzero(y == 0.0) + np.count_nonzero(y == 1.0) == y.size
+
+
 def _as_numbers(array: NDArray, event: Any) -> NDArray | None:
     """Return outcomes that are numbers in [0, 1] already."""
     if (event is None or event in (1, True)) and array.dtype.kind in "biuf":
         y = array.astype(float, copy=False)
-        if ((y == 0) | (y == 1)).all():
+        if _are_binary(y):
             return y
         if array.dtype.kind == "f" and np.isfinite(y).all() and y.min() >= 0 and y.max() <= 1:
             return y
@@ -123,6 +128,8 @@ def _as_numbers(array: NDArray, event: Any) -> NDArray | None:
 
 def _from_levels(values: Any, event: Any, name: str) -> tuple[NDArray, Any]:
     """Return the outcome as 0 and 1 (or shares in between) and the level that is the event."""
+    if isinstance(values, np.ndarray) and (y := _as_numbers(values, event)) is not None:
+        return y, (True if values.dtype.kind == "b" else 1)
     absent = int(pd.isna(values).sum())
     if absent:
         raise InvalidDataError(f"the outcome {name!r} is missing in {absent} rows; missing='drop' drops them.")

@@ -53,6 +53,12 @@ def refuse_terms(
             refuse(text, partial(_factor, matrix, frame, scope), frame, factor.names)
 
 
+def is_to_be_looked_at(text: str) -> bool:
+    """Whether a factor may do more than arithmetic with the values of a row: it calls functions, methods, or takes elements."""
+    factor = expression(text)
+    return not factor.is_arithmetic or bool(factor.calls)
+
+
 def refuse(text: str, values: Values, frame: pd.DataFrame, names: Iterable[str]) -> None:
     """Refuse an expression whose value in a row of a table depends on other rows; `names` are the columns that it may use."""
     ends = ends_of(frame[name] for name in names if name in frame.columns)

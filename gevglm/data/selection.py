@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import isfinite
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,7 +78,7 @@ class Selection:
         columns = pd.Index(columns)
         names, left, right = self._names
         used = [name for name in names if name in columns]
-        twice = [name for name in used if (columns == name).sum() > 1]
+        twice = [] if columns.is_unique else [name for name in used if (columns == name).sum() > 1]
         if twice:
             raise InvalidDataError(f"the data have more than one column {twice[0]!r}.")
         repeated = [name for name in left if name in columns and name in right]
@@ -87,7 +88,7 @@ class Selection:
 
     def scope_beside(self, columns: Any) -> dict[str, Any]:
         """Return the scope without what columns hide, which are no functions."""
-        hidden = set(columns).intersection(self._names[0])
+        hidden = {name for name in self._names[0] if name in columns}
         return {name: value for name, value in self.scope.items() if name not in hidden}
 
     def of(self, frame: pd.DataFrame) -> Selected:
@@ -144,13 +145,20 @@ class Selection:
         self.__dict__.update({**state, "scope": unpacked(state["scope"])})
 
 
+def are_all_used(missing: str, y: NDArray, X: NDArray, columns: dict[str, NDArray | None]) -> bool:
+    """Whether no row has weight zero or a missing value, as far as a quick look tells: the sum of complete numbers is finite."""
+    if missing not in MISSING or y.ndim > 1 or any(given is not None for given in columns.values()):
+        return False
+    return _is_complete(y) and _is_complete(X)
+
+
 def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:
     """Return which of n rows have no missing value in any of some arrays (None stands for one that is not given)."""
     if missing not in MISSING:
         raise unknown_option("missing", missing, MISSING)
     complete = np.ones(n, dtype=bool)
     for array in arrays if missing != "none" else ():
-        if array is not None:
+        if array is not None and not _is_complete(array):
             complete &= ~_incomplete(array)
     return complete
 
@@ -202,6 +210,15 @@ def check_rows(
         raise InvalidDataError(f"every one of the {n_selected} rows has a missing value; nothing is left to fit.")
     if n_missing:
         warn(f"{n_missing} of {n_selected} rows were dropped because of missing values.", MissingRowsWarning)
+
+
+def _is_complete(array: Any) -> bool:
+    """Whether an array or column has no missing value, as far as its type and sum tell; the sum of complete numbers is finite."""
+    dtype = getattr(array, "dtype", None)
+    if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
+        return False
+    with np.errstate(all="ignore"):
+        return dtype.kind != "f" or isfinite(np.asarray(array).sum())
 
 
 def _incomplete(array: Any) -> NDArray:

@@ -97,6 +97,10 @@ class Reducer(ABC, Generic[Partial]):
     def combine(self, total: Partial, part: Partial) -> Partial:
         """Return the sum of two partial sums; `total` may be reused."""
 
+    def total(self, block: Block) -> Partial:
+        """Return the sum over rows that are one block."""
+        return self.combine(self.zero(), self.map(block))
+
     def compact(self, parts: list) -> list:
         """Return fewer partial sums with the same total, where they are as large as the rows they come from."""
         return parts

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
+
+FEW = 1 << 13  # numbers in a matrix that OpenBLAS multiplies by a vector in one thread (it takes more from 9216 on)
+_ALONE: AbstractContextManager = nullcontext()
 
 
 class _Limit:
@@ -96,9 +100,12 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-def one_blas_thread() -> AbstractContextManager:
-    """Keep BLAS to one thread per call: our own threads work on different blocks, and k x k algebra is too small to share."""
-    return _one_blas_thread
+def one_blas_thread(numbers: float = np.inf) -> AbstractContextManager:
+    """Keep BLAS to one thread per call: our own threads work on different blocks, and k x k algebra is too small to share.
+
+    With matrices of so few numbers that it has no use for more threads, it is let alone: setting a limit takes longer than a product.
+    """
+    return _one_blas_thread if numbers > FEW else _ALONE
 
 
 @cache

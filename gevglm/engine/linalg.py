@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from math import isfinite
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,10 +57,16 @@ def quadratic_forms(X: NDArray, matrix: NDArray) -> NDArray:
 
 
 def _scratch_like(X: NDArray) -> NDArray:
+    order: Literal["C", "F"] = "C" if X.flags.c_contiguous else "F"
+    last = getattr(_scratch, "last", None)
+    if last is not None and last[0] == (X.shape, order):
+        return last[1]
     buffer = getattr(_scratch, "buffer", None)
     if buffer is None or buffer.size < X.size:
         buffer = _scratch.buffer = np.empty(X.size)
-    return buffer[: X.size].reshape(X.shape, order="C" if X.flags.c_contiguous else "F")
+    scratch = buffer[: X.size].reshape(X.shape, order=order)
+    _scratch.last = (X.shape, order), scratch
+    return scratch
 
 
 def dense(X: Any) -> NDArray:
@@ -159,18 +166,18 @@ class Cholesky:
     """
 
     def __init__(self, matrix: NDArray, damping: float = 0.0):
-        diagonal = np.diagonal(matrix)
         with np.errstate(divide="ignore", invalid="ignore"):
-            scale = 1.0 / np.sqrt(diagonal)
-            scale[~np.isfinite(scale)] = 1.0
-            scaled = matrix * scale[:, None] * scale
+            scale = 1.0 / np.sqrt(matrix.diagonal())
+            if not isfinite(scale.dot(scale)):
+                scale[~np.isfinite(scale)] = 1.0
+            scaled = matrix * scale[:, None]
+            scaled *= scale
         if damping:
             scaled[np.diag_indices_from(scaled)] += damping
         self._scale = scale
         self._factor, info = lapack.dpotrf(scaled, lower=1)
-        self.positive = info == 0 and bool(np.isfinite(self._factor[-1, -1]))
-        pivots = np.diagonal(self._factor)
-        self.smallest_pivot = float(pivots.min() ** 2) if self.positive else 0.0
+        self.positive = info == 0 and isfinite(self._factor[-1, -1])
+        self.smallest_pivot = min(self._factor.diagonal().tolist()) ** 2 if self.positive else 0.0
 
     @property
     def log_determinant(self) -> float:
@@ -185,10 +192,13 @@ class Cholesky:
 
     def inverse(self) -> NDArray:
         """Return the symmetric inverse of A."""
-        inverse, _ = lapack.dpotri(self._factor, lower=1)
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+        lower, _ = lapack.dpotri(self._factor, lower=1)  # above the diagonal it is zero, as the factor is
+        inverse = lower + lower.T
+        inverse.flat[:: len(inverse) + 1] *= 0.5
         with np.errstate(over="ignore", invalid="ignore"):
-            return inverse * self._scale[:, None] * self._scale
+            inverse *= self._scale[:, None]
+            inverse *= self._scale
+        return inverse
 
 
 class CholeskyOfAll:

@@ -10,6 +10,7 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from gevglm.engine.base import Block, Engine, Partial, Reducer
 from gevglm.engine.linalg import one_blas_thread
@@ -49,6 +50,11 @@ class MemoryEngine(Engine):
         rows = block_rows or default_block_rows(self.n_cols)
         self._starts = range(0, self.n_rows, rows)
         self._rows = rows
+        # few rows are one block, which is made once, and its sums are the total
+        self._only = self._block(0) if self.n_rows <= rows and X.dtype == np.float64 and not issparse(X) else None
+
+    def subsample_blocks(self, every: int) -> Engine:
+        return self if self._only is not None else super().subsample_blocks(every)
 
     def _subsampled(self, every: int) -> MemoryEngine:
         part = object.__new__(MemoryEngine)
@@ -58,6 +64,8 @@ class MemoryEngine(Engine):
         return part
 
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
+        if self._only is not None:
+            return reducer.total(self._only)
         total = reducer.zero()
         workers = min(self.threads, len(self._starts))
         if workers <= 1:

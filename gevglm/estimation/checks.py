@@ -15,7 +15,6 @@ from gevglm.engine.linalg import Matrix, column_squares
 from gevglm.estimation.newton import SolverResult
 from gevglm.exceptions import ConvergenceWarning, FewEventsWarning, SeparationWarning, SupportWarning, listed, warn
 from gevglm.links.base import BinaryLink
-from gevglm.losses import Loss
 
 if TYPE_CHECKING:
     from gevglm.estimation.estimate import Estimate, Problem
@@ -37,8 +36,8 @@ UNBOUNDED = "the coefficients grow without bound while the loss hardly falls, as
 # -- whether a solution is one: on the way to infinity the Newton decrement vanishes too -----------
 
 
-def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[SolverResult, bool, str]]:
-    """Look at a solution, a second time if it still moves; find the solution, whether it is one, and why (not).
+def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[SolverResult, bool, str, float | None]]:
+    """Look at a solution, a second time if it still moves; find the solution, whether it is one, why (not), and :func:`least_information`.
 
     On the way to infinity the last step still moves the linear predictor, or hardly any information is left.
     """
@@ -46,31 +45,29 @@ def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[So
     if not result.converged:
         edge = " (it may lie at the end of the support, where the log loss is not smooth)"
         stuck = result.reason.startswith("no step") and loss.is_likelihood and np.isfinite(loss.link.support).any()
-        return result, False, result.reason + (edge if stuck else "")
+        return result, False, result.reason + (edge if stuck else ""), None
     if problem.tol > ROUGH_TOL:
-        return result, True, result.reason
+        return result, True, result.reason, None
     moving = yield from _still_moving(problem.engine, result)
     if moving:  # towards infinity, or just slowly
         tol = TIGHTER * problem.tol
         second = yield from problem.minimise(result.params, falling=not loss.convex, tol=tol, maxiter=MANY_STEPS)
         if second.converged:
             result, moving = second, (yield from _still_moving(problem.engine, second))
-    if moving or (yield from is_uninformed(problem.engine, loss, result.sums.hessian, problem.rate, VANISHED)):
-        return result, False, UNBOUNDED
-    return result, True, result.reason
+    null = float(loss.expected_curvature_at(problem.null_point)[0])
+    least = yield from least_information(problem.engine, result.sums.hessian, null)
+    if moving or least < VANISHED:
+        return result, False, UNBOUNDED, least
+    return result, True, result.reason, least
 
 
-def is_uninformed(engine: Engine, loss: Loss, information: NDArray, rate: float, share: float) -> Passes[bool]:
-    """Find out whether less than a share of the null model's information is left on some column.
-
-    A part of the rows tells whether all of them need be looked at.
-    """
-    for rows in (engine.subsample_blocks(THINNEST), engine):
-        part = rows.n_rows / engine.n_rows
-        left = yield from information_left(rows, loss, part * information, rate)
-        if not (left < share).any():
-            return False
-    return True
+def least_information(engine: Engine, information: NDArray, null: float) -> Passes[float]:
+    """Find the smallest of :func:`information_left`; on a part of the rows, unless there is hardly any."""
+    part = engine.subsample_blocks(THINNEST)
+    left = yield from information_left(part, part.n_rows / engine.n_rows * information, null)
+    if part is not engine and (left < UNIDENTIFIED).any():
+        left = yield from information_left(engine, information, null)
+    return float(np.fmin.reduce(left))
 
 
 def _still_moving(engine: Engine, result: SolverResult) -> Passes[bool]:
@@ -81,11 +78,10 @@ def _still_moving(engine: Engine, result: SolverResult) -> Passes[bool]:
     return bool(change > GROWING**2)
 
 
-def information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> Passes[NDArray]:
-    """Sum up the information on each column, as a share of that in the null model of the given event rate."""
-    null = loss.expected_curvature_at(loss.link.at_probability(np.array([rate])))
+def information_left(engine: Engine, information: NDArray, null: float) -> Passes[NDArray]:
+    """Sum up the information on each column, as a share of that in the null model, whose curvature is given."""
     squares = yield Pass(engine, ArraySum(lambda block: column_squares(block.X, block.weight)))
-    return np.diagonal(information) / (squares * null)
+    return information.diagonal() / (squares * null)
 
 
 def _used_rows(block: Block) -> Matrix:
@@ -158,22 +154,30 @@ def suspected_separation(model: BinaryGLM, engine: Engine, fitted: Estimate) -> 
     """Look for separation by linear programming, if the fit shows its symptoms: no convergence, or vanished information."""
     if not model.design.has_rows:
         return None
-    rate = fitted.events / fitted.weight
-    if fitted.converged and not run(
-        is_uninformed(engine, model.loss, fitted.information, rate, UNIDENTIFIED), make_pass
-    ):
-        return None
-    return model.separation()
+    return model.separation() if not fitted.converged or _is_uninformed(model, engine, fitted) else None
+
+
+def _is_uninformed(model: BinaryGLM, engine: Engine, fitted: Estimate) -> bool:
+    """Whether hardly any information is left on some column."""
+    least = fitted.least_information
+    if least is None:
+        least = run(least_information(engine, fitted.information, _null_curvature(model, fitted)), make_pass)
+    return least < UNIDENTIFIED
+
+
+def _null_curvature(model: BinaryGLM, fitted: Estimate) -> float:
+    null = model.link.at_probability(np.array([fitted.events / fitted.weight]))
+    return float(model.loss.expected_curvature_at(null)[0])
 
 
 def separation_symptoms(model: BinaryGLM, fitted: Estimate) -> list[str]:
     """Return the columns of data in pieces on which hardly any information is left."""
     if model.design.has_rows:
         return []
-    engine, rate = model.engine(), fitted.events / fitted.weight
-    if not run(is_uninformed(engine, model.loss, fitted.information, rate, UNIDENTIFIED), make_pass):
+    engine = model.engine()
+    if not _is_uninformed(model, engine, fitted):
         return []
-    left = run(information_left(engine, model.loss, fitted.information, rate), make_pass)
+    left = run(information_left(engine, fitted.information, _null_curvature(model, fitted)), make_pass)
     return [model.exog_names[j] for j in np.flatnonzero(left < UNIDENTIFIED)]
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,7 @@ from gevglm.engine.base import (
     run,
     without_columns,
 )
-from gevglm.engine.linalg import COLLINEAR, Cholesky, one_blas_thread
+from gevglm.engine.linalg import COLLINEAR, one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import first_root, rough_start
 from gevglm.estimation.checks import THINNEST, check_convergence
@@ -34,6 +34,7 @@ from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
 from gevglm.estimation.sums import LossSums, LossSumsAtAll, NewtonSums, ShiftsAtAll, ask_totals, worthwhile
 from gevglm.exceptions import SupportError
+from gevglm.links.base import LARGEST_PROBABILITY, SMALLEST_PROBABILITY, Point
 from gevglm.losses import Canonical, Loss
 
 SHIFTS = 60
@@ -58,6 +59,8 @@ class Estimate:
     converged: bool
     positive_definite: bool  # whether the observed second derivative is, so that the solution is a minimum
     reason: str  # why the iteration ended
+    # the smallest share of the null model's information on a column that `information` is; None if it was not looked at
+    least_information: float | None = field(default=None, kw_only=True)
 
 
 @dataclass
@@ -109,7 +112,7 @@ class Problem:
         Adjusted gradients take Fisher-scoring steps, with a search on the penalised loss where there is one and on the size of the
         adjusted gradient elsewhere.
         """
-        with one_blas_thread():
+        with one_blas_thread(self.engine.n_rows * self.engine.n_cols):
             return run(self.estimation(), make_pass)
 
     def estimation(self) -> Passes[Estimate]:
@@ -128,19 +131,19 @@ class Problem:
             result, steps = yield from _solution(problem, start)
         if not np.isfinite(result.decrement):
             refuse_nonfinite_columns(self.engine, self.names)
-        converged, reason = result.converged, result.reason
+        converged, reason, least = result.converged, result.reason, None
         if self.adjustment is None:
-            result, converged, reason = yield from check_convergence(problem, result)
-        information = observed = result.sums.hessian
-        factor = Cholesky(observed)
+            result, converged, reason, least = yield from check_convergence(problem, result)
+        last = result.sums
+        observed, factor = last.hessian, last.factor
         if factor.smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
         if self.adjustment is None and not self.loss.curvature_is_expected:
-            information = (yield from problem.sums_at(result.params, expected=True)).hessian
+            last, least = (yield from problem.sums_at(result.params, expected=True)), None
         return Estimate(
             params=result.params,
-            information=self.kept_only(information),
-            inverse_information=self.kept_only(Cholesky(information).inverse()),
+            information=self.kept_only(last.hessian),
+            inverse_information=self.kept_only(last.factor.inverse()),
             observed=self.kept_only(observed),
             weight=weight,
             events=events,
@@ -150,6 +153,7 @@ class Problem:
             converged=converged,
             positive_definite=factor.positive,
             reason=reason,
+            least_information=least,
         )
 
     def omitting(self, columns: Sequence[int]) -> Problem:
@@ -167,9 +171,8 @@ class Problem:
 
     def information_at(self, params: NDArray) -> tuple[NDArray, NDArray, bool]:
         """Return the expected second derivative at a point, its inverse, and whether it is positive definite."""
-        information = run(self.sums_at(params, expected=True), make_pass).hessian
-        factor = Cholesky(information)
-        return self.kept_only(information), self.kept_only(factor.inverse()), factor.positive
+        sums = run(self.sums_at(params, expected=True), make_pass)
+        return self.kept_only(sums.hessian), self.kept_only(sums.factor.inverse()), sums.factor.positive
 
     def holding(self, columns: Sequence[int], values: NDArray) -> Problem:
         """Return the problem of the other coefficients, with what these columns add as an offset."""
@@ -195,6 +198,12 @@ class Problem:
         """Share of events."""
         return self.events / self.weight
 
+    @cached_property
+    def null_point(self) -> Point:
+        """The link where its probability is the share of events."""
+        inside = min(max(self.rate, SMALLEST_PROBABILITY), LARGEST_PROBABILITY)
+        return self.loss.link.at_probability(np.array([inside]))
+
     @property
     def rarer(self) -> float:
         """Weight of the rarer outcome."""
@@ -207,8 +216,11 @@ class Problem:
 
     @property
     def null_start(self) -> NDArray:
-        """Coefficients of the model with the constant only."""
-        return null_coefficients(self.loss, self.engine.n_cols, self.constant, self.rate)
+        """Coefficients of the model with the constant only; zero without a constant."""
+        params = np.zeros(self.engine.n_cols)
+        if self.constant is not None:
+            params[self.constant] = self.null_point.v[0]
+        return params
 
     def sums_at(self, point: NDArray, *, expected: bool = False, value: bool = False) -> Passes[NewtonSums]:
         """Sum loss plus penalty at a point."""
@@ -243,7 +255,7 @@ class Problem:
     ) -> Passes[list[NewtonSums]]:
         """Sum the adjusted loss at several points: one pass for the information, one for the leverages by its inverse."""
         found = yield from self.sums_at_all(points, expected=True, value=value)
-        factors = [Cholesky(sums.hessian) for sums in found]
+        factors = [sums.factor for sums in found]
         for sums, factor in zip(found, factors, strict=True):
             sums.feasible &= factor.positive
         usable = [i for i, sums in enumerate(found) if sums.feasible]
@@ -287,28 +299,33 @@ class Problem:
         return relay(steps, partial(self.sums_at, expected=expected, value=falling))
 
     def start_from_part(self) -> Passes[NDArray]:
-        """Find a rough solution on every j-th block, if the rarer class has rows enough for that, else the null model's."""
+        """Find a rough solution on every j-th block, and go on by a step on all rows; the null model's, if the rarer class has few rows."""
         start = self.null_start
         every = min(THINNEST, int(self.rarer / (EVENTS_PER_COLUMN * len(start))))
         part = self.engine.subsample_blocks(every) if every > 1 else self.engine
         if part.n_rows > self.engine.n_rows // 2:
             return start
         rough = yield from replace(self, engine=part).minimise(start, tol=1.0 / np.sqrt(self.scale), maxiter=20)
-        return rough.params if rough.converged else start
+        if not rough.converged:
+            return start
+        # the part knows the curvature well enough for one step, which takes a gradient only
+        self.passes += 1
+        gradient = yield Pass(self.engine, ArraySum(partial(_gradient, self.loss, rough.params)))
+        if self.penalty is not None:
+            still = NewtonSums(gradient, np.zeros_like(rough.sums.hessian))
+            gradient = self.penalty.added_to(still, rough.params).gradient
+        step = -part.n_rows / self.engine.n_rows * rough.sums.factor.solve(gradient)
+        return rough.params + step if np.isfinite(step).all() else rough.params
+
+
+def _gradient(loss: Loss, params: NDArray, block: Block) -> NDArray:
+    return block.weighted(loss.slope_at(block.y, loss.link.at(block.linear_predictor(params)))) @ block.X
 
 
 def null_loss(weight: float, events: float) -> float:
     """The log loss of the model with a constant only, the yardstick of convergence for every loss."""
     rate = events / weight
     return float(weight * (entr(rate) + entr(1.0 - rate)))
-
-
-def null_coefficients(loss: Loss, n_cols: int, constant: int | None, rate: float) -> NDArray:
-    """Coefficients of the model with the constant only; zero without a constant."""
-    params = np.zeros(n_cols)
-    if constant is not None:
-        params[constant] = loss.link(rate)
-    return params
 
 
 def _solution(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:

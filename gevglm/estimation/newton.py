@@ -88,10 +88,10 @@ def newton(
     enough, past = tol**2 * scale, Extrapolation() if extrapolate else None
     params, sums = start, (yield start)
     last, decrement, step = 0.0, np.inf, np.zeros_like(start)
-    for n_iter in range(maxiter + 1):
-        if not _finite(sums):
-            reason = "the loss is not finite at the starting values"
-            return SolverResult(params, sums, n_iter, np.inf, False, reason, step)
+    if not _finite(sums):
+        reason = "the loss is not finite at the starting values"
+        return SolverResult(params, sums, 0, np.inf, False, reason, step)
+    for n_iter in range(maxiter + 1):  # searches end where the loss is finite
         step, decrement, damped = _newton_step(sums)
         if on_step is not None:
             on_step(params, decrement)
@@ -113,11 +113,10 @@ def newton(
         if found is None:
             step = direction
             found = yield from search(params, sums, step)
-        if found is None or (np.abs(found[0] * step) <= NEGLIGIBLE * np.abs(params)).all():
+        if found is None or _is_negligible(moved := found[0] * step, params):
             reason = "no step along the Newton direction improves the fit"
             return SolverResult(params, sums, n_iter, decrement, False, reason, step)
-        length, sums = found
-        params = params + length * step
+        params, sums = params + moved, found[1]
     return SolverResult(
         params,
         sums,
@@ -240,16 +239,27 @@ def _between(low: float, slope_low: float, high: float, slope_high: float) -> fl
 
 def _newton_step(sums: NewtonSums) -> tuple[NDArray, float, bool]:
     """Return the step, the decrement, and whether the Hessian had to be damped (Levenberg)."""
-    factor = Cholesky(sums.hessian)
+    factor = sums.factor
     damping = 0.0
     while not factor.positive or factor.smallest_pivot < COLLINEAR:
         damping = max(10.0 * damping, 1e-10)
         factor = Cholesky(sums.hessian, damping)
     step = -factor.solve(sums.gradient)
-    decrement = float(-(sums.gradient @ step))
-    return step, decrement if np.isfinite(decrement) else np.inf, damping > 0.0
+    decrement = -float(sums.gradient.dot(step))
+    return step, decrement if isfinite(decrement) else np.inf, damping > 0.0
 
 
 def _finite(sums: NewtonSums) -> bool:
-    numbers = sums.feasible and isfinite(sums.value)
-    return numbers and bool(np.isfinite(sums.gradient).all()) and bool(np.isfinite(sums.hessian).all())
+    if not (sums.feasible and isfinite(sums.value)):
+        return False
+    gradient, hessian = sums.gradient, sums.hessian
+    if isfinite(np.vdot(gradient, gradient) + np.vdot(hessian, hessian)):
+        return True
+    return bool(np.isfinite(gradient).all() and np.isfinite(hessian).all())  # squares overflow before numbers do
+
+
+def _is_negligible(step: NDArray, params: NDArray) -> bool:
+    """Whether a step hardly changes any coefficient."""
+    if abs(step[0]) > NEGLIGIBLE * abs(params[0]):
+        return False
+    return bool((np.abs(step) <= NEGLIGIBLE * np.abs(params)).all())

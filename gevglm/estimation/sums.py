@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Pass, Passes, Reducer, make_pass, run
-from gevglm.engine.linalg import add, dense, weighted_gram
+from gevglm.engine.linalg import Cholesky, add, dense, weighted_gram
 from gevglm.exceptions import InvalidDataError
 from gevglm.links.base import Point
 from gevglm.losses import Loss
@@ -34,6 +34,14 @@ class NewtonSums:
     hessian: NDArray  # second derivative or its expectation; of shape (k, k)
     value: Any = 0.0  # the loss itself, if it was asked for, else 0
     feasible: Any = True  # whether the loss is finite at every row
+    _factor: Cholesky | None = None
+
+    @property
+    def factor(self) -> Cholesky:
+        """The Cholesky factor of the Hessian, which does not change once it is asked for."""
+        if self._factor is None:
+            self._factor = Cholesky(self.hessian)
+        return self._factor
 
 
 class LossSums(Reducer[NewtonSums]):
@@ -68,6 +76,9 @@ class LossSums(Reducer[NewtonSums]):
                 value = None if value is None else np.where(used, value * weight, 0.0)
             total = 0.0 if value is None else float(value.sum())
             return NewtonSums(slope @ block.X, weighted_gram(block.X, curvature), total, feasible)
+
+    def total(self, block: Block) -> NewtonSums:
+        return self.map(block) if isinstance(block.X, np.ndarray) else super().total(block)
 
     def combine(self, total: NewtonSums, part: NewtonSums) -> NewtonSums:
         total.gradient += part.gradient

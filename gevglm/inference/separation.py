@@ -27,9 +27,9 @@ from scipy.optimize import linprog
 
 from gevglm.data.design import from_arrays
 from gevglm.engine import MemoryEngine
-from gevglm.engine.base import Block, make_pass, run
+from gevglm.engine.base import Block
 from gevglm.engine.linalg import independent_columns, one_blas_thread
-from gevglm.estimation.checks import UNIDENTIFIED, is_uninformed
+from gevglm.estimation.checks import UNIDENTIFIED
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, listed
 from gevglm.inference import one_outcome
@@ -186,9 +186,7 @@ def _overlap(X: NDArray, y: NDArray) -> bool:
             if not error.columns:
                 return False
             problem = problem.omitting(list(error.columns))
-    rate = found.events / found.weight
-    left = is_uninformed(problem.engine, problem.loss, found.information, rate, UNIDENTIFIED)
-    return found.converged and not run(left, make_pass)
+    return found.converged and found.least_information is not None and found.least_information >= UNIDENTIFIED
 
 
 def _by_programmes(X: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:

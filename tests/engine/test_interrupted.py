@@ -119,15 +119,15 @@ def test_a_model_is_as_before_after_an_interrupt(parts, looks):
 def test_rows_in_memory_resume_too(table, tmp_path, monkeypatch):
     path = tmp_path / "fit.checkpoint"
     data = table.head(6_000)
-    looks, block = [], MemoryEngine._block
+    looks, reduce = [], MemoryEngine.reduce
 
-    def fails(engine, start):
-        looks.append(start)
+    def fails(engine, reducer):
+        looks.append(reducer)
         if len(looks) == 5:
             raise MemoryError
-        return block(engine, start)
+        return reduce(engine, reducer)
 
-    monkeypatch.setattr(MemoryEngine, "_block", fails)
+    monkeypatch.setattr(MemoryEngine, "reduce", fails)
     with pytest.raises(MemoryError):
         gevglm.fit(FORMULA, data, xi=0.5, resume=path)
     monkeypatch.undo()

@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import statsmodels.api as sm
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gevglm.engine import MemoryEngine
-from gevglm.estimation.estimate import Problem, null_coefficients, null_loss
+from gevglm.estimation.estimate import Problem, null_loss
 from gevglm.estimation.objective import Ridge
 from gevglm.estimation.sums import totals
 from gevglm.exceptions import CollinearityError, InvalidDataError, InvalidOptionError, SupportError
@@ -126,13 +128,15 @@ def test_the_constant_alone_reproduces_the_rate(rows, loss):
     _, y = rows
     found = fit(np.ones((600, 1)), y, loss)
     assert loss.link.inverse(found.params[0]) == pytest.approx(y.mean(), rel=1e-9)
-    assert_allclose(found.params, null_coefficients(loss, 1, 0, y.mean()), rtol=1e-9)
+    null = Problem(MemoryEngine(np.ones((600, 1)), y), loss, constant=0, weight=600.0, events=y.sum())
+    assert_allclose(found.params, null.null_start, rtol=1e-9)
 
 
 def test_null_quantities():
     assert null_loss(100.0, 20.0) == pytest.approx(-20 * np.log(0.2) - 80 * np.log(0.8))
-    assert_array_equal(null_coefficients(Log(Logit()), 3, None, 0.2), np.zeros(3))
-    assert_allclose(null_coefficients(Log(Logit()), 3, 1, 0.2), [0, np.log(0.25), 0])
+    problem = Problem(MemoryEngine(np.ones((2, 3)), np.ones(2)), Log(Logit()), weight=100.0, events=20.0)
+    assert_array_equal(problem.null_start, np.zeros(3))
+    assert_allclose(replace(problem, constant=1).null_start, [0, np.log(0.25), 0])
 
 
 # -- weights, offsets, penalties, starts -----------------------------------------------------

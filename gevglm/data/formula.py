@@ -194,7 +194,7 @@ class Recipe:
         """Return the terms that any of the variables is in, and the places of their columns; for formulaic."""
         matrix, places = self._matrix.part(variables)
         used = {name: dtype for name, dtype in self.dtypes.items() if name in matrix.used}
-        return self._with(_matrix=matrix, dtypes=used), places
+        return self._with(_matrix=matrix, dtypes=used, formula=matrix.text), places
 
     @property
     def spec(self) -> Any:

@@ -102,6 +102,11 @@ class ModelMatrix:
         return part, np.flatnonzero(np.repeat(kept, [len(group) for group in self.columns]))
 
     @property
+    def text(self) -> str:
+        """The terms as they are written in a formula."""
+        return " + ".join(":".join(term) or "1" for term in self.terms)
+
+    @property
     def used(self) -> set[str]:
         """What the terms name, besides functions."""
         return {name for factor in self.expressions for name in names_in(factor, called=False)}

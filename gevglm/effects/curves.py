@@ -19,7 +19,16 @@ from numpy.typing import NDArray
 
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.tables import suggestion
-from gevglm.effects.rows import RowGroups, Rows, Scenario, label_of, levels_of, reference_row, variables
+from gevglm.effects.rows import (
+    RowGroups,
+    Rows,
+    Scenario,
+    label_of,
+    levels_of,
+    reference_row,
+    refuse_unknown_levels,
+    variables,
+)
 from gevglm.effects.sampled import RowInfluence, average_covariance, influence_for
 from gevglm.effects.standardised import averages, risk_table
 from gevglm.effects.worlds import World, Worlds
@@ -118,6 +127,8 @@ def effect_curve(
         grid = list(np.atleast_1d(values))
     if len(grid) == 0:
         raise InvalidOptionError("values is empty; give at least one value.")
+    if variables(design)[variable].is_factor:
+        refuse_unknown_levels(variables(design)[variable], all_rows.frame[variable], grid, "values")
     levels = [None] if by is None else _groups(all_rows, by)
     held: dict[str, Any] = {}
     if at == "typical":

@@ -118,13 +118,18 @@ def scenarios(variable: Variable, column: pd.Series, at: Any, weights: NDArray) 
             f"at={at!r} must be two values or more, the first being the reference, or one of {', '.join(MOVES)}."
         )
     if variable.is_factor:
-        known = list(variable.levels) or levels or []
-        absent = [value for value in at if value not in known]
-        if absent:
-            raise InvalidOptionError(f"at has {absent[0]!r}, but the levels of {variable.name!r} are {known}.")
+        refuse_unknown_levels(variable, column, at, "at")
     else:
         _warn_of_extrapolation(column, at)
     return [Scenario.at(value) for value in at]
+
+
+def refuse_unknown_levels(variable: Variable, column: pd.Series, values: Sequence[Any], role: str) -> None:
+    """Refuse values of a factor that are not among its levels."""
+    known = levels_of(variable, column, few=0) or []
+    absent = [value for value in values if value not in known]
+    if absent:
+        raise InvalidOptionError(f"{role} has {absent[0]!r}, but the levels of {variable.name!r} are {known}.")
 
 
 def _warn_of_extrapolation(column: pd.Series, at: Sequence[Any]) -> None:

@@ -67,7 +67,7 @@ def ask(results: Any, name: str) -> Any:
         axes = results.plot_effect("x1")
         plt.close(axes.figure)
         return axes
-    results.__dict__.pop("_scalars", None)
+    getattr(results, "_results", results).__dict__.pop("_scalars", None)  # behind statsmodels' wrapper
     return getattr(results, name)(*(["x1"] if name == "risk" else []))
 
 

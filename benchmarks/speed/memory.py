@@ -66,7 +66,7 @@ def resident(field: str) -> int:
 
 
 def _in_fresh_process(*arguments: str) -> float:
-    command = [sys.executable, "-m", "benchmarks.memory", *arguments]
+    command = [sys.executable, "-m", "benchmarks.speed.memory", *arguments]
     return float(subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout)
 
 

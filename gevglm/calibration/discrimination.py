@@ -18,7 +18,19 @@ def auc(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> float:
     y, p, weights : array_like
         See :func:`brier_score`; `p` may be any score.
     """
-    return area_under_roc(*_counts_by_score(y, p, weights))
+    sample = scores(y, p, weights, shares=True, infinite=True, name="p").need_both_outcomes("discrimination")
+    return share_of_higher(sample.y, sample.p, None if weights is None else sample.weight)
+
+
+def share_of_higher(y: NDArray, score: NDArray, weight: NDArray | None) -> float:
+    """Return the AUC of outcomes, or shares of events, and scores; None for weights of one."""
+    if weight is None and not ((y > 0.0) & (y < 1.0)).any():
+        events, others = (score[y == outcome] for outcome in (1.0, 0.0))
+        events.sort()
+        others.sort()
+        places = np.searchsorted(others, events), np.searchsorted(others, events, side="right")
+        return float((places[0].sum(dtype=float) + places[1].sum(dtype=float)) / (2.0 * len(events) * len(others)))
+    return area_under_roc(*_weights_by_score(y, score, np.ones_like(score) if weight is None else weight)[1:])
 
 
 def area_under_roc(events: NDArray, others: NDArray) -> float:
@@ -128,9 +140,13 @@ def _counts_by_score(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None) -> t
 def counts_by_score(sample: Sample, what: str) -> tuple[NDArray, NDArray, NDArray]:
     """Return the distinct scores by increasing score, and the events and non-events at each; `what` needs both."""
     sample.need_both_outcomes(what)
-    order = np.argsort(sample.p, kind="stable")
-    ordered = sample.p[order]
+    return _weights_by_score(sample.y, sample.p, sample.weight)
+
+
+def _weights_by_score(y: NDArray, score: NDArray, weight: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+    order = np.argsort(score, kind="stable")
+    ordered = score[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    events = np.add.reduceat((sample.weight * sample.y)[order], starts)
-    others = np.add.reduceat((sample.weight * (1.0 - sample.y))[order], starts)
+    events = np.add.reduceat((weight * y)[order], starts)
+    others = np.add.reduceat((weight * (1.0 - y))[order], starts)
     return ordered[starts], events, others

@@ -6,17 +6,24 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
 from gevglm import __version__
-from gevglm.cli import calibrate, compare, demo, fit, predict
 
-COMMANDS = (fit, predict, compare, calibrate, demo)
+COMMANDS = {  # what each does; its module is imported when it is asked for
+    "fit": "fit a model to a table, print its summary",
+    "predict": "predict risks by a saved model",
+    "compare": "fit several links or formulas, compare them",
+    "calibrate": "check predicted probabilities, or turn scores into some",
+    "demo": "simulate a rare-event study, fit it, write pictures and a report",
+}
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130  # exit codes
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code: 0, 1 if it failed, 2 if it was not understood."""
-    options = _parser().parse_args(argv)
+    argv = sys.argv[1:] if argv is None else list(argv)
+    options = parser_for(argv).parse_args(argv)
     from gevglm.cli.messages import in_options, plain_warnings, say
     from gevglm.exceptions import GevglmError, IncompatibleOptionsError, InvalidOptionError
 
@@ -39,7 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parser() -> argparse.ArgumentParser:
+def parser_for(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """Return the parser of a command line: all commands by name, the first word with its options if it is one of them."""
     parser = argparse.ArgumentParser(
         prog="gevglm",
         description="Regression for binary outcomes when one class is rare.",
@@ -47,6 +55,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"gevglm {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for command in COMMANDS:
-        command.add_to(commands)
+    for name, title in COMMANDS.items():
+        if argv[:1] == [name]:
+            import_module(f"gevglm.cli.{name}").add_to(commands, title)
+        else:
+            commands.add_parser(name, help=title)
     return parser

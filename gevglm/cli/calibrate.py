@@ -18,12 +18,10 @@ EXAMPLES = """examples:
 """
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the parser."""
+def add_to(commands: Any, title: str) -> None:
+    """Add the command, with its title among all commands, to the parser."""
     text = "Check predicted probabilities in a table ({formats}), of any model, or calibrate scores."
-    parser = add_command(
-        commands, "calibrate", run, EXAMPLES, "check predicted probabilities, or turn scores into some", text
-    )
+    parser = add_command(commands, "calibrate", run, EXAMPLES, title, text)
     parser.add_argument("data", help="file with outcomes and predictions")
     parser.add_argument("--outcome", default="y", metavar="COLUMN", help="0 or 1 (default: y)")
     score = "predicted probability, or with --method any score (default: risk)"

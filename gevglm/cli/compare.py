@@ -27,10 +27,10 @@ FORMATS_OF_TABLES: dict[str, Callable[[Any], str]] = {
 DEFAULT = ("logit", "cloglog", "GEV log", "GEV canonical")
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the parser."""
+def add_to(commands: Any, title: str) -> None:
+    """Add the command, with its title among all commands, to the parser."""
     text = "Fit several links, or several formulas, to the same table ({formats}) and compare them by cross-validation."
-    parser = add_command(commands, "compare", run, EXAMPLES, "fit several links or formulas, compare them", text)
+    parser = add_command(commands, "compare", run, EXAMPLES, title, text)
     parser.add_argument("formula", help='such as "y ~ x1 + C(group)"')
     parser.add_argument("data", help="file with the table")
     parser.add_argument(

@@ -19,11 +19,11 @@ from gevglm.results import BinaryGLMResults
 CALIBRATION = ["Brier score", "AUC", "observed / expected", "calibration in the large", "calibration slope", "ICI"]
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the parser."""
+def add_to(commands: Any, title: str) -> None:
+    """Add the command, with its title among all commands, to the parser."""
     parser = commands.add_parser(
         "demo",
-        help="simulate a rare-event study, fit it, write pictures and a report",
+        help=title,
         description="Simulate a rare-event study, fit it, print the summary, save pictures and a report.",
     )
     parser.add_argument("--folder", default="demo-output", help="where pictures and report go (default: demo-output)")

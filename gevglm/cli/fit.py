@@ -21,12 +21,12 @@ EXAMPLES = """examples:
 """
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the parser."""
+def add_to(commands: Any, title: str) -> None:
+    """Add the command, with its title among all commands, to the parser."""
     text = (
         "Fit a regression of a binary outcome to a table: {formats}; or to a folder or pattern of csv or parquet files."
     )
-    parser = add_command(commands, "fit", run, EXAMPLES, "fit a model to a table, print its summary", text)
+    parser = add_command(commands, "fit", run, EXAMPLES, title, text)
     parser.add_argument("formula", help='such as "y ~ x1 + C(group)"')
     parser.add_argument("data", help="file with the table")
     group = parser.add_argument_group("link")

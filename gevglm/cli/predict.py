@@ -21,10 +21,10 @@ A saved model is a Python pickle: loading it runs code that is in the file. Load
 """
 
 
-def add_to(commands: Any) -> None:
-    """Add the command to the parser."""
+def add_to(commands: Any, title: str) -> None:
+    """Add the command, with its title among all commands, to the parser."""
     text = "Predict the risk of every row of a table ({formats}) by a model saved with 'gevglm fit --save'."
-    parser = add_command(commands, "predict", run, EXAMPLES, "predict risks by a saved model", text)
+    parser = add_command(commands, "predict", run, EXAMPLES, title, text)
     parser.add_argument("model", help="file written by --save; only from people you trust")
     parser.add_argument("data", help="file with the new rows")
     parser.add_argument(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import functools
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -189,6 +189,12 @@ class Recipe:
                 raise InvalidDataError(f"{name!r} has levels in the new data that the model has not seen: {listed}.")
         return self.build(with_columns(data, self.dtypes, lambda column: as_before(column, self.dtypes[column.name])))
 
+    def part(self, variables: Collection[str]) -> tuple[Recipe, NDArray]:
+        """Return the terms that any of the variables is in, and the places of their columns; for formulaic."""
+        matrix, places = self._matrix.part(variables)
+        used = {name: dtype for name, dtype in self.dtypes.items() if name in matrix.used}
+        return self._with(_matrix=matrix, dtypes=used, formula=matrix.text), places
+
     @property
     def spec(self) -> Any:
         """The terms, in the words of the engine, for statsmodels; None where patsy's were lost."""
@@ -294,11 +300,12 @@ class Recipe:
     def without_rows(self, n_given: int) -> Recipe:
         """Return the recipe without variables of the caller that have a value for each row of the data given."""
         scope = scopes.without_rows(self.scope, n_given)
-        if len(scope) == len(self.scope):
-            return self
-        bare = object.__new__(Recipe)
-        bare.__dict__.update(self.__dict__, scope=scope)
-        return bare
+        return self if len(scope) == len(self.scope) else self._with(scope=scope)
+
+    def _with(self, **facts: Any) -> Recipe:
+        other = object.__new__(Recipe)
+        other.__dict__.update(self.__dict__, **facts)
+        return other
 
     def __deepcopy__(self, memo: dict) -> Recipe:
         return self

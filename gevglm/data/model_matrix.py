@@ -6,6 +6,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,7 +16,7 @@ import pandas as pd
 import patsy
 from numpy.typing import NDArray
 
-from gevglm.data.expressions import Call, Expression, expression
+from gevglm.data.expressions import Call, Expression, expression, names_in
 from gevglm.data.formula_engines import (
     Categorical,
     Coding,
@@ -86,6 +87,29 @@ class ModelMatrix:
         for j, column in enumerate(columns):
             matrix[:, j] = column.toarray(n_rows) if isinstance(column, SparseColumn) else column
         return matrix
+
+    def part(self, variables: Collection[str]) -> tuple[ModelMatrix, NDArray]:
+        """Return the terms that any of the variables is in, and the places of their columns, after the first table."""
+        assert self.columns is not None
+        part = copy(self)
+        part.__dict__.pop("specification", None)
+        uses = {name: not set(names_in(name, called=False)).isdisjoint(variables) for name in self.expressions}
+        kept = [any(uses[name] for name in term) for term, _ in self.structure]
+        part.terms = [term for (term, _), used in zip(self.structure, kept, strict=True) if used]
+        part.structure = list(itertools.compress(self.structure, kept))
+        part.columns = list(itertools.compress(self.columns, kept))
+        part.expressions = {name: self.expressions[name] for term in part.terms for name in term}
+        return part, np.flatnonzero(np.repeat(kept, [len(group) for group in self.columns]))
+
+    @property
+    def text(self) -> str:
+        """The terms as they are written in a formula."""
+        return " + ".join(":".join(term) or "1" for term in self.terms)
+
+    @property
+    def used(self) -> set[str]:
+        """What the terms name, besides functions."""
+        return {name for factor in self.expressions for name in names_in(factor, called=False)}
 
     @property
     def names(self) -> list[str]:

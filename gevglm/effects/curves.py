@@ -19,9 +19,20 @@ from numpy.typing import NDArray
 
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.tables import suggestion
-from gevglm.effects.rows import Rows, Scenario, label_of, levels_of, reference_row, variables
-from gevglm.effects.sampled import RowInfluence, influence_for
+from gevglm.effects.rows import (
+    RowGroups,
+    Rows,
+    Scenario,
+    label_of,
+    levels_of,
+    reference_row,
+    refuse_unknown_levels,
+    variables,
+)
+from gevglm.effects.sampled import RowInfluence, average_covariance, influence_for
 from gevglm.effects.standardised import averages, risk_table
+from gevglm.effects.worlds import World, Worlds
+from gevglm.engine.linalg import dense
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:
@@ -29,7 +40,7 @@ if TYPE_CHECKING:
 
 AT = ("average", "typical")
 FEW = 5  # distinct numbers that are shown one by one
-CENTRE = (0.01, 0.99)  # of the observations, along which a curve is drawn
+PERCENTILES = np.linspace(0.01, 0.99, 99)  # of the observations, from the first to the last of which a curve is drawn
 GROUPS = (0.1, 0.5, 0.9)  # quantiles of a continuous variable by which curves are drawn
 
 
@@ -111,56 +122,46 @@ def effect_curve(
     if by == variable:
         raise InvalidOptionError(f"by={by!r} is the variable itself; give another one.")
     all_rows = Rows.of(results)
-    continuous, grid = _values(all_rows, variable, points)
+    seen, grid = _values(all_rows, variable, points)
     if values is not None:
         grid = list(np.atleast_1d(values))
     if len(grid) == 0:
         raise InvalidOptionError("values is empty; give at least one value.")
+    if variables(design)[variable].is_factor:
+        refuse_unknown_levels(variables(design)[variable], all_rows.frame[variable], grid, "values")
     levels = [None] if by is None else _groups(all_rows, by)
     held: dict[str, Any] = {}
     if at == "typical":
         held = reference_row(design, all_rows.weights, {variable, by})
     chosen = _typical_row(all_rows, held) if at == "typical" else _subsampled(all_rows, rows)
-    curves = []
-    for level in levels:
-        group = chosen if by is None else _set(chosen, by, level)
-        influence = influence_for(results, None) if chosen is all_rows else None
-        curves.append(_risks(results, group, variable, grid, alpha, influence).assign(value=grid, group=level))
-    frame = pd.concat(curves, ignore_index=True)[["value", "group", "risk", "ci_lower", "ci_upper"]]
-    seen = np.array([])
-    if continuous:
-        column = all_rows.frame[variable].to_numpy(float)
-        seen = weighted_quantile(column, all_rows.weights, np.linspace(0.01, 0.99, 99))
-    return EffectCurve(variable, by, frame, continuous, seen, 0.0 if at == "typical" else chosen.observations, held)
+    influence = influence_for(results, None) if chosen is all_rows else None
+    worlds: list[World] = [
+        {variable: Scenario.at(value)} | ({} if by is None else {by: Scenario.at(level)})
+        for level in levels
+        for value in grid
+    ]
+    frame = _risks(results, Worlds.of(chosen, worlds), alpha, influence, f"the risk along {variable}")
+    frame = frame.assign(value=grid * len(levels), group=[level for level in levels for _ in grid])
+    averaged = 0.0 if at == "typical" else chosen.observations
+    columns = ["value", "group", "risk", "ci_lower", "ci_upper"]
+    return EffectCurve(
+        variable, by, frame[columns], seen is not None, np.array([]) if seen is None else seen, averaged, held
+    )
 
 
 def _risks(
-    results: ResultsCore, rows: Rows, variable: str, grid: list, alpha: float, influence: RowInfluence | None
+    results: ResultsCore, worlds: Worlds, alpha: float, influence: RowInfluence | None, what: str
 ) -> pd.DataFrame:
-    """Return the average risk over rows with the variable set to each value, with its limits; `influence` if the rows are a sample."""
-    evaluate = results.risk_and_slope()
-    risks, gradients, variances = [], [], []
-    for value in grid:
-        X = _set(rows, variable, value).X
-        found = averages([X], rows.offset, rows.weights[None, :], evaluate)
-        risks.append(found.risks[0])
-        gradients.append(found.gradient[0])
-        if influence is not None:
-            p = results.model.population_link.inverse(np.dot(X, results._params) + rows.offset)
-            cov = influence.covariance(found.risks, found.gradient, p[:, None], rows.weights[:, None])
-            variances.append(cov[0, 0])
-    if influence is None:
-        cov = results.delta_covariance(np.array(gradients), f"the risk along {variable}")
-    else:
-        cov = np.diag(variances)
-    table = risk_table(np.array(risks), cov, pd.RangeIndex(len(grid)), alpha)
+    """Return the average risk in each world with its limits; `influence` if the rows are a sample."""
+    found, everybody = averages(worlds, results.risk_at_estimates, RowGroups()), RowGroups()
+    if influence is None or influence.weights.clusters is None:
+        cov = average_covariance(results, worlds, everybody, found, influence, what)
+    else:  # one sum for each cluster and point would be as large as the data
+        points = zip(worlds.one_by_one(), found.one_by_one(), strict=True)
+        covs = [average_covariance(results, world, everybody, each, influence, what) for world, each in points]
+        cov = np.diag(np.ravel(covs))
+    table = risk_table(found.risks, cov, pd.RangeIndex(len(found.risks)), alpha)
     return table.rename(columns={"estimate": "risk"})
-
-
-def _set(rows: Rows, name: str, value: Any) -> Rows:
-    """Return rows with a variable set to a value in all of them."""
-    scenario = Scenario.at(value)
-    return replace(rows, frame=rows.frame.assign(**{name: value}), X=rows.designs(name, [scenario])[0])
 
 
 def _subsampled(rows: Rows, most: int | None) -> Rows:
@@ -178,22 +179,22 @@ def _typical_row(rows: Rows, held: dict[str, Any]) -> Rows:
     """Return one row with typical values, at the average offset; of the moved variables those of the first row."""
     first = rows.frame.iloc[[0]]
     frame = first.assign(**{name: value for name, value in held.items() if name in first})
-    X = frame.to_numpy(float) if rows.design.recipe is None else rows.X[:1]
+    X = frame.to_numpy(float) if rows.design.recipe is None else dense(rows.design.recipe.matrix(frame))
     offset = np.atleast_1d(np.average(np.broadcast_to(rows.offset, rows.weights.shape), weights=rows.weights))
     return replace(rows, frame=frame, X=X, offset=offset, weights=np.ones(1))
 
 
-def _values(rows: Rows, name: str, points: int) -> tuple[bool, list]:
-    """Return whether a variable is continuous, and the values to look at."""
+def _values(rows: Rows, name: str, points: int) -> tuple[NDArray | None, list]:
+    """Return the percentiles of a continuous variable, None for others, and the values to look at."""
     levels = levels_of(variables(rows.design)[name], rows.frame[name], FEW)
     if levels is not None:
-        return False, levels
-    low, high = weighted_quantile(rows.frame[name].to_numpy(float), rows.weights, np.array(CENTRE))
-    return True, list(np.linspace(low, high, points))
+        return None, levels
+    seen = weighted_quantile(rows.frame[name].to_numpy(float), rows.weights, PERCENTILES)
+    return seen, list(np.linspace(seen[0], seen[-1], points))
 
 
 def _groups(rows: Rows, name: str) -> list:
-    continuous, levels = _values(rows, name, 2)
-    if not continuous:
+    seen, levels = _values(rows, name, 2)
+    if seen is None:
         return levels
     return list(np.unique(weighted_quantile(rows.frame[name].to_numpy(float), rows.weights, np.array(GROUPS))))

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from statsmodels.discrete.discrete_margins import DiscreteMargins
-from statsmodels.tools.numdiff import approx_fprime_cs
 
 from gevglm.calibration._summary_table import EscapedSummary
 from gevglm.calibration.bins import weighted_quantile
+from gevglm.engine import Block, MemoryEngine
+from gevglm.engine.base import ArraySum
+from gevglm.engine.linalg import dense
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from gevglm.inference.shape import ShapeEstimate
     from gevglm.inference.shape_track import ShapeTrack
     from gevglm.links.base import BinaryLink
+    from gevglm.model import BinaryGLM
     from gevglm.results.core import ResultsCore
 
 METHODS = ("dydx", "eyex", "dyex", "eydx")
@@ -40,7 +45,7 @@ class Margins(DiscreteMargins):
     Notes
     -----
     The average over the rows, and the means and medians at which effects are taken, are weighted by what the rows stand for; the offset is at
-    its mean there. Standard errors are by the delta method, through complex steps; averages over a sample include its randomness.
+    its mean there. Standard errors are by the delta method; averages over a sample include its randomness.
     """
 
     def get_margeff(
@@ -55,31 +60,25 @@ class Margins(DiscreteMargins):
         if (dummy or count) and method in ("eyex", "dyex"):
             raise InvalidOptionError(f"method={method!r} has no meaning for a discrete change; use 'dydx' or 'eydx'.")
         results: ResultsCore = self.results
-        model = results.model
-        exog = np.asarray(model.exog, dtype=float)
-        columns = np.flatnonzero(exog.var(axis=0) != 0)
+        model, params = results.model, np.asarray(results.params)
+        exog = np.asarray(model.exog)
+        columns = np.flatnonzero(exog.max(axis=0) != exog.min(axis=0))
         discrete = _discrete_columns(exog, columns, dummy, count)
-        exog, offset, weight = _representative(model, exog, at, atexog, weights)
-
-        def effects(params: NDArray, link=model.family.link) -> NDArray:
-            return _effects(link, params, exog, offset, columns, discrete, method)
-
-        params = np.asarray(results.params)
         undefined = [i for i, j in enumerate(columns) if results.infinite[j] != 0.0 and j not in discrete]
         self.margeff_options = {"method": method, "at": at}
+        effects = _Effects(columns, discrete, method)
         if at == "all":
-            self.margeff = effects(params)
+            fixed, offset = _with_fixed(exog.astype(float), atexog), np.broadcast_to(model._offset_exposure, len(exog))
+            self.margeff = effects.at(model.family.link, params, fixed, offset).value
             self.margeff[:, undefined] = np.nan
             return
-        average = lambda params, *link: weight @ effects(params, *link)  # noqa: E731
-        self.margeff = average(params)
-        jacobian = np.atleast_2d(approx_fprime_cs(params, average))
+        averages = _Averages(effects, *_representative(model, exog, at, atexog, weights))
+        self.margeff, jacobian = averages.of(model.family.link, params)
         if results._shape is not None:
-            self.margeff_cov = _shape_covariance(results, results._shape, average, model.family.link)
+            self.margeff_cov = _shape_covariance(results, results._shape, averages, jacobian, model.family.link)
         elif influence is not None and at == "overall":
-            values = effects(params)
-            averaged = np.broadcast_to(weight[:, None], values.shape)
-            self.margeff_cov = influence.covariance(self.margeff, jacobian, values, averaged)
+            own = partial(averages.own, model.family.link, params, self.margeff)
+            self.margeff_cov = influence.covariance(jacobian, own)
         else:
             self.margeff_cov = results.delta_covariance(jacobian, "an average marginal effect")
         self.margeff[undefined] = np.nan  # slopes of infinite coefficients
@@ -91,17 +90,106 @@ class Margins(DiscreteMargins):
         return EscapedSummary.of(super().summary(alpha))
 
 
+class _Slopes(NamedTuple):
+    r"""Effects in rows x, of shape (rows, effects), and their derivatives by the coefficients, :math:`a_{ij} x_i + c_{ij} e_j`."""
+
+    value: NDArray
+    of_row: NDArray  # a
+    of_column: NDArray  # c
+
+
+@dataclass(frozen=True)
+class _Effects:
+    """The effect of each column in a row: its slope, or a discrete change."""
+
+    columns: NDArray
+    discrete: dict[int, str]  # the kind of those that change discretely
+    method: str
+
+    def at(self, link: BinaryLink, params: NDArray, X: NDArray, offset: Any) -> _Slopes:
+        """Return the effects in rows, with the numbers that make up their derivatives."""
+        linear = X @ params + offset
+        point = link.at(linear)
+        value, of_row = point.pdf[:, None] * params[self.columns], point.dpdf[:, None] * params[self.columns]
+        of_column = np.repeat(point.pdf[:, None], len(self.columns), axis=1)
+        for i, j in enumerate(self.columns):
+            kind, x = self.discrete.get(int(j)), X[:, j]
+            if kind == "dummy":
+                high, low = link.at(linear + params[j] * (1.0 - x)), link.at(linear - params[j] * x)
+                value[:, i], of_row[:, i] = high.cdf - low.cdf, high.pdf - low.pdf
+                of_column[:, i] = high.pdf * (1.0 - x) + low.pdf * x
+            elif kind == "count":
+                high, low = link.at(linear + params[j]), link.at(linear - params[j])
+                value[:, i], of_row[:, i] = (high.cdf - low.cdf) / 2.0, (high.pdf - low.pdf) / 2.0
+                of_column[:, i] = (high.pdf + low.pdf) / 2.0
+        slopes = _Slopes(value, of_row, of_column)
+        if "ex" in self.method:
+            slopes = _Slopes(*(part * X[:, self.columns] for part in slopes))
+        if "ey" in self.method:
+            risk = point.cdf[:, None]
+            value = slopes.value / risk
+            of_row = (slopes.of_row - value * point.pdf[:, None]) / risk
+            slopes = _Slopes(value, of_row, slopes.of_column / risk)
+        return slopes
+
+
+@dataclass(frozen=True)
+class _Averages:
+    """Averages of effects over rows, block by block."""
+
+    effects: _Effects
+    engine: MemoryEngine
+    weights: NDArray  # of the rows, which its blocks represent
+    fixed: dict[int, float]  # columns that have the same value in all rows
+
+    def of(self, link: BinaryLink, params: NDArray) -> tuple[NDArray, NDArray]:
+        """Return the average effects, of shape (m,), and their derivatives by the coefficients, of shape (m, k)."""
+        sums = self.engine.reduce(ArraySum(partial(self._sums, link, params)))
+        averages = sums[:, :-1] / sums[0, -1]
+        return averages[:, 0], averages[:, 1:]
+
+    def _sums(self, link: BinaryLink, params: NDArray, block: Block) -> NDArray:
+        X, columns, weight = _with_fixed(block.X, self.fixed), self.effects.columns, block.represents
+        assert weight is not None
+        found = self.effects.at(link, params, X, 0.0 if block.offset is None else block.offset)
+        gradient = (weight[:, None] * found.of_row).T @ X
+        gradient[np.arange(len(columns)), columns] += weight @ found.of_column
+        total = np.full((len(columns), 1), weight.sum())
+        return np.hstack([(weight @ found.value)[:, None], gradient, total])
+
+    def own(self, link: BinaryLink, params: NDArray, averages: NDArray, block: Block) -> NDArray:
+        """Return what the rows of a block contribute to the averages by their own values, for their influence."""
+        values = self.effects.at(
+            link, params, _with_fixed(block.X, self.fixed), 0.0 if block.offset is None else block.offset
+        ).value
+        return (self.weights[block.rows] / self.weights.sum())[:, None] * (values - averages)
+
+
+def _with_fixed(X: NDArray, fixed: Mapping[int, float] | None) -> NDArray:
+    """Return rows in which columns have a value."""
+    X = dense(X)
+    if fixed:
+        X = X.copy()
+        for j, value in fixed.items():
+            X[:, j] = value
+    return X
+
+
 def _shape_covariance(
-    results: ResultsCore, shape: ShapeEstimate, average: Callable[..., NDArray], link: BinaryLink
+    results: ResultsCore, shape: ShapeEstimate, averages: _Averages, jacobian: NDArray, link: BinaryLink
 ) -> NDArray:
     """Return the covariance of average effects whose link has an estimated shape, by the delta method."""
     covariance, params = results.joint_covariance, np.asarray(results.params)
+
+    def average(params: NDArray, link: BinaryLink) -> NDArray:
+        return averages.of(link, params)[0]
+
     if shape.irregular:
         return _covariance_by_steps(covariance, params, shape.track, average, link)
     moved = [average(params, link.with_shape(shape.xi + step)) for step in (SHAPE_STEP, -SHAPE_STEP)]
     change = (moved[0] - moved[1]) / (2.0 * SHAPE_STEP)
-    jacobian = np.column_stack([np.atleast_2d(approx_fprime_cs(params, average)), change])
-    return jacobian @ covariance @ jacobian.T
+    gradient = np.column_stack([jacobian, change])
+    return gradient @ covariance @ gradient.T
 
 
 def _covariance_by_steps(
@@ -139,44 +227,18 @@ def _discrete_columns(exog: NDArray, columns: NDArray, dummy: bool, count: bool)
 
 
 def _representative(
-    model, exog: NDArray, at: str, atexog, weights: NDArray
-) -> tuple[NDArray, NDArray | float, NDArray]:
-    """Return the rows at which effects are taken, their offset, and the weight of each in the average."""
-    share = weights / weights.sum()
-    offset = np.broadcast_to(model._offset_exposure, (len(exog),))
-    if at in ("overall", "all"):
-        if atexog:
-            exog = exog.copy()
-            for j, value in atexog.items():
-                exog[:, j] = value
-        return exog, offset, share
+    model: BinaryGLM, exog: NDArray, at: str, atexog: Mapping[int, float] | None, weights: NDArray
+) -> tuple[MemoryEngine, NDArray, dict[int, float]]:
+    """Return the rows at which effects are taken, with their offset, their weights, and the columns that are held fixed."""
+    fixed, offset = dict(atexog or {}), np.broadcast_to(model._offset_exposure, (len(exog),))
+    if at == "overall":
+        nothing = np.broadcast_to(0.0, (len(exog),))
+        return MemoryEngine(model.exog, nothing, offset=offset, represents=weights), weights, fixed
     if at == "mean":
-        row = share @ exog
+        row = weights @ exog / weights.sum()
     elif at == "median":
         row = np.array([weighted_quantile(column, weights, np.array([0.5]))[0] for column in exog.T])
     else:
-        row = np.zeros(exog.shape[1])
-        constant = (exog[0] != 0) & (exog == exog[0]).all(axis=0)
-        row[constant] = exog[0, constant]
-    for j, value in (atexog or {}).items():
-        row[j] = value
-    return row[None, :], float(share @ offset), np.ones(1)
-
-
-def _effects(link, params, exog, offset, columns, discrete, method) -> NDArray:
-    """Return the effects, one row per row of `exog`, one column per effect."""
-    linear = exog @ params + offset
-    effects = link.inverse_deriv(linear)[:, None] * params[columns]
-    for position, j in enumerate(columns):
-        kind = discrete.get(int(j))
-        if kind is not None:
-            if kind == "dummy":
-                base = linear - params[j] * exog[:, j]
-                effects[:, position] = link.inverse(base + params[j]) - link.inverse(base)
-            else:
-                effects[:, position] = (link.inverse(linear + params[j]) - link.inverse(linear - params[j])) / 2.0
-    if "ex" in method:
-        effects = effects * exog[:, columns]
-    if "ey" in method:
-        effects = effects / link.inverse(linear)[:, None]
-    return effects
+        row = np.where((exog[0] != 0) & (exog == exog[0]).all(axis=0), exog[0], 0.0)
+    one, shift = np.ones(1), np.atleast_1d(weights @ offset / weights.sum())
+    return MemoryEngine(row[None, :], one, offset=shift, represents=one), one, fixed

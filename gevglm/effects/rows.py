@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 MOVES = ("unit", "sd", "iqr", "range")
 MOST_LEVELS = 20  # compared without being asked for one by one
+SOME_ROWS = 1000  # that tell most numbers from factors
 QUARTILES = np.array([0.25, 0.75])
 
 
@@ -48,6 +49,8 @@ def levels_of(variable: Variable, column: pd.Series, few: int) -> list[Any] | No
     if isinstance(column.dtype, pd.CategoricalDtype):
         present = set(column.unique())
         return [level for level in column.cat.categories if level in present]
+    if not variable.is_factor and column.iloc[:SOME_ROWS].nunique() > few:
+        return None
     values = sorted(column.dropna().unique().tolist())
     return values if variable.is_factor or len(values) <= few else None
 
@@ -56,7 +59,9 @@ def mean_and_deviation(values: NDArray, weights: NDArray, ddof: float = 0.0) -> 
     """Return the weighted mean and standard deviation."""
     total = weights.sum()
     mean = weights @ values / total
-    return float(mean), float(np.sqrt(weights @ (values - mean) ** 2 / (total - ddof)))
+    squares = values - mean
+    squares *= squares
+    return float(mean), float(np.sqrt(weights @ squares / (total - ddof)))
 
 
 def label_of(value: Any, digits: int = 6) -> str:
@@ -113,13 +118,18 @@ def scenarios(variable: Variable, column: pd.Series, at: Any, weights: NDArray) 
             f"at={at!r} must be two values or more, the first being the reference, or one of {', '.join(MOVES)}."
         )
     if variable.is_factor:
-        known = list(variable.levels) or levels or []
-        absent = [value for value in at if value not in known]
-        if absent:
-            raise InvalidOptionError(f"at has {absent[0]!r}, but the levels of {variable.name!r} are {known}.")
+        refuse_unknown_levels(variable, column, at, "at")
     else:
         _warn_of_extrapolation(column, at)
     return [Scenario.at(value) for value in at]
+
+
+def refuse_unknown_levels(variable: Variable, column: pd.Series, values: Sequence[Any], role: str) -> None:
+    """Refuse values of a factor that are not among its levels."""
+    known = levels_of(variable, column, few=0) or []
+    absent = [value for value in values if value not in known]
+    if absent:
+        raise InvalidOptionError(f"{role} has {absent[0]!r}, but the levels of {variable.name!r} are {known}.")
 
 
 def _warn_of_extrapolation(column: pd.Series, at: Sequence[Any]) -> None:
@@ -218,29 +228,10 @@ class Rows:
         column = seen.column(variable, "variable")
         return scenarios(variables(self.design)[variable], column, at, seen.weights)
 
-    def designs(self, variable: str, chosen: Sequence[Scenario]) -> list[NDArray]:
-        """Return the design matrix in each scenario."""
-        return [self._changed(variable, scenario) for scenario in chosen]
-
-    def _changed(self, variable: str, scenario: Scenario) -> NDArray:
-        column = scenario.column(self.frame[variable])
-        if self.design.recipe is None:
-            X = self.X.copy()
-            X[:, self.design.names.index(variable)] = column
-            return X
-        X = dense(self.design.recipe.matrix(self.frame.assign(**{variable: column})))
-        undefined = int((~np.isfinite(X)).any(axis=1).sum())
-        if undefined:
-            raise InvalidOptionError(
-                f"with {variable} = {scenario.label}, {undefined} of {len(X)} rows of the design are not finite; "
-                "the formula is not defined there. Give other values as at=."
-            )
-        return X
-
-    def groups(self, by: Any) -> tuple[pd.Index | None, NDArray]:
-        """Return the labels of groups of rows, and the weights of the rows in each."""
+    def groups(self, by: Any) -> RowGroups:
+        """Return the groups of rows that are averaged over: the values of a variable, or those given for each row."""
         if by is None:
-            return None, self.weights[None, :]
+            return RowGroups()
         values = self.column(by, "by") if isinstance(by, str) else by
         if len(values) != len(self.weights):
             raise InvalidOptionError(f"by has {len(values)} values, but {len(self.weights)} rows are averaged.")
@@ -249,8 +240,30 @@ class Rows:
         codes, labels = pd.factorize(values, sort=True)
         if (codes < 0).any():
             raise InvalidDataError(f"by is missing in {int((codes < 0).sum())} rows.")
-        name = by if isinstance(by, str) else "by"
-        return pd.Index(labels, name=name), self.weights * (codes == np.arange(len(labels))[:, None])
+        return RowGroups(pd.Index(labels, name=by if isinstance(by, str) else "by"), codes)
+
+
+@dataclass(frozen=True)
+class RowGroups:
+    """Groups of rows that are averaged over; a single one by default."""
+
+    labels: pd.Index | None = None
+    codes: NDArray | None = None  # the group of each row
+
+    def __len__(self) -> int:
+        return 1 if self.labels is None else len(self.labels)
+
+    def totals(self, weights: NDArray) -> NDArray:
+        """Return the sum of the weights in each group."""
+        return np.array([weights.sum()]) if self.codes is None else np.bincount(self.codes, weights, len(self))
+
+    def spread(self, values: NDArray, rows: slice) -> NDArray:
+        """Return numbers of some rows, one row of the answer for each group, with zeros for rows of other groups."""
+        if self.codes is None:
+            return values[None, :]
+        spread = np.zeros((len(self), len(values)))
+        spread[self.codes[rows], np.arange(len(values))] = values
+        return spread
 
 
 def frame_of(design: Design) -> pd.DataFrame:

@@ -11,65 +11,125 @@ sampling weights times :math:`n/(n-1)`, with n observations or clusters, as surv
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm.data.grouping import Grouping
 from gevglm.data.row_weights import RowWeights
-from gevglm.engine.linalg import group_sums
+from gevglm.effects.rows import RowGroups
+from gevglm.effects.standardised import Averages
+from gevglm.effects.worlds import Worlds
+from gevglm.engine import Block, Reducer
+from gevglm.engine.base import ArraySum, times
+from gevglm.engine.linalg import dense, group_sums
 from gevglm.exceptions import IncompatibleOptionsError, unknown_option
 
 if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
 
+TINY = np.finfo(float).tiny
 COVARIATES = ("fixed", "sampled")
 
 
 @dataclass(frozen=True)
 class RowInfluence:
-    """The influence of single observations on the coefficients of a fit."""
+    """The influence of single observations on averages over the rows of a fit."""
 
-    of_params: NDArray  # of one observation; of shape (m, k)
-    row: NDArray  # that the observation is in; of shape (m,)
-    size: NDArray  # how many observations are alike; of shape (m,)
+    results: ResultsCore
     weights: RowWeights
-    of_survey: bool  # whether covariances are multiplied by n/(n - 1)
 
     @classmethod
     def of(cls, results: ResultsCore) -> RowInfluence:
         """Return the influences of the observations of a fit; rows of several trials are so many observations."""
-        model, weights = results.model, results.row_weights
-        y, row, size = model.endog, np.arange(weights.n_rows), weights.observations
-        if weights.trials is not None:
-            row, size = np.tile(row, 2), np.concatenate([size * y, size * (1.0 - y)])
-            y = np.repeat([1.0, 0.0], len(y))
-        linear = np.asarray(model.predict(results._params, which="linear"))[row]
-        factor = -results.loss.slope(y, linear) * model.var_weights[row]
-        of_params = factor[:, None] * np.dot(model.exog, results.normalized_cov_params)[row]
-        return cls(of_params, row, size, weights, model.sampling.covariates_sampled)
+        return cls(results, results.row_weights)
 
-    def covariance(self, averages: NDArray, gradient: NDArray, values: NDArray, averaged: NDArray) -> NDArray:
-        """Return the covariance of averages over the rows.
+    def covariance(self, gradient: NDArray, own: Callable[[Block], NDArray]) -> NDArray:
+        r"""Return the covariance of averages over the rows, from one pass over them.
 
-        `gradient`, of shape (m, k), is theirs by the coefficients; `values` and `averaged`, of shape (n, m), are what is averaged and with which
-        weights.
+        `gradient`, of shape (m, k), is theirs by the coefficients; `own` returns, for the rows of a block, what each contributes by its own
+        value, :math:`w_i (F_i - R) / \sum_j w_j`, of shape (rows, m).
         """
-        share = averaged / (self.weights.observations[:, None] * averaged.sum(axis=0))
-        influence = np.dot(self.of_params, gradient.T) + (share * (values - averages))[self.row]
-        if self.weights.clusters is None:
-            n = self.size.sum()
-            return (influence * self.size[:, None]).T @ influence * self._factor(n)
-        codes, total = self.weights.clusters.codes, np.zeros((len(averages), len(averages)))
-        assert codes is not None  # the rows are in memory
-        for sign, cluster_of in self.weights.clusters.ways:
-            groups, sums = group_sums(influence, self.size, cluster_of[codes][self.row])
-            total += sign * self._factor(len(groups)) * np.dot(np.transpose(sums), sums)
-        return total
+        by_score = self.results.normalized_cov_params @ gradient.T
+        clusters = self.weights.clusters
+        if clusters is None:
+            total = self.results.model.engine().reduce(ArraySum(lambda block: self._products(block, by_score, own)))
+            return total * self._factor(self.weights.observations.sum())
+        sums = _ClusterSums(clusters, len(gradient), lambda block: self._influence(block, by_score, own))
+        ways = zip(clusters.ways, self.results.model.engine().reduce(sums), strict=True)
+        return sum(
+            sign * self._factor(len(of_clusters)) * of_clusters.T @ of_clusters for (sign, _), of_clusters in ways
+        )
+
+    def _products(self, block: Block, by_score: NDArray, own: Callable[[Block], NDArray]) -> NDArray:
+        return sum((part * size[:, None]).T @ part for part, size in self._influence(block, by_score, own))
+
+    def _influence(
+        self, block: Block, by_score: NDArray, own: Callable[[Block], NDArray]
+    ) -> Iterator[tuple[NDArray, NDArray]]:
+        """Yield the influence of an observation of each row, and how many there are; of grouped rows, first of events, then of the others."""
+        loss, linear = self.results.loss, block.linear_predictor(self.results._params)
+        observations = RowWeights.of(block).observations
+        through, alone = dense(block.X @ by_score), own(block) / np.maximum(observations, TINY)[:, None]
+        outcomes = [(block.y, observations)]
+        if block.trials is not None:
+            outcomes = [
+                (np.full_like(block.y, y), observations * share) for y, share in ((1.0, block.y), (0.0, 1.0 - block.y))
+            ]
+        for y, size in outcomes:
+            factor = times(-loss.slope(y, linear), block.var)
+            yield factor[:, None] * through + alone, size
 
     def _factor(self, n: float) -> float:
-        return n / (n - 1.0) if self.of_survey else 1.0
+        return n / (n - 1.0) if self.results.model.sampling.covariates_sampled else 1.0
+
+
+class _ClusterSums(Reducer):
+    """The influence of whole clusters, for each way of clustering."""
+
+    def __init__(self, clusters: Grouping, m: int, influence: Callable[[Block], Iterator[tuple[NDArray, NDArray]]]):
+        self.clusters = clusters
+        self.m = m
+        self.influence = influence
+
+    def zero(self) -> list[NDArray]:
+        return [np.zeros((cluster_of.max() + 1, self.m)) for _, cluster_of in self.clusters.ways]
+
+    def map(self, block: Block) -> list[tuple[NDArray, NDArray]]:
+        codes = self.clusters.of_block(block)
+        with np.errstate(all="ignore"):
+            of_rows = sum(part * size[:, None] for part, size in self.influence(block))
+        ones = np.ones(len(codes))
+        return [group_sums(of_rows, ones, cluster_of[codes]) for _, cluster_of in self.clusters.ways]
+
+    def combine(self, total: list[NDArray], part: list[tuple[NDArray, NDArray]]) -> list[NDArray]:
+        for sums, (groups, added) in zip(total, part, strict=True):
+            sums[groups] += added
+        return total
+
+
+def average_covariance(
+    results: ResultsCore, worlds: Worlds, groups: RowGroups, found: Averages, influence: RowInfluence | None, what: str
+) -> NDArray:
+    """Return the covariance of average risks; `influence` if the rows they are averaged over are a sample."""
+    if influence is None:
+        return results.delta_covariance(found.gradient, what)
+    risk = results.risk_at_estimates
+    totals = np.repeat(groups.totals(worlds.rows.weights), len(worlds.worlds))
+
+    def own(block: Block) -> NDArray:
+        risks = [risk.link.at(linear).cdf for linear, _ in worlds.in_block(block, risk.params)]
+        weight = groups.spread(worlds.rows.weights[block.rows], block.rows)
+        weights = np.repeat(weight, len(risks), axis=0).T
+        return weights / totals * (np.tile(np.column_stack(risks), len(groups)) - found.risks)
+
+    cov = influence.covariance(found.gradient, own)
+    leaning = results.leaning(found.gradient, what)
+    cov[leaning] = cov[:, leaning] = np.nan
+    return cov
 
 
 def influence_for(results: ResultsCore, covariates: Any, data: Any = None) -> RowInfluence | None:

@@ -10,7 +10,7 @@ differences, ratios or odds ratios of such risks; the intervals of ratios are sy
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,12 +18,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from gevglm.effects.rows import Scenario
+from gevglm.effects.rows import RowGroups, Scenario
+from gevglm.effects.worlds import Worlds
+from gevglm.engine import Block
+from gevglm.engine.base import ArraySum
+from gevglm.engine.linalg import dense
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.links.base import BinaryLink
-
-ROWS = 65_536  # averaged at a time
-
 
 TITLES = {"difference": "Risk difference", "ratio": "Risk ratio", "odds": "Odds ratio"}
 
@@ -127,49 +128,57 @@ class RiskContrast:
 
 @dataclass(frozen=True)
 class Averages:
-    """Risks of scenarios (and groups of rows), their gradients, and the rows' own part in them."""
+    """Risks of worlds (within groups of rows), and their gradients by the estimates."""
 
     risks: NDArray  # of shape (m,)
     gradient: NDArray  # of shape (m, k)
 
-
-def risk_and_slope(
-    link: BinaryLink, params: NDArray, *, with_shape: bool = False
-) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
-    """Return risks and their gradients by the coefficients (and the shape) as a function of design rows and offset."""
-
-    def evaluate(X: NDArray, offset: NDArray) -> tuple[NDArray, NDArray]:
-        with np.errstate(all="ignore"):
-            point = link.at(np.dot(X, params) + offset)
-            slope = point.pdf[:, None] * X
-            return point.cdf, np.column_stack([slope, point.dcdf_dshape]) if with_shape else slope
-
-    return evaluate
+    def one_by_one(self) -> Iterator[Averages]:
+        """Yield each of them alone."""
+        for i in range(len(self.risks)):
+            yield Averages(self.risks[[i]], self.gradient[[i]])
 
 
-def averages(
-    designs: Sequence[NDArray],
-    offset: NDArray | float,
-    weights: NDArray,
-    risk_and_slope: Callable[[NDArray, NDArray], tuple[NDArray, NDArray]],
-) -> Averages:
-    """Return the weighted average risk of each design, and its gradient by the coefficients, group by group.
+@dataclass(frozen=True)
+class Risk:
+    """The risk as a function of the linear predictor, at the estimates."""
 
-    `weights`, of shape (g, n), are those of the rows in each group; `risk_and_slope` goes from rows and offset to risks and their gradients.
+    link: BinaryLink
+    params: NDArray
+    with_shape: bool = False  # whether gradients are by the shape of the link too
+
+
+def averages(worlds: Worlds, risk: Risk, groups: RowGroups, share: NDArray | None = None) -> Averages:
+    """Return the weighted average risk of each world, and its gradient, worlds within groups; from one pass over the rows.
+
+    `share` multiplies the weights of the rows, those of a resample for instance.
     """
-    share = weights / weights.sum(axis=1, keepdims=True)
-    offset = np.broadcast_to(offset, weights.shape[1:])
-    risks, gradients = [], []
-    for X in designs:
-        risk, gradient = np.zeros(len(share)), np.zeros((len(share), 1))
-        for start in range(0, len(X), ROWS):
-            rows = slice(start, start + ROWS)
-            p, slope = risk_and_slope(X[rows], offset[rows])
-            risk, gradient = risk + share[:, rows] @ p, gradient + share[:, rows] @ slope
-        risks.append(risk)
-        gradients.append(gradient)
-    # scenarios within groups
-    return Averages(np.stack(risks, axis=1).ravel(), np.stack(gradients, axis=1).reshape(-1, gradients[0].shape[-1]))
+    places, k, shaped = worlds.changed.places, len(risk.params), risk.with_shape
+
+    def sums(block: Block) -> NDArray:
+        rows, X, weight = block.rows, dense(block.X), block.represents
+        assert weight is not None
+        weight = weight if share is None else weight * share[rows]
+        here = groups.spread(weight, rows)
+        found = np.zeros((len(worlds.worlds), len(groups), k + shaped + 2))
+        for i, (linear, columns) in enumerate(worlds.in_block(block, risk.params)):
+            point = risk.link.at(linear)
+            slope = groups.spread(weight * point.pdf, rows)
+            found[i, :, 0] = here @ point.cdf
+            found[i, :, 1 : k + 1] = slope @ X
+            if columns is not None:
+                alike = len(columns) == 1 < len(linear)
+                found[i][:, 1 + places] = slope.sum(axis=1)[:, None] * columns if alike else slope @ columns
+                found[i, 0, -1] = (~np.isfinite(columns)).any(axis=1).sum() * (len(linear) if alike else 1)
+            if shaped:
+                found[i, :, k + 1] = here @ point.dcdf_dshape
+        return found
+
+    found = worlds.engine().reduce(ArraySum(sums))
+    worlds.refuse_undefined(found[:, 0, -1])
+    weights = worlds.rows.weights if share is None else worlds.rows.weights * share
+    of_groups = found[:, :, :-1].swapaxes(0, 1) / groups.totals(weights)[:, None, None]
+    return Averages(of_groups[:, :, 0].ravel(), of_groups[:, :, 1:].reshape(-1, k + shaped))
 
 
 def risk_table(risks: NDArray, cov: NDArray, index: pd.Index, alpha: float) -> pd.DataFrame:

@@ -54,6 +54,11 @@ class Block:
     )
 
     @property
+    def rows(self) -> slice:
+        """The positions of the rows in the whole data."""
+        return slice(self.start, self.start + len(self.y))
+
+    @property
     def weight(self) -> NDArray | None:
         """The weight of each row in the estimating equation: the product of all three."""
         return product(self.freq, self.var, self.trials)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance
 from gevglm.data.row_weights import RowWeights
 from gevglm.effects.king_zeng import RiskModel
-from gevglm.effects.standardised import risk_and_slope
+from gevglm.effects.standardised import Risk
 from gevglm.estimation.estimate import Estimate
 from gevglm.estimation.objective import Ridge
 from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, SeparationWarning, listed, warn
@@ -251,9 +251,10 @@ class ResultsCore(GLMResults):
                 f"{what} is not defined for the canonical loss, which is not a likelihood; {instead}."
             )
 
-    def risk_and_slope(self) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
-        """Return risks in the population and their gradients, by what :attr:`joint_covariance` is of, as a function of rows and offset."""
-        return risk_and_slope(self.model.population_link, self._params, with_shape=self._joint is not None)
+    @property
+    def risk_at_estimates(self) -> Risk:
+        """Risks in the population, with gradients by what :attr:`joint_covariance` is of."""
+        return Risk(self.model.population_link, self._params, with_shape=self._joint is not None)
 
     def _quantile(self, alpha: float) -> float:
         check_alpha(alpha)

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from gevglm.data.observations import Part
 from gevglm.effects.covariance import bootstrap_risks, check_draws
 from gevglm.effects.margins import Margins
-from gevglm.effects.rows import Rows, Scenario
-from gevglm.effects.sampled import RowInfluence, influence_for
+from gevglm.effects.rows import RowGroups, Rows, Scenario
+from gevglm.effects.sampled import average_covariance, influence_for
 from gevglm.effects.standardised import (
-    Averages,
     Contrast,
+    Risk,
     RiskContrast,
     averages,
     bootstrap_limits,
@@ -25,6 +25,7 @@ from gevglm.effects.standardised import (
     contrast_table,
     risk_table,
 )
+from gevglm.effects.worlds import Worlds
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.results.clusters import kept_together
 from gevglm.results.core import ResultsCore, check_alpha
@@ -100,15 +101,14 @@ class RiskEffects(ResultsCore):
         influence = influence_for(self, covariates, data)
         rows = Rows.of(self, data)
         chosen = rows.scenarios(variable, at)
-        designs = rows.designs(variable, chosen)
-        labels, weights = rows.groups(by)
-        found = averages(designs, rows.offset, weights, self.risk_and_slope())
-        names, pairs, index = _labels(variable, chosen, labels, rule)
-        cov = self._covariance(rows, designs, weights, found, influence, f"the risk by {variable}")
+        worlds, within = Worlds.of(rows, [{variable: scenario} for scenario in chosen]), rows.groups(by)
+        found = averages(worlds, self.risk_at_estimates, within)
+        names, pairs, index = _labels(variable, chosen, within.labels, rule)
+        cov = average_covariance(self, worlds, within, found, influence, f"the risk by {variable}")
         note = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
         table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
         if method == "bootstrap":
-            drawn = self._bootstrapped(rows, designs, weights, data, groups, draws, rng, progress)
+            drawn = self._bootstrapped(worlds, within, data, groups, draws, rng, progress)
             table[["se", "ci_lower", "ci_upper"]] = bootstrap_limits(rule, drawn, pairs, alpha).T
             cov, pvalues = np.cov(drawn, rowvar=False), pvalues * np.nan
             note += f"; bootstrap of the whole procedure, {len(drawn)} resamples"
@@ -143,11 +143,10 @@ class RiskEffects(ResultsCore):
         check_alpha(alpha)
         rows = Rows.of(self, data)
         without, *_ = rows.scenarios(variable, [reference, reference])
-        designs, weights = [rows.X, *rows.designs(variable, [without])], rows.weights[None, :]
-        found = averages(designs, rows.offset, weights, self.risk_and_slope())
-        cov = self._covariance(
-            rows, designs, weights, found, influence_for(self, None, data), f"the risk by {variable}"
-        )
+        worlds, everybody = Worlds.of(rows, [{}, {variable: without}]), RowGroups()
+        found = averages(worlds, self.risk_at_estimates, everybody)
+        influence = influence_for(self, None, data)
+        cov = average_covariance(self, worlds, everybody, found, influence, f"the risk by {variable}")
         index = pd.Index([f"{variable} = {without.label} for all"])
         table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha)
         limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
@@ -205,36 +204,8 @@ class RiskEffects(ResultsCore):
         options = (at, method, atexog, dummy, count, self.row_weights.in_population, influence_for(self, None))
         return Margins(self._with_link(self.model.population_link), options)
 
-    def _covariance(
-        self,
-        rows: Rows,
-        designs: list[NDArray],
-        weights: NDArray,
-        found: Averages,
-        influence: RowInfluence | None,
-        what: str,
-    ) -> NDArray:
-        """Return the covariance of average risks; `weights`, of shape (g, n), are those of the rows in each group."""
-        if influence is None:
-            return self.delta_covariance(found.gradient, what)
-        risks = [self.model.population_link.inverse(np.dot(X, self._params) + rows.offset) for X in designs]
-        values = np.tile(np.column_stack(risks), len(weights))
-        averaged = np.repeat(weights, len(designs), axis=0).T
-        cov = influence.covariance(found.risks, found.gradient, values, averaged)
-        leaning = self.leaning(found.gradient, what)
-        cov[leaning] = cov[:, leaning] = np.nan
-        return cov
-
     def _bootstrapped(
-        self,
-        rows: Rows,
-        designs: list[NDArray],
-        weights: NDArray,
-        data: Any,
-        groups: Any,
-        draws: int,
-        rng: Any,
-        progress: bool,
+        self, worlds: Worlds, within: RowGroups, data: Any, groups: Any, draws: int, rng: Any, progress: bool
     ) -> NDArray:
         """Return the risks by the procedure refitted to resamples, one row per resample."""
         check_draws(draws)
@@ -244,12 +215,11 @@ class RiskEffects(ResultsCore):
             )
         of_rows = replace(self.row_weights, groups=kept_together(self, groups))
         size = np.maximum(of_rows.observations, np.finfo(float).tiny)  # rows of no observation are not drawn
+        worlds = worlds.held()
 
         def risks_of(drawn: Part, again: Refit) -> NDArray:
-            share = weights * (1.0 if data is not None or drawn.counts is None else drawn.counts / size)
-            share = share / share.sum(axis=1, keepdims=True)
-            linear = (np.dot(X, again.params) + rows.offset for X in designs)
-            return np.stack([share @ again.population_link.inverse(v) for v in linear], axis=1).ravel()
+            share = None if data is not None or drawn.counts is None else drawn.counts / size
+            return averages(worlds, Risk(again.population_link, np.asarray(again.params)), within, share).risks
 
         refits = partial(refit_many, self)
         return bootstrap_risks(refits, risks_of, self.model.design.y, of_rows, draws, rng, progress)

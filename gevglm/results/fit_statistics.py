@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from gevglm.calibration.metrics import auc
+from gevglm.calibration.discrimination import share_of_higher
+from gevglm.calibration.sample import vector
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine import Block, Engine, MappedEngine, Reducer
 from gevglm.engine.base import ArraySum, times
@@ -63,7 +64,8 @@ class FitStatistics(ResultsCore):
     def _auc(self) -> float:
         model, params = self.model, self._params
         if self.has_data:
-            return auc(model.endog, model.predict(params, which="linear"), self.row_weights.in_population)
+            linear = vector(model.predict(params, which="linear"), "the linear predictor", infinite=True)
+            return share_of_higher(np.asarray(model.endog), linear, self.row_weights.population_weights)
 
         def scores(block: Block) -> tuple[NDArray, NDArray, NDArray]:
             size = RowWeights.of(block).in_population

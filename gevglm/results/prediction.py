@@ -254,7 +254,8 @@ def average_prediction(
     variance = np.einsum("...j,jk,...k->...", gradient, np.nan_to_num(cov_params), gradient)
     variance = np.where((gradient[..., unknown] != 0.0).any(axis=-1), np.nan, variance)
     if influence is not None:
-        variance = influence.covariance(average, gradient[None], risks[:, None], weights[:, None])[0, 0]
+        own = weights * (risks - average) / weights.sum()
+        variance = influence.covariance(gradient[None], lambda block: own[block.rows][:, None])[0, 0]
     facts = {"df": df, "dist": "norm" if df is None else "t"}
     top = weights.mean(axis=-1)
     if (weights < 0).any() or not np.all(top > 0):

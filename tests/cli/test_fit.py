@@ -10,7 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import gevglm
-from gevglm.cli import COMMANDS, _parser, fit
+from gevglm.cli import COMMANDS, fit, parser_for
 from gevglm.cli.options import model_words
 
 FORMULA = "event ~ age + smoker"
@@ -60,7 +60,8 @@ def test_code_of_the_report_makes_the_same_fit(folder, study, monkeypatch):
     study.to_parquet("part-1.parquet")
     known = gevglm.fit(FORMULA, study, xi=0.5, cov_type="HC0")
     for name in ("study.csv", "code.tsv", "part-*.parquet"):
-        options = _parser().parse_args(["fit", FORMULA, name, "--xi", "0.5", "--cov-type", "HC0", "--quiet"])
+        words = ["fit", FORMULA, name, "--xi", "0.5", "--cov-type", "HC0", "--quiet"]
+        options = parser_for(words).parse_args(words)
         code = fit._code(options, fit._data(options), {"xi": 0.5} | model_words(options))
         space = {}
         exec(code.rpartition("print(")[0], space)
@@ -182,12 +183,20 @@ def test_warnings_are_sentences_on_stderr(call, folder):
 
 
 def test_every_command_has_help_with_examples(call):
-    for command in COMMANDS:
-        name = command.__name__.rpartition(".")[2]
+    for name in COMMANDS:
         code, out, _ = call(name, "--help")
         assert code == 0 and (name == "demo" or out.count(f"gevglm {name} ") >= 3)
+    overview = call("--help")[1]
+    assert all(name in overview and title in " ".join(overview.split()) for name, title in COMMANDS.items())
     assert call("--version")[1].split()[1] == gevglm.__version__
     assert call()[0] == 2 and call("fitt")[0] == 2
+
+
+def test_the_overview_loads_no_library():
+    code = (
+        "import sys; from gevglm.cli import parser_for; parser_for([]); print({'numpy', 'pandas'} & set(sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 
 
 def test_pipe_that_closes_early_is_no_error(folder):

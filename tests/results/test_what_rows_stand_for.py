@@ -158,7 +158,7 @@ PER_ROW = {"fittedvalues", "mu", "null", "resid_response", "resid_working"}
 LEFT_OUT = {
     *("alpha", "bias", "cluster_groups", "cov_kwds", "cov_type", "event", "family", "has_data", "has_likelihood"),
     *("known_separation", "link", "loss", "method", "model", "options", "penalty", "reason", "saved_by", "search"),
-    *("use_t", "range_fits", "risk_model", "row_weights", "k_constant", "risk_and_slope", "need_likelihood"),
+    *("use_t", "range_fits", "risk_model", "row_weights", "k_constant", "risk_at_estimates", "need_likelihood"),
     "keep_inference",
     *("decrement", "fit_history", "n_iter", "n_passes", "nobs", "n_outside_support", "n_contradicted"),
     *("initialize", "load", "remove_data", "save", "refit", "report", "summary", "summary2"),

@@ -1,0 +1,96 @@
+"""Rows as they would be in other worlds, a block at a time: what risks are averaged over, never as a matrix of all rows for each world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.data.changed_columns import ChangedColumns
+from gevglm.effects.rows import Rows, Scenario
+from gevglm.engine import Block, MemoryEngine
+from gevglm.engine.linalg import dense
+from gevglm.exceptions import InvalidOptionError
+
+World: TypeAlias = Mapping[str, Scenario]  # what each of the variables is in it; none are as they were observed
+
+
+@dataclass(frozen=True)
+class Worlds:
+    """Rows in several worlds, which differ in the columns of some variables and share all others."""
+
+    rows: Rows
+    worlds: Sequence[World]
+    changed: ChangedColumns
+    # the columns in each world: of shape (1, c) if all rows are alike, of shape (n, c) if they are held; None if they are built block by block
+    columns: Sequence[NDArray | None]
+
+    @classmethod
+    def of(cls, rows: Rows, worlds: Sequence[World]) -> Worlds:
+        """Return rows in worlds that change the same variables, or none."""
+        changed = ChangedColumns.of(rows.design, list(dict.fromkeys(name for world in worlds for name in world)))
+        found = cls(rows, worlds, changed, [None] * len(worlds))
+        if not changed.in_pieces:
+            return found.held()
+        first = slice(0, 1)
+        return replace(found, columns=[found._built(world, first) if found._alike(world) else None for world in worlds])
+
+    def held(self) -> Worlds:
+        """Return the same with the columns in memory, for those who look at them many times."""
+        every = slice(0, len(self.rows.weights))
+        given = zip(self.worlds, self.columns, strict=True)
+        return replace(
+            self, columns=[self._built(world, every) if world and held is None else held for world, held in given]
+        )
+
+    def one_by_one(self) -> Iterator[Worlds]:
+        """Yield each of them alone."""
+        for world, columns in zip(self.worlds, self.columns, strict=True):
+            yield replace(self, worlds=[world], columns=[columns])
+
+    def _alike(self, world: World) -> bool:
+        """Whether the columns are the same in all rows of a world."""
+        return bool(world) and self.changed.alone and all(scenario.shift is None for scenario in world.values())
+
+    def _built(self, world: World, rows: slice) -> NDArray:
+        frame = self.rows.frame.iloc[rows]
+        return self.changed.build(frame, {name: scenario.column(frame[name]) for name, scenario in world.items()})
+
+    def engine(self) -> MemoryEngine:
+        """Return the rows as they were observed; what they count for is what their blocks represent."""
+        n = len(self.rows.weights)
+        offset = None if np.ndim(self.rows.offset) == 0 and not self.rows.offset else self.rows.offset
+        shift = None if offset is None else np.broadcast_to(offset, (n,))
+        nothing = np.broadcast_to(0.0, (n,))
+        return MemoryEngine(self.rows.X, nothing, offset=shift, represents=self.rows.weights)
+
+    def in_block(self, block: Block, params: NDArray) -> Iterator[tuple[NDArray, NDArray | None]]:
+        """Yield, for each world, the linear predictor of the rows of a block, and the columns that were changed; None if none were."""
+        places, rows = self.changed.places, block.rows
+        others = np.array(params, dtype=float)
+        others[places] = 0.0
+        X = dense(block.X)
+        fixed = replace(block, X=X).linear_predictor(others)
+        for world, columns in zip(self.worlds, self.columns, strict=True):
+            if not world:
+                yield fixed + X[:, places] @ params[places], None
+                continue
+            if columns is None:
+                columns = self._built(world, rows)
+            elif len(columns) > 1:
+                columns = columns[rows]
+            yield fixed + columns @ params[places], columns
+
+    def refuse_undefined(self, undefined: NDArray) -> None:
+        """Refuse worlds in which rows of the design, so many in each, are not finite."""
+        n = len(self.rows.weights)
+        for world, rows in zip(self.worlds, undefined, strict=True):
+            if rows:
+                values = ", ".join(f"{name} = {scenario.label}" for name, scenario in world.items())
+                raise InvalidOptionError(
+                    f"with {values}, {int(rows)} of {n} rows of the design are not finite; "
+                    "the formula is not defined there. Give other values as at=."
+                )

@@ -1,0 +1,40 @@
+"""The benchmarks: every task runs at a tiny size, and the table that is kept is that of the record."""
+
+from importlib import import_module
+
+import pytest
+
+from benchmarks.__main__ import with_function
+from benchmarks.speed import record
+
+IN_PROCESSES = ("memory", "start", "import")  # whose processes take seconds
+
+
+@pytest.mark.parametrize("module", with_function("tasks"))
+def test_every_task_runs_and_its_record_is_well_formed(module):
+    tasks = import_module(f"benchmarks.{module}").tasks(tiny=True)
+    assert len({task.key for task in tasks}) == len(tasks)
+    for task in tasks:
+        if any(word in task.name for word in IN_PROCESSES):
+            continue
+        calls = task.make()
+        assert record.OURS in calls and set(task.goals) <= set(calls)
+        calls[record.OURS]()
+
+
+def test_the_table_is_made_from_the_record(tmp_path, monkeypatch):
+    assert record.TABLE.read_text() == record.markdown(record.read())
+    monkeypatch.setattr(record, "RECORD", tmp_path / "speed.json")
+    monkeypatch.setattr(record, "TABLE", tmp_path / "speed.md")
+    numbers = iter([2.0, 6.0, 1.0, 6.0])
+    task = record.Task(
+        "count",
+        "small",
+        lambda: {record.OURS: lambda: next(numbers), "peer": lambda: next(numbers)},
+        {"peer": 4.0},
+        measured=True,
+    )
+    before = record.measure([task], 1)
+    assert "| 3.00 | >= 4 | behind |" in record.keep(before, record.read())
+    assert "| 6.00 | >= 4 | met | 3.00 |" in record.keep(record.measure([task], 1), record.read())
+    assert list(record.read()["tasks"]) == ["count, small"]

@@ -16,6 +16,7 @@ from scipy.stats import norm
 from gevglm.calibration.metrics import brier_score
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine import MemoryEngine
+from gevglm.engine.linalg import linear_predictor
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError
 from gevglm.inference.folds import Folds
@@ -249,7 +250,7 @@ def _held_out(res: BinaryGLMResults, folds: Folds) -> tuple[NDArray, NDArray, ND
     found = []
     for train, test in folds.parts:
         again, held = refit(res, train), res.model.design.on_rows(test)
-        linear = np.dot(held.X, np.asarray(again.params)) + (0.0 if held.offset is None else held.offset)
+        linear = linear_predictor(held.X, np.asarray(again.params)) + (0.0 if held.offset is None else held.offset)
         surprise = Log(again.link).value(held.y, linear)
         found.append((surprise, held.y, again.link.inverse(linear), RowWeights.of(held).in_loss))
     surprise, y, p, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))

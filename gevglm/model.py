@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from statsmodels.base.model import LikelihoodModel
 from statsmodels.genmod.generalized_linear_model import GLM
 
@@ -22,7 +23,7 @@ from gevglm.data.scope import caller_names
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
-from gevglm.engine.linalg import linear_predictor
+from gevglm.engine.linalg import Matrix, linear_predictor, rows_of
 from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
 from gevglm.estimation.checks import check_support, warn_of_support
 from gevglm.estimation.estimate import Problem
@@ -197,6 +198,9 @@ class BinaryGLM(GLM):
         LikelihoodModel.__init__(self, *design.labelled(), missing="none", hasconst=False)
         if not design.has_rows:
             self.endog, self.exog = design.y, design.X
+        elif issparse(design.X):
+            self.exog = self.data.exog = design.X
+            self.data.xnames = design.names
         self.exposure, self.offset = None, design.offset
         self._offset_exposure = 0.0 if design.offset is None else design.offset
         self._offset_name, self._exposure_name = design.offset_name, design.exposure_name
@@ -240,7 +244,7 @@ class BinaryGLM(GLM):
         given["n_trials"] = self.design.trials is not None
         return {key: getattr(self, key) if given.get(key, True) else None for key in self._init_keys}
 
-    def engine(self, exog: NDArray | None = None) -> Engine:
+    def engine(self, exog: Matrix | None = None) -> Engine:
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         return self.design.engine() if exog is None else self.design.engine(exog)
 
@@ -370,7 +374,7 @@ class BinaryGLM(GLM):
         """
         if which not in PREDICTIONS:
             raise unknown_option("which", which, PREDICTIONS)
-        X, shift = (self.exog, self._offset_exposure) if exog is None else (np.asarray(exog), 0.0)
+        X, shift = (self.exog, self._offset_exposure) if exog is None else (rows_of(exog), 0.0)
         linear = linear_predictor(X, params) + (shift if offset is None else np.asarray(offset))
         if exposure is not None:
             linear = linear + np.log(np.asarray(exposure))

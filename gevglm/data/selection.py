@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from gevglm.data import formula as formulas
 from gevglm.data.columns import as_numbers, widened, with_columns
@@ -16,6 +17,7 @@ from gevglm.data.expressions import Expression, condition, expression, names_in,
 from gevglm.data.scope import packed, unpacked
 from gevglm.data.tables import added, aligned, columns_given, vector
 from gevglm.engine.linalg import one_blas_thread
+from gevglm.engine.sparse import missing_rows
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
 WEIGHTS = ("freq_weights", "var_weights", "sampling_weights")
@@ -204,6 +206,8 @@ def check_rows(
 
 def _incomplete(array: Any) -> NDArray:
     """Return which rows have a missing value, without a temporary of the size of a design."""
+    if issparse(array):
+        return missing_rows(array)
     if np.ndim(array) == 1:
         return np.asarray(pd.isna(array))
     array = np.asarray(array)

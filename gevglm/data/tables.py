@@ -11,6 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.csv_dialect import kind_of_file, read_csv
+from gevglm.data.sparse_matrices import compressed_rows, is_sparse
+from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import InvalidDataError, nearest
 
 COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
@@ -138,8 +140,10 @@ def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray
     return offset
 
 
-def numeric_matrix(exog: Any) -> NDArray:
-    """Return a design matrix as floats, in the precision it has."""
+def numeric_matrix(exog: Any) -> Matrix:
+    """Return a design matrix as floats, in the precision it has; a sparse one as compressed rows, which are a copy."""
+    if is_sparse(exog):
+        return compressed_rows(exog)
     X = real(exog.to_numpy() if hasattr(exog, "to_numpy") else np.asarray(unmasked(exog)), "the design")
     if X.ndim == 1:
         X = X[:, None]

@@ -47,7 +47,7 @@ class RowInfluence:
             y = np.repeat([1.0, 0.0], len(y))
         linear = np.asarray(model.predict(results._params, which="linear"))[row]
         factor = -results.loss.slope(y, linear) * model.var_weights[row]
-        of_params = factor[:, None] * np.dot(model.exog, results.normalized_cov_params)[row]
+        of_params = factor[:, None] * (model.exog @ results.normalized_cov_params)[row]
         return cls(of_params, row, size, weights, model.sampling.covariates_sampled)
 
     def covariance(self, averages: NDArray, gradient: NDArray, values: NDArray, averaged: NDArray) -> NDArray:

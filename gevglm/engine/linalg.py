@@ -15,6 +15,8 @@ from gevglm.engine.blas import one_blas_thread as one_blas_thread
 
 COLLINEAR = 1e-13  # share of a column's length, squared, that its predecessors leave unexplained (R's qr uses 1e-14)
 
+MOST_SCRATCH = 1 << 22  # numbers of a scratch copy
+
 Matrix: TypeAlias = NDArray | csr_array
 
 _scratch = threading.local()
@@ -28,7 +30,7 @@ def linear_predictor(X: Matrix, params: NDArray) -> NDArray:
     return X @ params if issparse(X) else np.einsum("ij,j->i", X, params)
 
 
-def weighted_gram(X: NDArray, weights: NDArray) -> NDArray:
+def weighted_gram(X: Matrix, weights: NDArray) -> Matrix:
     """Return X' diag(weights) X of one block, through a scratch copy of the block kept by each thread; sparse for sparse rows."""
     if issparse(X):
         return sparse.weighted_gram(X, weights)
@@ -40,10 +42,14 @@ def weighted_gram(X: NDArray, weights: NDArray) -> NDArray:
     return X.T @ scaled  # dot would copy the block of a larger matrix
 
 
-def quadratic_forms(X: NDArray, matrix: NDArray) -> NDArray:
-    """Return x'Ax for every row x of a block and a symmetric matrix A, through the same scratch copy."""
+def quadratic_forms(X: Matrix, matrix: NDArray) -> NDArray:
+    """Return x'Ax for every row x of a block and a symmetric matrix A, through the same scratch copy; of more rows in parts."""
     if issparse(X):
         return sparse.quadratic_forms(X, matrix)
+    if X.size > MOST_SCRATCH and len(X) > 1:
+        rows = max(MOST_SCRATCH // X.shape[1], 1)
+        parts = [quadratic_forms(X[start : start + rows], matrix) for start in range(0, len(X), rows)]
+        return np.concatenate(parts)
     scratch = _scratch_like(X)
     if scratch.flags.c_contiguous:
         np.matmul(X, matrix, out=scratch)
@@ -65,6 +71,20 @@ def dense(X: Any) -> NDArray:
     return X.toarray() if issparse(X) else np.asarray(X)
 
 
+def rows_of(X: Any) -> Matrix:
+    """Return a matrix as rows that blocks can be cut from: an array, or compressed rows of a sparse matrix."""
+    return csr_array(X) if issparse(X) else np.asarray(X)
+
+
+def with_column(X: Matrix, place: int, column: NDArray) -> Matrix:
+    """Return a matrix with other numbers in one column."""
+    if issparse(X):
+        return sparse.with_column(X, place, column)
+    changed = X.copy()
+    changed[:, place] = column
+    return changed
+
+
 def add(total: Matrix, part: Matrix) -> Matrix:
     """Return total + part; `total` may be reused."""
     if issparse(part):
@@ -80,9 +100,11 @@ def scale_rows(X: Matrix, factor: NDArray) -> Matrix:
     return sparse.scale_rows(X, factor) if issparse(X) else factor[:, None] * X
 
 
-def hstack_column(X: Matrix, column: NDArray) -> Matrix:
-    """Return a matrix with a column more."""
-    return hstack([X, csr_array(column[:, None])], format="csr") if issparse(X) else np.column_stack([X, column])
+def hstack_columns(X: Matrix, columns: Matrix) -> Matrix:
+    """Return a matrix with one or more columns added: a vector, or a matrix of its kind or dense."""
+    if not issparse(X):
+        return np.column_stack([X, dense(columns)])
+    return hstack([X, columns if issparse(columns) else csr_array(columns.reshape(X.shape[0], -1))], format="csr")
 
 
 def vstack_rows(X: Matrix, rows: Matrix) -> Matrix:

@@ -13,6 +13,8 @@ from scipy.sparse import csc_array, csr_array
 
 SPARSE = 20  # columns for every one that is not zero in a row, from which a design is kept sparse
 
+MOST_PADDED = 1 << 20  # elements of rows that are filled up to the length of the longest
+
 
 class SparseColumn:
     """A column of a design by its rows that are not zero, which are sorted.
@@ -77,15 +79,19 @@ def scale_rows(X: csr_array, factor: NDArray) -> csr_array:
 
 
 def weighted_gram(X: csr_array, weights: NDArray) -> csr_array:
-    """Return X' diag(weights) X, itself sparse."""
+    """Return X' diag(weights) X, itself sparse; it is symmetric, so that its compressed columns are its compressed rows."""
     if weights.min(initial=0.0) >= 0.0:
         half = scale_rows(X, np.sqrt(weights))
-        return (half.T @ half).tocsr()
-    return (X.T @ scale_rows(X, weights)).tocsr()
+        return (half.T @ half).T
+    return (X.T @ scale_rows(X, weights)).T
 
 
 def quadratic_forms(X: csr_array, matrix: NDArray) -> NDArray:
     """Return x'Ax for every row x, from the elements of A that it meets."""
+    rows = max(MOST_PADDED // max(int(np.diff(X.indptr).max(initial=1)), 1), 1)
+    if X.shape[0] > rows:
+        parts = [quadratic_forms(X[start : start + rows], matrix) for start in range(0, X.shape[0], rows)]
+        return np.concatenate(parts)
     columns, values = _padded(X)
     total = np.zeros(X.shape[0])
     for column, value in zip(columns.T, values.T, strict=True):
@@ -114,6 +120,21 @@ def add(total: NDArray | csr_array, part: csr_array) -> NDArray | csr_array:
     return total
 
 
+def columns_of_ones(X: csr_array) -> NDArray:
+    """Return which columns are 1 in every row."""
+    return np.bincount(X.indices[X.data == 1.0], minlength=X.shape[1]) == X.shape[0]
+
+
+def with_column(X: csr_array, place: int, column: NDArray) -> csr_array:
+    """Return a matrix with other numbers in one column."""
+    others = csr_array((np.where(X.indices == place, 0.0, X.data), X.indices, X.indptr), shape=X.shape)
+    rows = np.flatnonzero(column)
+    here = csr_array((column[rows], (rows, np.full(len(rows), place))), shape=X.shape)
+    changed = others + here
+    changed.eliminate_zeros()
+    return changed
+
+
 def row_products(X: csr_array, other: NDArray) -> NDArray:
     """Return the products of the rows of two matrices, the second of them dense."""
     return X.multiply(other).sum(axis=1)
@@ -122,6 +143,13 @@ def row_products(X: csr_array, other: NDArray) -> NDArray:
 def nonfinite_counts(X: csr_array) -> NDArray:
     """Return how many elements of each column are infinite or not numbers."""
     return np.bincount(X.indices, weights=~np.isfinite(X.data), minlength=X.shape[1])
+
+
+def missing_rows(X: csr_array) -> NDArray:
+    """Return which rows have an element that is not a number."""
+    missing = np.zeros(X.shape[0], dtype=bool)
+    missing[np.searchsorted(X.indptr, np.flatnonzero(np.isnan(X.data)), side="right") - 1] = True
+    return missing
 
 
 def group_sums(X: csr_array, factor: NDArray, codes: NDArray) -> tuple[NDArray, csr_array]:

@@ -31,7 +31,7 @@ class BinaryInfluence(GLMInfluence):
         results = self.results
         model = results.model
         factor = model.score_factor(results._params) / (1.0 - self.hat_matrix_diag)
-        return np.dot(model.exog, results.normalized_cov_params) * factor[:, None]
+        return (model.exog @ results.normalized_cov_params) * factor[:, None]
 
     @cached_property
     def cooks_distance(self) -> tuple[NDArray, NDArray]:

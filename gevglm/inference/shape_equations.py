@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from gevglm.covariance import Covariance, Fitted
 from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine, Pass, Passes, ReducerGroup, make_pass, run
-from gevglm.engine.linalg import dense, hstack_column, one_blas_thread, scale_rows
+from gevglm.engine.linalg import dense, hstack_columns, one_blas_thread, scale_rows
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import LossSums, NewtonSums
 from gevglm.exceptions import InvalidOptionError
@@ -176,7 +176,7 @@ class StackedEquations:
 
         def columns(block: Block, point: Point) -> NDArray:
             factor = _finite(loss.residual_factor_at(point))
-            return hstack_column(scale_rows(block.X, factor), _shape_factor(block, point, direction))
+            return hstack_columns(scale_rows(block.X, factor), _shape_factor(block, point, direction))
 
         def stack(block: Block) -> Block:
             linear = block.linear_predictor(params)
@@ -184,7 +184,7 @@ class StackedEquations:
 
         def derivative(block: Block) -> NDArray:
             point = loss.link.at(block.linear_predictor(params))
-            right = hstack_column(scale_rows(block.X, point.pdf), point.dcdf_dshape)
+            right = hstack_columns(scale_rows(block.X, point.pdf), point.dcdf_dshape)
             return scale_rows(columns(block, point), block.weighted(np.ones_like(point.v))).T @ right
 
         stacked = MappedEngine(engine, stack, len(params) + 1)

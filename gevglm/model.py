@@ -23,7 +23,7 @@ from gevglm.data.scope import caller_names
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
-from gevglm.engine.linalg import Matrix, linear_predictor, rows_of
+from gevglm.engine.linalg import Matrix, linear_predictor, rows_of, scale_rows
 from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
 from gevglm.estimation.checks import check_support, warn_of_support
 from gevglm.estimation.estimate import Problem
@@ -334,6 +334,10 @@ class BinaryGLM(GLM):
 
     def fit_constrained(self, constraints, start_params=None, **fit_kwds):
         """Estimate under linear constraints; see statsmodels."""
+        if issparse(self.exog):
+            raise InvalidOptionError(
+                "fit_constrained does not take a sparse design; give it as X.toarray(), or test the constraints by wald_test of the fit."
+            )
         if self.shape_choice is not None:
             raise InvalidOptionError("a constrained fit needs a fixed shape: give xi as a number.")
         with warnings.catch_warnings():  # statsmodels fits a model of its own, with row numbers of its own
@@ -382,6 +386,14 @@ class BinaryGLM(GLM):
             return linear if which == "linear" else self.link.inverse(linear)
         mean = self.population_link.inverse(linear)
         return mean if which == "mean" else mean * (1.0 - mean)
+
+    def score(self, params, scale=None):
+        """Return the score: the gradient of the (quasi-)log-likelihood."""
+        return self.score_factor(params) @ self.exog
+
+    def score_obs(self, params, scale=None):
+        """Return the score of each row; sparse if the design is."""
+        return scale_rows(self.exog, self.score_factor(params))
 
     def score_factor(self, params, scale=None):
         """Return the factor of each row of `exog` in the score."""

@@ -40,11 +40,12 @@ from gevglm.data.tables import (
 from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine import Engine, MemoryEngine
 from gevglm.engine.base import ArraySum, Block, product, times
-from gevglm.engine.linalg import Matrix, squared_deviations
+from gevglm.engine.linalg import Matrix, dense, squared_deviations
 from gevglm.engine.sparse import columns_of_ones
 from gevglm.exceptions import InvalidDataError
 
 FIT_AGAIN = "fit the model again, to a table that is held in memory"
+MOST_DENSE = 1 << 25  # elements of a sparse design that is made dense where need be
 VECTORS = ("freq", "var", "trials", "offset", "represents")
 
 
@@ -106,6 +107,15 @@ class Design(Layout):
         """Refuse, where the rows are not in memory, what needs them, and say what to do instead."""
         if not self.has_rows:
             raise InvalidDataError(rows_needed(what, instead))
+
+    def dense(self, what: str, instead: str) -> NDArray:
+        """Return the design matrix as an array, for what cannot do without; refuse it for a large sparse one, and say what to do instead."""
+        if issparse(self.X) and self.X.shape[0] * self.X.shape[1] > MOST_DENSE:
+            size = 8e-9 * self.X.shape[0] * self.X.shape[1]
+            raise InvalidDataError(
+                f"{what} needs a dense design, but this one is sparse, and would take {size:.1f} GB; {instead}."
+            )
+        return dense(self.X)
 
     @property
     def n_rows(self) -> int:

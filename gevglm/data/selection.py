@@ -17,7 +17,7 @@ from gevglm.data.expressions import Expression, condition, expression, names_in,
 from gevglm.data.scope import packed, unpacked
 from gevglm.data.tables import added, aligned, columns_given, vector
 from gevglm.engine.linalg import one_blas_thread
-from gevglm.engine.sparse import missing_rows
+from gevglm.engine.sparse import rows_with
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
 WEIGHTS = ("freq_weights", "var_weights", "sampling_weights")
@@ -207,7 +207,7 @@ def check_rows(
 def _incomplete(array: Any) -> NDArray:
     """Return which rows have a missing value, without a temporary of the size of a design."""
     if issparse(array):
-        return missing_rows(array)
+        return rows_with(array, np.isnan(array.data))
     if np.ndim(array) == 1:
         return np.asarray(pd.isna(array))
     array = np.asarray(array)

@@ -146,7 +146,7 @@ def _risks(
         risks.append(found.risks[0])
         gradients.append(found.gradient[0])
         if influence is not None:
-            p = results.model.population_link.inverse(np.dot(X, results._params) + rows.offset)
+            p = results.model.population_link.inverse(X @ results._params + rows.offset)
             cov = influence.covariance(found.risks, found.gradient, p[:, None], rows.weights[:, None])
             variances.append(cov[0, 0])
     if influence is None:
@@ -165,7 +165,7 @@ def _set(rows: Rows, name: str, value: Any) -> Rows:
 
 def _subsampled(rows: Rows, most: int | None) -> Rows:
     """Return at most so many rows, evenly spaced."""
-    n = len(rows.X)
+    n = rows.X.shape[0]
     if most is None or n <= most:
         return rows
     used = np.linspace(0, n - 1, most).astype(int)

@@ -56,7 +56,7 @@ class Margins(DiscreteMargins):
             raise InvalidOptionError(f"method={method!r} has no meaning for a discrete change; use 'dydx' or 'eydx'.")
         results: ResultsCore = self.results
         model = results.model
-        exog = np.asarray(model.exog, dtype=float)
+        exog = model.design.dense("get_margeff()", "use risk(), one variable at a time").astype(float, copy=False)
         columns = np.flatnonzero(exog.var(axis=0) != 0)
         discrete = _discrete_columns(exog, columns, dummy, count)
         exog, offset, weight = _representative(model, exog, at, atexog, weights)

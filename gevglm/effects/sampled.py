@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.data.row_weights import RowWeights
-from gevglm.engine.linalg import group_sums
+from gevglm.engine.linalg import Matrix, group_sums
 from gevglm.exceptions import IncompatibleOptionsError, unknown_option
 
 if TYPE_CHECKING:
@@ -31,7 +31,9 @@ COVARIATES = ("fixed", "sampled")
 class RowInfluence:
     """The influence of single observations on the coefficients of a fit."""
 
-    of_params: NDArray  # of one observation; of shape (m, k)
+    X: Matrix  # the design; of shape (n, k)
+    bread: NDArray  # what turns a score into a change of the coefficients; of shape (k, k)
+    factor: NDArray  # of the row of an observation in its score; of shape (m,)
     row: NDArray  # that the observation is in; of shape (m,)
     size: NDArray  # how many observations are alike; of shape (m,)
     weights: RowWeights
@@ -47,8 +49,9 @@ class RowInfluence:
             y = np.repeat([1.0, 0.0], len(y))
         linear = np.asarray(model.predict(results._params, which="linear"))[row]
         factor = -results.loss.slope(y, linear) * model.var_weights[row]
-        of_params = factor[:, None] * (model.exog @ results.normalized_cov_params)[row]
-        return cls(of_params, row, size, weights, model.sampling.covariates_sampled)
+        return cls(
+            model.exog, results.normalized_cov_params, factor, row, size, weights, model.sampling.covariates_sampled
+        )
 
     def covariance(self, averages: NDArray, gradient: NDArray, values: NDArray, averaged: NDArray) -> NDArray:
         """Return the covariance of averages over the rows.
@@ -57,7 +60,8 @@ class RowInfluence:
         weights.
         """
         share = averaged / (self.weights.observations[:, None] * averaged.sum(axis=0))
-        influence = np.dot(self.of_params, gradient.T) + (share * (values - averages))[self.row]
+        of_params = self.X @ (self.bread @ gradient.T)
+        influence = self.factor[:, None] * of_params[self.row] + (share * (values - averages))[self.row]
         if self.weights.clusters is None:
             n = self.size.sum()
             return (influence * self.size[:, None]).T @ influence * self._factor(n)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from gevglm.effects.rows import Scenario
+from gevglm.engine.linalg import Matrix, hstack_columns, scale_rows
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.links.base import BinaryLink
 
@@ -135,23 +136,23 @@ class Averages:
 
 def risk_and_slope(
     link: BinaryLink, params: NDArray, *, with_shape: bool = False
-) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
+) -> Callable[[Matrix, NDArray], tuple[NDArray, Matrix]]:
     """Return risks and their gradients by the coefficients (and the shape) as a function of design rows and offset."""
 
-    def evaluate(X: NDArray, offset: NDArray) -> tuple[NDArray, NDArray]:
+    def evaluate(X: Matrix, offset: NDArray) -> tuple[NDArray, Matrix]:
         with np.errstate(all="ignore"):
-            point = link.at(np.dot(X, params) + offset)
-            slope = point.pdf[:, None] * X
-            return point.cdf, np.column_stack([slope, point.dcdf_dshape]) if with_shape else slope
+            point = link.at(X @ params + offset)
+            slope = scale_rows(X, point.pdf)
+            return point.cdf, hstack_columns(slope, point.dcdf_dshape) if with_shape else slope
 
     return evaluate
 
 
 def averages(
-    designs: Sequence[NDArray],
+    designs: Sequence[Matrix],
     offset: NDArray | float,
     weights: NDArray,
-    risk_and_slope: Callable[[NDArray, NDArray], tuple[NDArray, NDArray]],
+    risk_and_slope: Callable[[Matrix, NDArray], tuple[NDArray, Matrix]],
 ) -> Averages:
     """Return the weighted average risk of each design, and its gradient by the coefficients, group by group.
 
@@ -162,7 +163,7 @@ def averages(
     risks, gradients = [], []
     for X in designs:
         risk, gradient = np.zeros(len(share)), np.zeros((len(share), 1))
-        for start in range(0, len(X), ROWS):
+        for start in range(0, X.shape[0], ROWS):
             rows = slice(start, start + ROWS)
             p, slope = risk_and_slope(X[rows], offset[rows])
             risk, gradient = risk + share[:, rows] @ p, gradient + share[:, rows] @ slope

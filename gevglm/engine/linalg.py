@@ -100,6 +100,11 @@ def scale_rows(X: Matrix, factor: NDArray) -> Matrix:
     return sparse.scale_rows(X, factor) if issparse(X) else factor[:, None] * X
 
 
+def scale_columns(X: Matrix, factor: NDArray) -> Matrix:
+    """Return every column times its factor."""
+    return sparse.scale_columns(X, factor) if issparse(X) else X * factor
+
+
 def hstack_columns(X: Matrix, columns: Matrix) -> Matrix:
     """Return a matrix with one or more columns added: a vector, or a matrix of its kind or dense."""
     if not issparse(X):
@@ -136,6 +141,13 @@ def nonfinite_counts(X: Matrix) -> NDArray:
     if issparse(X):
         return sparse.nonfinite_counts(X)
     return (~np.isfinite(X)).sum(axis=0)
+
+
+def finite_rows(X: Matrix) -> NDArray:
+    """Return which rows have finite numbers only."""
+    if issparse(X):
+        return ~sparse.rows_with(X, ~np.isfinite(X.data))
+    return np.isfinite(X).all(axis=1)
 
 
 def group_sums(X: Matrix, factor: NDArray, codes: NDArray) -> tuple[NDArray, Matrix]:

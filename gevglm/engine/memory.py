@@ -6,6 +6,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,7 +107,7 @@ class MemoryEngine(Engine):
         return Block(start, self._X[rows].astype(np.float64, copy=False), self._y[rows], **vectors)
 
 
-def _rows_of_block(X: Matrix) -> int:
+def _rows_of_block(X: Any) -> int:
     """Rows of a block: for the cross-products of sparse rows, as many as their elements leave room for."""
     n_rows, n_cols = X.shape
     if not issparse(X):

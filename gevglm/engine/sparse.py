@@ -78,6 +78,11 @@ def scale_rows(X: csr_array, factor: NDArray) -> csr_array:
     return csr_array((X.data * np.repeat(factor, np.diff(X.indptr)), X.indices, X.indptr), shape=X.shape)
 
 
+def scale_columns(X: csr_array, factor: NDArray) -> csr_array:
+    """Return every column times its factor."""
+    return csr_array((X.data * factor[X.indices], X.indices, X.indptr), shape=X.shape)
+
+
 def weighted_gram(X: csr_array, weights: NDArray) -> csr_array:
     """Return X' diag(weights) X, itself sparse; it is symmetric, so that its compressed columns are its compressed rows."""
     if weights.min(initial=0.0) >= 0.0:
@@ -145,11 +150,11 @@ def nonfinite_counts(X: csr_array) -> NDArray:
     return np.bincount(X.indices, weights=~np.isfinite(X.data), minlength=X.shape[1])
 
 
-def missing_rows(X: csr_array) -> NDArray:
-    """Return which rows have an element that is not a number."""
-    missing = np.zeros(X.shape[0], dtype=bool)
-    missing[np.searchsorted(X.indptr, np.flatnonzero(np.isnan(X.data)), side="right") - 1] = True
-    return missing
+def rows_with(X: csr_array, marked: NDArray) -> NDArray:
+    """Return which rows have a marked element; `marked` goes with the elements."""
+    rows = np.zeros(X.shape[0], dtype=bool)
+    rows[np.searchsorted(X.indptr, np.flatnonzero(marked), side="right") - 1] = True
+    return rows
 
 
 def group_sums(X: csr_array, factor: NDArray, codes: NDArray) -> tuple[NDArray, csr_array]:

@@ -16,6 +16,7 @@ from gevglm.covariance import Covariance
 from gevglm.data.row_weights import RowWeights
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.effects.standardised import risk_and_slope
+from gevglm.engine.linalg import Matrix, dense
 from gevglm.estimation.estimate import Estimate
 from gevglm.estimation.objective import Ridge
 from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, SeparationWarning, listed, warn
@@ -183,12 +184,13 @@ class ResultsCore(GLMResults):
         found[leaning] = found[:, leaning] = np.nan
         return found
 
-    def leaning(self, gradient: NDArray, what: str) -> NDArray:
+    def leaning(self, gradient: Matrix, what: str) -> NDArray:
         """Return which rows, of gradients or of a design, lean on an infinite estimate, and warn if any does."""
         infinite = np.flatnonzero(self.infinite != 0.0)
-        rows = np.asarray((gradient[:, infinite] != 0.0).any(axis=1))
+        touched = dense(gradient[:, infinite]) != 0.0
+        rows = touched.any(axis=1)
         if rows.any():
-            names = [self.model.exog_names[j] for j in infinite if gradient[:, j].any()]
+            names = [self.model.exog_names[j] for j in infinite[touched.any(axis=0)]]
             warn(
                 f"{what} leans on infinite estimates ({listed(names)}), because the outcomes are separated: it is given in the limit, without "
                 "standard errors. Use bias='firth'.",
@@ -235,7 +237,7 @@ class ResultsCore(GLMResults):
                 f"{what} is not defined for the canonical loss, which is not a likelihood; {instead}."
             )
 
-    def risk_and_slope(self) -> Callable[[NDArray, NDArray], tuple[NDArray, NDArray]]:
+    def risk_and_slope(self) -> Callable[[Matrix, NDArray], tuple[NDArray, Matrix]]:
         """Return risks in the population and their gradients, by what :attr:`joint_covariance` is of, as a function of rows and offset."""
         return risk_and_slope(self.model.population_link, self._params, with_shape=self._joint is not None)
 

@@ -25,6 +25,7 @@ from gevglm.effects.standardised import (
     risk_and_slope,
     risk_table,
 )
+from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.results.clusters import kept_together
 from gevglm.results.core import ResultsCore, check_alpha
@@ -208,7 +209,7 @@ class RiskEffects(ResultsCore):
     def _covariance(
         self,
         rows: Rows,
-        designs: list[NDArray],
+        designs: list[Matrix],
         weights: NDArray,
         found: Averages,
         influence: RowInfluence | None,
@@ -217,7 +218,7 @@ class RiskEffects(ResultsCore):
         """Return the covariance of average risks; `weights`, of shape (g, n), are those of the rows in each group."""
         if influence is None:
             return self.delta_covariance(found.gradient, what)
-        risks = [self.model.population_link.inverse(np.dot(X, self._params) + rows.offset) for X in designs]
+        risks = [self.model.population_link.inverse(X @ self._params + rows.offset) for X in designs]
         values = np.tile(np.column_stack(risks), len(weights))
         averaged = np.repeat(weights, len(designs), axis=0).T
         cov = influence.covariance(found.risks, found.gradient, values, averaged)
@@ -228,7 +229,7 @@ class RiskEffects(ResultsCore):
     def _bootstrapped(
         self,
         rows: Rows,
-        designs: list[NDArray],
+        designs: list[Matrix],
         weights: NDArray,
         data: Any,
         groups: Any,

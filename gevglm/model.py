@@ -147,10 +147,11 @@ class BinaryGLM(GLM):
         return model
 
     @classmethod
-    def of_arrays(cls, endog: Any, exog: Any, options: ModelOptions) -> BinaryGLM:
-        """Build a model from an outcome, a design matrix and options."""
+    def of_arrays(cls, endog: Any, exog: Any, options: ModelOptions, *, owned: bool = False) -> BinaryGLM:
+        """Build a model from an outcome, a design matrix and options; a matrix is `owned` if nobody else can change it."""
         model = cls.__new__(cls)
-        model._begin(designs.from_arrays(endog, exog, n_trials=options.n_trials, **options.columns()), options)
+        facts = {"n_trials": options.n_trials, "owned": owned, **options.columns()}
+        model._begin(designs.from_arrays(endog, exog, **facts), options)
         return model
 
     def _begin(self, design: Design, options: ModelOptions) -> None:

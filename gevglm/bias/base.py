@@ -115,9 +115,8 @@ def at_params(problem: Problem, found: Estimate, params: NDArray) -> Estimate:
     return replace(
         found,
         params=params,
-        information=information,
-        inverse_information=factor.inverse(),
-        observed=information,
+        information=np.diagonal(information).copy(),
+        inverse_information=factor.inverse(in_place=True),
         positive_definite=factor.positive,
     )
 

@@ -67,9 +67,8 @@ class Flac(BiasReduction):
         return replace(
             augmented,
             params=augmented.params[:k],
-            information=augmented.information[:k, :k],
+            information=augmented.information[:k],
             inverse_information=augmented.inverse_information[:k, :k],
-            observed=augmented.observed[:k, :k],
             weight=firth.weight,
             events=firth.events,
             n_iter=firth.n_iter + augmented.n_iter,

@@ -90,7 +90,7 @@ def fit_logistic(
     linear = columns @ found.params + (0.0 if offset is None else offset)
     cov = found.inverse_information
     if penalty is not None:
-        cov = cov @ (found.information - 2.0 * penalty.matrix) @ cov
+        cov = cov - 2.0 * cov @ penalty.matrix @ cov
     return LogisticFit(found.params, cov, bernoulli_llf(y, linear, weight))
 
 

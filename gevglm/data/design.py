@@ -316,8 +316,9 @@ def from_arrays(
     n_trials: Any = None,
     missing: str = "none",
     clusters: Any = None,
+    owned: bool = False,
 ) -> Design:
-    """Build a design from an outcome and a design matrix, a copy of the latter."""
+    """Build a design from an outcome and a design matrix: a copy of it, unless it is `owned`, so that nobody else can change it."""
     if hasattr(exog, "to_pandas"):  # polars and pyarrow
         exog = exog.to_pandas()
     names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
@@ -330,7 +331,7 @@ def from_arrays(
     outcome = str(getattr(endog, "name", None) or "y")
     if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
         raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")
-    X = numeric_matrix(exog)
+    X = numeric_matrix(exog, owned)
     endog = endog.toarray() if issparse(endog) else endog
     y = np.array(endog.to_numpy() if hasattr(endog, "to_numpy") else unmasked(endog))
     n = X.shape[0]
@@ -345,7 +346,7 @@ def from_arrays(
     check_rows(n, n, n_selected, n_missing, missing, weights | {"n_trials": n_trials})
     rows = None if used.all() else np.flatnonzero(used)
     if rows is None:
-        if not issparse(X) and (X.base is not None or X is exog):
+        if not issparse(X) and (X.base is not None or X is exog) and not owned:
             X = X.copy(order="K")  # the caller may change theirs
     else:
         X, y = X[rows], y[rows]

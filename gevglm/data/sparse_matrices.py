@@ -19,8 +19,8 @@ def is_sparse(exog: Any) -> bool:
     return issparse(exog)
 
 
-def compressed_rows(exog: Any) -> csr_array:
-    """Return a sparse matrix or table as compressed rows, a copy; each element once, in the order of the columns, and without stored zeros."""
+def compressed_rows(exog: Any, *, copy: bool = True) -> csr_array:
+    """Return a sparse matrix or table as compressed rows: each element once, in the order of the columns, and without stored zeros."""
     if isinstance(exog, pd.DataFrame):
         rows = matrix_of([_column(exog.iloc[:, j], str(name)) for j, name in enumerate(exog.columns)], len(exog))
     else:
@@ -28,7 +28,7 @@ def compressed_rows(exog: Any) -> csr_array:
             raise InvalidDataError(f"the sparse design has shape {exog.shape}; it needs rows and columns.")
         _refuse_what_is_no_number(exog.dtype)
         kind = np.float32 if exog.dtype == np.float32 else np.float64
-        rows = csr_array(exog, dtype=kind, copy=True)
+        rows = csr_array(exog, dtype=kind, copy=copy)
     rows.sum_duplicates()
     rows.eliminate_zeros()
     return csr_array(

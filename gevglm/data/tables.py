@@ -140,10 +140,10 @@ def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray
     return offset
 
 
-def numeric_matrix(exog: Any) -> Matrix:
-    """Return a design matrix as floats, in the precision it has; a sparse one as compressed rows, which are a copy."""
+def numeric_matrix(exog: Any, owned: bool = False) -> Matrix:
+    """Return a design matrix as floats, in the precision it has; a sparse one as compressed rows, a copy unless it is `owned`."""
     if is_sparse(exog):
-        return compressed_rows(exog)
+        return compressed_rows(exog, copy=not owned)
     X = real(exog.to_numpy() if hasattr(exog, "to_numpy") else np.asarray(unmasked(exog)), "the design")
     if X.ndim == 1:
         X = X[:, None]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +17,8 @@ from gevglm.engine.blas import one_blas_thread as one_blas_thread
 
 COLLINEAR = 1e-13  # share of a column's length, squared, that its predecessors leave unexplained (R's qr uses 1e-14)
 
+LARGE_MATRIX = 512  # rows of a symmetric matrix from which copies of it are avoided
+BLOCK = 128  # of its rows that are worked on at a time
 MOST_SCRATCH = 1 << 22  # numbers of a scratch copy
 
 Matrix: TypeAlias = NDArray | csr_array
@@ -92,6 +96,15 @@ def add(total: Matrix, part: Matrix) -> Matrix:
     if total.shape != part.shape:
         return total + part
     total += part
+    return total
+
+
+def add_rows(total: Matrix, n_rows: int, places: NDArray, rows: Matrix) -> Matrix:
+    """Return a matrix of some number of rows to which rows at given places, each once, were added; a total without shape is zero."""
+    if issparse(rows):
+        return sparse.add_rows(total, n_rows, places, rows)
+    total = np.zeros((n_rows, rows.shape[1])) if total.ndim == 0 else total
+    total[places] += rows
     return total
 
 
@@ -176,6 +189,8 @@ class Cholesky:
     matrix : ndarray of shape (k, k)
     damping : float, optional
         The Levenberg term :math:`\delta`, relative to the unit diagonal.
+    in_place : bool
+        Whether the factor takes the place of the upper triangle of the matrix, which is in C order; see :func:`factored`.
 
     Attributes
     ----------
@@ -185,16 +200,19 @@ class Cholesky:
         The smallest :math:`L_{jj}^2`: the share of a column that its predecessors leave unexplained.
     """
 
-    def __init__(self, matrix: NDArray, damping: float = 0.0):
-        diagonal = np.diagonal(matrix)
+    def __init__(self, matrix: NDArray, damping: float = 0.0, *, in_place: bool = False):
         with np.errstate(divide="ignore", invalid="ignore"):
-            scale = 1.0 / np.sqrt(diagonal)
+            scale = 1.0 / np.sqrt(np.diagonal(matrix))
             scale[~np.isfinite(scale)] = 1.0
-            scaled = matrix * scale[:, None] * scale
+            scaled = matrix if in_place else np.empty(matrix.shape)
+            for rows in _blocks(len(matrix)):  # the upper triangle, and what else is in the blocks on the diagonal
+                np.multiply(matrix[rows, rows.start :], scale[rows.start :], out=scaled[rows, rows.start :])
+                scaled[rows, rows.start :] *= scale[rows, None]
         if damping:
             scaled[np.diag_indices_from(scaled)] += damping
         self._scale = scale
-        self._factor, info = lapack.dpotrf(scaled, lower=1)
+        # the upper triangle in C order is the lower one in Fortran's; the other one is left as it is
+        self._factor, info = lapack.dpotrf(scaled.T, lower=1, clean=0, overwrite_a=1)
         self.positive = info == 0 and bool(np.isfinite(self._factor[-1, -1]))
         pivots = np.diagonal(self._factor)
         self.smallest_pivot = float(pivots.min() ** 2) if self.positive else 0.0
@@ -210,12 +228,69 @@ class Cholesky:
         solution, _ = lapack.dpotrs(self._factor, scale * rhs, lower=1)
         return scale * solution
 
-    def inverse(self) -> NDArray:
-        """Return the symmetric inverse of A."""
-        inverse, _ = lapack.dpotri(self._factor, lower=1)
-        inverse = np.tril(inverse) + np.tril(inverse, -1).T
+    def inverse(self, *, in_place: bool = False) -> NDArray:
+        """Return the symmetric inverse of A; `in_place`, in the memory of the factor, which is then gone."""
+        inverse, _ = lapack.dpotri(self._factor, lower=1, overwrite_c=in_place)
+        inverse = _mirrored(inverse.T)
         with np.errstate(over="ignore", invalid="ignore"):
-            return inverse * self._scale[:, None] * self._scale
+            inverse *= self._scale[:, None]
+            inverse *= self._scale
+        return inverse
+
+
+@contextmanager
+def factored(matrix: NDArray, damping: float = 0.0) -> Iterator[Cholesky]:
+    """Provide the Cholesky factor of a matrix for some time; that of a large one without a copy: the matrix is itself again at the end."""
+    if len(matrix) < LARGE_MATRIX or not matrix.flags.c_contiguous:
+        yield Cholesky(matrix, damping)
+        return
+    diagonal = [matrix[rows, rows].copy() for rows in _blocks(len(matrix))]
+    try:
+        yield Cholesky(matrix, damping, in_place=True)
+    finally:
+        for rows, block in zip(_blocks(len(matrix)), diagonal, strict=True):
+            matrix[rows, rows] = block
+            matrix[rows, rows.stop :] = matrix[rows.stop :, rows].T
+
+
+def inverted(matrix: NDArray) -> NDArray:
+    """Return the inverse of a positive definite matrix, which is gone: the inverse may take its place."""
+    in_place = len(matrix) >= LARGE_MATRIX and matrix.flags.c_contiguous
+    return Cholesky(matrix, in_place=in_place).inverse(in_place=True)
+
+
+def sandwich(bread: NDArray, meat: NDArray) -> NDArray:
+    """Return bread times meat times bread; a large meat is gone: the product takes its place."""
+    if len(meat) < LARGE_MATRIX:
+        return bread @ meat @ bread
+    for columns in _blocks(len(meat)):
+        meat[:, columns] = bread @ meat[:, columns]
+    for rows in _blocks(len(meat)):
+        meat[rows] = meat[rows] @ bread
+    return meat
+
+
+def symmetrised(matrix: NDArray) -> NDArray:
+    """Return the mean of a matrix and its transpose; a large one is changed."""
+    if len(matrix) < LARGE_MATRIX:
+        return 0.5 * (matrix + matrix.T)
+    for rows in _blocks(len(matrix)):
+        part = matrix[rows, rows.start :] + matrix[rows.start :, rows].T
+        matrix[rows, rows.start :] = 0.5 * part
+    return _mirrored(matrix)
+
+
+def _mirrored(matrix: NDArray) -> NDArray:
+    """Copy the upper triangle of a matrix to the lower one, and return it."""
+    for rows in _blocks(len(matrix)):
+        block = np.triu(matrix[rows, rows])
+        matrix[rows, rows] = block + np.triu(block, 1).T
+        matrix[rows.stop :, rows] = matrix[rows, rows.stop :].T
+    return matrix
+
+
+def _blocks(size: int) -> list[slice]:
+    return [slice(start, min(start + BLOCK, size)) for start in range(0, size, BLOCK)]
 
 
 def dependent_columns(gram: NDArray) -> list[int]:

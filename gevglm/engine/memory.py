@@ -18,7 +18,7 @@ from gevglm.engine.linalg import Matrix, one_blas_thread
 BLOCK_ELEMENTS = 1 << 18  # a block of doubles and its weighted copy stay in the cache
 SMALLEST_BLOCK = 512
 SPARSE_BLOCK_ELEMENTS = 1 << 24  # of a block of sparse rows, zeros included: what a few methods make of it is dense
-SPARSE_BLOCK_PAIRS = 1 << 19  # of elements that stand in the same row
+SPARSE_BLOCK_PAIRS = 1 << 17  # of elements that stand in the same row
 LARGEST_BLOCK = 8192  # vectors of a block stay below the size from which malloc asks the system for pages
 WINDOW = 256  # blocks that threads work on before they wait for each other: no more partial sums than these are held
 

@@ -119,7 +119,7 @@ def add(total: NDArray | csr_array, part: csr_array) -> NDArray | csr_array:
     if isinstance(total, csr_array):
         return total + part
     if total.ndim == 0:
-        return total + part.toarray()
+        return part.toarray() if total == 0.0 else total + part.toarray()
     rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
     total[rows, part.indices] += part.data
     return total
@@ -138,6 +138,16 @@ def with_column(X: csr_array, place: int, column: NDArray) -> csr_array:
     changed = others + here
     changed.eliminate_zeros()
     return changed
+
+
+def add_rows(total: NDArray | csr_array, n_rows: int, places: NDArray, rows: csr_array) -> csr_array:
+    """Return a matrix of some number of rows to which rows at given places, in their order, were added; a total without shape is zero."""
+    lengths = np.zeros(n_rows, dtype=rows.indptr.dtype)
+    lengths[places] = np.diff(rows.indptr)
+    placed = csr_array(
+        (rows.data, rows.indices, np.concatenate([[0], np.cumsum(lengths)])), shape=(n_rows, rows.shape[1])
+    )
+    return placed if total.ndim == 0 else total + placed
 
 
 def row_products(X: csr_array, other: NDArray) -> NDArray:

@@ -53,14 +53,16 @@ def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[So
         second = yield from problem.minimise(result.params, falling=not loss.convex, tol=tol, maxiter=MANY_STEPS)
         if second.converged:
             result, moving = second, (yield from _still_moving(problem.engine, second))
-    if moving or (yield from is_uninformed(problem.engine, loss, result.sums.hessian, problem.rate, VANISHED)):
+    if moving or (
+        yield from is_uninformed(problem.engine, loss, np.diagonal(result.sums.hessian), problem.rate, VANISHED)
+    ):
         reason = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
         return result, False, reason
     return result, True, result.reason
 
 
 def is_uninformed(engine: Engine, loss: Loss, information: NDArray, rate: float, share: float) -> Passes[bool]:
-    """Find out whether less than a share of the null model's information is left on some column.
+    """Find out whether less than a share of the null model's information is left on some column; `information` is that on each.
 
     A part of the rows tells whether all of them need be looked at.
     """
@@ -81,10 +83,10 @@ def _still_moving(engine: Engine, result: SolverResult) -> Passes[bool]:
 
 
 def information_left(engine: Engine, loss: Loss, information: NDArray, rate: float) -> Passes[NDArray]:
-    """Sum up the information on each column, as a share of that in the null model of the given event rate."""
+    """Find the information on each column as a share of that in the null model of the given event rate."""
     null = loss.expected_curvature_at(loss.link.at_probability(np.array([rate])))
     squares = yield Pass(engine, ArraySum(lambda block: column_squares(block.X, block.weight)))
-    return np.diagonal(information) / (squares * null)
+    return information / (squares * null)
 
 
 def _used_rows(block: Block) -> Matrix:

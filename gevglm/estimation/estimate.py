@@ -23,7 +23,7 @@ from gevglm.engine.base import (
     relay,
     run,
 )
-from gevglm.engine.linalg import COLLINEAR, Cholesky, one_blas_thread
+from gevglm.engine.linalg import COLLINEAR, Cholesky, factored, inverted, one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import first_root, rough_start
 from gevglm.estimation.checks import THINNEST, check_convergence
@@ -43,9 +43,8 @@ class Estimate:
     """Coefficients and how they were found."""
 
     params: NDArray  # of shape (k,)
-    information: NDArray  # expected second derivative of the loss (plus penalty) at the solution; of shape (k, k)
-    inverse_information: NDArray  # of shape (k, k)
-    observed: NDArray  # observed second derivative of the loss (plus penalty) at the solution; of shape (k, k)
+    information: NDArray  # on each coefficient: expected second derivatives of the loss (plus penalty); of shape (k,)
+    inverse_information: NDArray  # inverse of the matrix whose diagonal that is; of shape (k, k)
     # sum of the weights, of the weighted outcomes
     weight: float
     events: float
@@ -121,24 +120,24 @@ class Problem:
         converged, reason = result.converged, result.reason
         if self.adjustment is None:
             result, converged, reason = yield from check_convergence(problem, result)
-        information = observed = result.sums.hessian
-        factor = Cholesky(observed)
-        if factor.smallest_pivot < COLLINEAR:
+        with factored(result.sums.hessian) as factor:
+            positive, smallest_pivot = factor.positive, factor.smallest_pivot
+        if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names)
         if self.adjustment is None and not self.loss.curvature_is_expected:
-            information = (yield from problem.sums_at(result.params, expected=True)).hessian
+            result.sums.hessian = (yield from problem.sums_at(result.params, expected=True)).hessian
+        information = np.diagonal(result.sums.hessian).copy()
         return Estimate(
             params=result.params,
             information=information,
-            inverse_information=Cholesky(information).inverse(),
-            observed=observed,
+            inverse_information=inverted(result.sums.hessian),
             weight=weight,
             events=events,
             n_iter=steps + result.n_iter,
             n_passes=problem.passes,
             decrement=result.decrement,
             converged=converged,
-            positive_definite=factor.positive,
+            positive_definite=positive,
             reason=reason,
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.data.csv_dialect import kind_of_file, read_csv
+from gevglm.data.files import read_table
 from gevglm.data.sparse_matrices import compressed_rows, is_sparse
 from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import InvalidDataError, nearest
@@ -25,7 +25,7 @@ def as_frame(data: Any) -> pd.DataFrame:
     if isinstance(data, pd.Series):  # one row
         return data.to_frame().T.infer_objects()
     if isinstance(data, (str, Path)):
-        return _read(Path(data))
+        return read_table(data)
     if isinstance(data, Mapping):
         scalars = all(np.ndim(value) == 0 for value in data.values())
         try:
@@ -200,21 +200,3 @@ def real(values: Any, what: str) -> Any:
     if np.iscomplexobj(values):
         raise InvalidDataError(f"{what} has complex numbers; give their real or imaginary parts.")
     return values
-
-
-def _read(path: Path) -> pd.DataFrame:
-    readers: dict[str, Callable[[Path], pd.DataFrame]]
-    readers = {".csv": read_csv, ".parquet": pd.read_parquet, ".pq": pd.read_parquet}
-    kind = kind_of_file(path)
-    if not path.exists():
-        raise InvalidDataError(f"there is no file {str(path)!r}.")
-    if kind not in readers:
-        raise InvalidDataError(
-            f"{str(path)!r} is neither a csv nor a parquet file by its name; read it with pandas first."
-        )
-    try:
-        return readers[kind](path)
-    except ImportError:
-        raise InvalidDataError(f"reading {path.suffix} needs pyarrow: pip install 'gevglm[parquet]'.") from None
-    except Exception as error:
-        raise InvalidDataError(f"{str(path)!r} could not be read: {error}") from error

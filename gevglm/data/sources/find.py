@@ -77,7 +77,7 @@ def _of_path(data: str | Path) -> Source | None:
         if not files:
             raise InvalidDataError(f"no file matches {text!r}.")
         return _of_files(files, repr(text))
-    if path.exists() and path.stat().st_size >= LARGE_FILE:
+    if path.exists() and path.stat().st_size >= LARGE_FILE and kind_of_file(path) in READERS:
         return _of_files([path], repr(text))
     return None
 

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.files import read_table
+from gevglm.data.lazy_tables import arrow_table
 from gevglm.data.sparse_matrices import compressed_rows, is_sparse
 from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import InvalidDataError, nearest
@@ -19,7 +20,7 @@ COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 
 
 def as_frame(data: Any) -> pd.DataFrame:
-    """Return a table of any kind, or the path to a csv or parquet file, as a DataFrame; a pandas one unchanged, without a copy."""
+    """Return a table of any kind, or the path to a file that holds one, as a DataFrame; a pandas one unchanged, without a copy."""
     if isinstance(data, pd.DataFrame):
         return data
     if isinstance(data, pd.Series):  # one row
@@ -35,9 +36,12 @@ def as_frame(data: Any) -> pd.DataFrame:
             raise InvalidDataError(f"the columns of data do not fit together ({error}); lengths: {lengths}.") from None
     if hasattr(data, "to_pandas"):  # polars and pyarrow
         return _with_sorted_levels(data.to_pandas(), data)
+    table = arrow_table(data)
+    if table is not None:
+        return as_frame(table)
     raise InvalidDataError(
         f"data of type {type(data).__name__} is not a table; give a pandas or polars DataFrame, a pyarrow Table, "
-        "a dict of columns, or the path of a csv or parquet file."
+        "a dict of columns, or the path of a csv, parquet, Stata, SPSS, SAS or Excel file."
     )
 
 

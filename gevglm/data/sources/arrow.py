@@ -19,11 +19,12 @@ def need_pyarrow() -> None:
 
 
 def table_of(batch: Any, where: str, nullable: Collection[str] = ()) -> pd.DataFrame:
-    """Return a record batch as a DataFrame; columns of whole numbers may be `nullable`, which keeps their digits where some are missing."""
+    """Return a record batch, or a table of pyarrow, as a DataFrame; columns of whole numbers may be `nullable`, which keeps their digits where some are missing."""
     import pyarrow as pa
 
     try:
-        frame = pa.Table.from_batches([batch]).to_pandas(ignore_metadata=True, split_blocks=True)
+        table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+        frame = table.to_pandas(ignore_metadata=True, split_blocks=True)
         for name in nullable:
             if name in frame.columns:
                 values = batch.column(name)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import warnings
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
+from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, Fitted
 from gevglm.data.observations import one_way
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
-from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems
+from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems, warn_of_support
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
 from gevglm.exceptions import (
@@ -21,6 +25,7 @@ from gevglm.exceptions import (
     IncompatibleOptionsError,
     InvalidDataError,
     InvalidOptionError,
+    SupportWarning,
     silenced,
     warn,
 )
@@ -178,6 +183,28 @@ def _warn_of_bound(sampling: OutcomeSampling, middle: Any, fitted: Any) -> None:
             f"the fit at prevalence={sampling.prevalence:g} has not converged: {fitted.reason}. Do not use risk_bounds().",
             ConvergenceWarning,
         )
+
+
+def fit_constrained(model: BinaryGLM, constraints: Any, start_params: Any, **fit_kwds: Any) -> BinaryGLMResultsWrapper:
+    """Estimate under linear constraints by statsmodels, which fits a model of its own."""
+    if model.shape_choice is not None:
+        raise InvalidOptionError("a constrained fit needs a fixed shape: give xi as a number.")
+    if issparse(model.exog):
+        raise InvalidOptionError(
+            "fit_constrained does not take a sparse design; give it as X.toarray(), or test the constraints by wald_test of the fit."
+        )
+    with warnings.catch_warnings():  # its rows have numbers of their own
+        warnings.simplefilter("ignore", SupportWarning)
+        inner: Any = copy(model)
+        inner.offset = model._offset_exposure  # a number if there is none: statsmodels 0.14 adds it in any case
+        words = {"cov_type": model.sampling.default_covariance} | fit_kwds
+        results = GLM.fit_constrained(inner, constraints, start_params=start_params, **words)
+        inner.offset = model.offset
+    warn_of_support(model, check_support(model.engine(), model.link, np.asarray(results.params)))
+    constrained = results._results.results_constrained
+    for name in ("converged", "n_iter", "reason", "cov_type", "cov_kwds", "_cov_words"):
+        setattr(results._results, name, getattr(constrained, name))
+    return results
 
 
 # -- a shape or a penalty to be chosen -------------------------------------------------------

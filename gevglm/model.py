@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from copy import copy
 from functools import partial
 from typing import Any
 
@@ -25,11 +23,10 @@ from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
 from gevglm.engine.linalg import Matrix, linear_predictor, rows_of, scale_rows
 from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
-from gevglm.estimation.checks import check_support, warn_of_support
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Ridge
 from gevglm.estimation.sums import LossSums
-from gevglm.exceptions import InvalidOptionError, SupportWarning, unknown_option
+from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.families import family_of
 from gevglm.inference.separation import Separation, find_directions
 from gevglm.links.base import BinaryLink
@@ -335,24 +332,7 @@ class BinaryGLM(GLM):
 
     def fit_constrained(self, constraints, start_params=None, **fit_kwds):
         """Estimate under linear constraints; see statsmodels."""
-        if issparse(self.exog):
-            raise InvalidOptionError(
-                "fit_constrained does not take a sparse design; give it as X.toarray(), or test the constraints by wald_test of the fit."
-            )
-        if self.shape_choice is not None:
-            raise InvalidOptionError("a constrained fit needs a fixed shape: give xi as a number.")
-        with warnings.catch_warnings():  # statsmodels fits a model of its own, with row numbers of its own
-            warnings.simplefilter("ignore", SupportWarning)
-            fit_kwds = {"cov_type": self.sampling.default_covariance} | fit_kwds
-            model = copy(self)
-            model.offset = self._offset_exposure  # a number if there is none: statsmodels 0.14 adds it in any case
-            results = super(BinaryGLM, model).fit_constrained(constraints, start_params=start_params, **fit_kwds)
-            model.offset = self.offset
-        warn_of_support(self, check_support(self.engine(), self.link, np.asarray(results.params)))
-        inner, constrained = results._results, results._results.results_constrained
-        for name in ("converged", "n_iter", "reason", "cov_type", "cov_kwds", "_cov_words"):
-            setattr(inner, name, getattr(constrained, name))
-        return results
+        return fitting.fit_constrained(self, constraints, start_params, **fit_kwds)
 
     def fit_regularized(self, *args, **kwargs):
         """Refuse: the penalty here is ridge."""

@@ -1,4 +1,4 @@
-"""Tables that are computed or read when they are asked for (lazy frames of polars, datasets of pyarrow, relations of DuckDB), and Arrow streams."""
+"""Tables that are computed when they are asked for (lazy frames of polars, datasets of pyarrow, relations of DuckDB), and Arrow streams."""
 
 from __future__ import annotations
 
@@ -10,6 +10,14 @@ from gevglm.exceptions import InvalidDataError
 
 LARGE = 200 << 20  # bytes from which a table is read in pieces
 BATCH_ROWS = 1 << 18  # rows of a piece, however the rows come: a multiple of the rows of most blocks
+
+
+def need_pyarrow() -> None:
+    """Say how to install pyarrow where it is missing."""
+    try:
+        import pyarrow  # noqa: F401
+    except ImportError:
+        raise InvalidDataError("reading such data needs pyarrow: pip install 'gevglm[parquet]'.") from None
 
 
 @dataclass(frozen=True)
@@ -47,13 +55,24 @@ class LazyTable:
 def lazy_table(data: Any) -> LazyTable | None:
     """Return a lazy frame, dataset or relation as a lazy table, None for other objects."""
     kind, home = type(data).__name__, type(data).__module__.partition(".")[0]
+    reader: Callable[[Any], LazyTable] | None = None
     if home == "polars" and kind == "LazyFrame":
-        return _of_polars(data)
-    if home == "pyarrow" and hasattr(data, "scanner") and hasattr(data, "count_rows"):
-        return _of_dataset(data)
-    if home in ("duckdb", "_duckdb") and hasattr(data, "project"):
-        return _of_duckdb(data)
-    return None
+        reader = _of_polars
+    elif home == "pyarrow" and hasattr(data, "scanner") and hasattr(data, "count_rows"):
+        reader = _of_dataset
+    elif home in ("duckdb", "_duckdb") and hasattr(data, "project"):
+        reader = _of_duckdb
+    if reader is None:
+        return None
+    need_pyarrow()
+    try:
+        return reader(data)
+    except Exception as error:
+        raise _unreadable(data, error) from None
+
+
+def _unreadable(data: Any, error: Exception) -> InvalidDataError:
+    return InvalidDataError(f"the {type(data).__name__} could not be read: {error}")
 
 
 def _of_polars(frame: Any) -> LazyTable:
@@ -93,21 +112,18 @@ def arrow_table(data: Any) -> Any | None:
 
     A stream can be read once: it is taken into memory whole.
     """
-    import_needed = hasattr(data, "__arrow_c_stream__") or lazy_table(data) is not None
-    if not import_needed:
+    lazy = lazy_table(data)
+    if lazy is None and not hasattr(data, "__arrow_c_stream__"):
         return None
-    from gevglm.data.sources.arrow import need_pyarrow
-
     need_pyarrow()
     import pyarrow as pa
 
-    lazy = lazy_table(data)
     try:
         if lazy is not None:
             return pa.Table.from_batches(list(lazy.batches(lazy.columns)))
         table = data.read_all() if isinstance(data, pa.RecordBatchReader) else pa.table(data)
     except Exception as error:
-        raise InvalidDataError(f"the {type(data).__name__} could not be read: {error}") from None
+        raise _unreadable(data, error) from None
     if isinstance(data, pa.RecordBatchReader) and not table.num_rows:
         raise InvalidDataError(
             "the stream has no rows (left): a RecordBatchReader can be read once; open it again, or give reader.read_all(), a table."

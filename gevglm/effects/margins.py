@@ -57,6 +57,7 @@ class Margins(DiscreteMargins):
         results: ResultsCore = self.results
         model = results.model
         exog = model.design.dense("get_margeff()", "use risk(), one variable at a time").astype(float, copy=False)
+        model.exog = exog  # of a copy of the model, in which statsmodels looks for constants
         columns = np.flatnonzero(exog.var(axis=0) != 0)
         discrete = _discrete_columns(exog, columns, dummy, count)
         exog, offset, weight = _representative(model, exog, at, atexog, weights)

@@ -7,15 +7,8 @@ from typing import Any
 
 import pandas as pd
 
+from gevglm.data.lazy_tables import need_pyarrow as need_pyarrow
 from gevglm.exceptions import InvalidDataError
-
-
-def need_pyarrow() -> None:
-    """Say how to install pyarrow where it is missing."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise InvalidDataError("reading data in pieces needs pyarrow: pip install 'gevglm[parquet]'.") from None
 
 
 def table_of(batch: Any, where: str, nullable: Collection[str] = ()) -> pd.DataFrame:

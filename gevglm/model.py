@@ -45,7 +45,7 @@ class BinaryGLM(GLM):
     ----------
     endog : array_like
         Outcome: 0/1, bool, two levels with `event`, shares with `freq_weights`, or two columns (successes, failures).
-    exog : array_like of shape (n, k)
+    exog : array_like or sparse matrix of shape (n, k)
         Design matrix as given; no constant is added.
     n_trials : array_like, optional
         Trials behind each row when `endog` holds shares.

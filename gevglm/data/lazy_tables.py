@@ -28,6 +28,8 @@ class LazyTable:
     columns: list[str]
     n_rows: int
     batches: Callable[[Sequence[str]], Iterable[Any]]  # record batches of pyarrow with the columns asked for
+    whole: Callable[[], Any]  # all of it, as a table of polars or pyarrow
+    sorted_levels: bool = True  # whether levels of factors that come with an order have it by chance, and are sorted
 
     @property
     def is_large(self) -> bool:
@@ -78,8 +80,12 @@ def _unreadable(data: Any, error: Exception) -> InvalidDataError:
 def _of_polars(frame: Any) -> LazyTable:
     import polars as pl
 
-    def batches(columns: Sequence[str]) -> Iterator[Any]:
-        chosen = frame.select(list(columns))
+    schema = frame.collect_schema()
+
+    def batches(columns: Sequence[str]) -> Iterator[Any]:  # with texts for levels in the order in which they were met
+        chosen = frame.select(
+            pl.col(name).cast(pl.String) if schema[name] == pl.Categorical else pl.col(name) for name in columns
+        )
         if hasattr(chosen, "collect_batches"):
             for part in chosen.collect_batches(chunk_size=BATCH_ROWS, maintain_order=True):
                 yield from part.to_arrow().to_batches()
@@ -87,28 +93,29 @@ def _of_polars(frame: Any) -> LazyTable:
             yield from chosen.collect().to_arrow().to_batches()
 
     rows = int(frame.select(pl.len()).collect().item())
-    return LazyTable("the lazy frame", frame.collect_schema().names(), rows, batches)
+    return LazyTable("the lazy frame", schema.names(), rows, batches, frame.collect, sorted_levels=False)
 
 
 def _of_dataset(dataset: Any) -> LazyTable:
     def batches(columns: Sequence[str]) -> Iterable[Any]:
         return dataset.scanner(columns=list(columns)).to_batches()
 
-    return LazyTable("the dataset", list(dataset.schema.names), int(dataset.count_rows()), batches)
+    return LazyTable("the dataset", list(dataset.schema.names), int(dataset.count_rows()), batches, dataset.to_table)
 
 
 def _of_duckdb(relation: Any) -> LazyTable:
-    def batches(columns: Sequence[str]) -> Iterable[Any]:
+    def batches(columns: Sequence[str]) -> Any:
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in columns)
         chosen = relation.project(quoted)  # a new relation, computed anew
         reader = getattr(chosen, "to_arrow_reader", None) or chosen.fetch_arrow_reader
         return reader(BATCH_ROWS)
 
-    return LazyTable("the relation", list(relation.columns), int(relation.shape[0]), batches)
+    columns = list(relation.columns)
+    return LazyTable("the relation", columns, int(relation.shape[0]), batches, lambda: batches(columns).read_all())
 
 
 def arrow_table(data: Any) -> Any | None:
-    """Return a lazy table, an Arrow stream, or any other object that hands one out, as a table of pyarrow; None for other objects.
+    """Return a lazy table, an Arrow stream, or any other object that hands one out, as a table of polars or pyarrow; None for other objects.
 
     A stream can be read once: it is taken into memory whole.
     """
@@ -120,7 +127,7 @@ def arrow_table(data: Any) -> Any | None:
 
     try:
         if lazy is not None:
-            return pa.Table.from_batches(list(lazy.batches(lazy.columns)))
+            return lazy.whole()
         table = data.read_all() if isinstance(data, pa.RecordBatchReader) else pa.table(data)
     except Exception as error:
         raise _unreadable(data, error) from None

@@ -35,7 +35,7 @@ def as_frame(data: Any) -> pd.DataFrame:
             lengths = {name: np.size(column) for name, column in data.items()}
             raise InvalidDataError(f"the columns of data do not fit together ({error}); lengths: {lengths}.") from None
     if hasattr(data, "to_pandas"):  # polars and pyarrow
-        return _with_sorted_levels(data.to_pandas(), data)
+        return with_sorted_levels(data.to_pandas(), data)
     table = arrow_table(data)
     if table is not None:
         return as_frame(table)
@@ -61,7 +61,7 @@ def unmasked(values: Any) -> Any:
     return objects
 
 
-def _with_sorted_levels(frame: pd.DataFrame, source: Any) -> pd.DataFrame:
+def with_sorted_levels(frame: pd.DataFrame, source: Any) -> pd.DataFrame:
     """Sort the levels of categorical columns that only have the order in which they appear."""
     for name in frame.columns:
         levels = frame[name].dtype

@@ -42,7 +42,7 @@ def lazy(table, tmp_path_factory):
     pq.write_table(arrow, folder / "rows.parquet", row_group_size=7_000)
     connection = duckdb.connect()
     connection.register("rows", arrow)
-    return {
+    yield {  # the connection lives as long as they do
         "lazy frame": pl.scan_parquet(folder / "rows.parquet"),
         "categories": pl.from_arrow(arrow).lazy().with_columns(pl.col("group").cast(pl.Categorical)),
         "dataset": ds.dataset(folder),
@@ -81,6 +81,19 @@ def test_large_ones_have_the_same_bits(kind, name, lazy, table, large):
 def test_predictions_of_large_ones(kind, lazy, table, large):
     res = gevglm.fit("y ~ x + group", table, link="logit")
     assert_allclose(res.predict(lazy[kind]), res.predict(table), rtol=1e-13)
+
+
+def test_levels_with_an_order_keep_it(table, large):
+    ordered = pl.from_pandas(table).with_columns(pl.col("group").cast(pl.Enum(["b", "c", "a"])))
+    found, expected = (gevglm.fit("y ~ group", data, link="logit") for data in (ordered.lazy(), ordered))
+    assert list(found.params.index) == list(expected.params.index) == ["Intercept", "group[T.c]", "group[T.a]"]
+
+
+def test_dictionaries_of_datasets_are_sorted(table, large):
+    coded = pa.table({"y": table["y"], "group": pa.array(table["group"]).dictionary_encode()})
+    found, expected = (gevglm.fit("y ~ group", data, link="logit") for data in (ds.dataset(coded), coded))
+    assert isinstance(found.model.design, StreamedDesign)
+    assert_array_equal(found.params, expected.params)
 
 
 def test_streams_are_read_once(table):

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from gevglm.data import formula as formulas
 from gevglm.data.columns import as_numbers, widened, with_columns
@@ -17,6 +18,7 @@ from gevglm.data.expressions import Expression, condition, expression, names_in,
 from gevglm.data.scope import packed, unpacked
 from gevglm.data.tables import added, aligned, columns_given, vector
 from gevglm.engine.linalg import one_blas_thread
+from gevglm.engine.sparse import rows_with
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
 WEIGHTS = ("freq_weights", "var_weights", "sampling_weights")
@@ -149,7 +151,7 @@ def are_all_used(missing: str, y: NDArray, X: NDArray, columns: dict[str, NDArra
     """Whether no row has weight zero or a missing value, as far as a quick look tells: the sum of complete numbers is finite."""
     if missing not in MISSING or y.ndim > 1 or any(given is not None for given in columns.values()):
         return False
-    return _is_complete(y) and _is_complete(X)
+    return _is_complete(y) and _is_complete(X.data if issparse(X) else X)
 
 
 def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:
@@ -223,6 +225,8 @@ def _is_complete(array: Any) -> bool:
 
 def _incomplete(array: Any) -> NDArray:
     """Return which rows have a missing value, without a temporary of the size of a design."""
+    if issparse(array):
+        return rows_with(array, np.isnan(array.data))
     if np.ndim(array) == 1:
         return np.asarray(pd.isna(array))
     array = np.asarray(array)

@@ -151,7 +151,7 @@ def are_all_used(missing: str, y: NDArray, X: NDArray, columns: dict[str, NDArra
     """Whether no row has weight zero or a missing value, as far as a quick look tells: the sum of complete numbers is finite."""
     if missing not in MISSING or y.ndim > 1 or any(given is not None for given in columns.values()):
         return False
-    return _is_complete(y) and _is_complete(X.data if issparse(X) else X)
+    return _is_complete(y) and _is_complete(X)
 
 
 def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:
@@ -216,6 +216,7 @@ def check_rows(
 
 def _is_complete(array: Any) -> bool:
     """Whether an array or column has no missing value, as far as its type and sum tell; the sum of complete numbers is finite."""
+    array = array.data if issparse(array) else array
     dtype = getattr(array, "dtype", None)
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
         return False

@@ -84,7 +84,9 @@ class CholeskyOfAll:
             try:
                 factor = np.linalg.cholesky(scaled)
             except np.linalg.LinAlgError:  # of one is of all
-                scaled[[not Cholesky(matrix).positive for matrix in scaled]] = np.nan
+                for matrix in scaled:
+                    if not _is_positive(matrix):
+                        matrix[:] = np.nan
                 factor = np.linalg.cholesky(np.where(np.isnan(scaled), np.eye(matrices.shape[1]), scaled))
         self.positive = np.isfinite(scaled).all(axis=(1, 2))
         self._scale = scale
@@ -110,6 +112,14 @@ class CholeskyOfAll:
         """Return the symmetric inverses."""
         inverse = np.linalg.inv(self._scaled)
         return 0.5 * (inverse + inverse.transpose(0, 2, 1)) * self._scale[:, :, None] * self._scale[:, None, :]
+
+
+def _is_positive(matrix: NDArray) -> bool:
+    try:
+        np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 def diagonals(matrices: NDArray) -> NDArray:

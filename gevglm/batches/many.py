@@ -387,4 +387,7 @@ def _alone(model: BinaryGLM, options: FitOptions, part: Part) -> tuple:
         raise InvalidDataError(f"the outcomes are separated: the estimates of {infinite} are infinite.")
     if not found.converged:
         raise GevglmError(f"the fit has not converged: {found.reason}.")
-    return np.asarray(found.params), found.cov_params_matrix, found.n_iter
+    params = np.where(
+        found.is_omitted, np.nan, np.asarray(found.params)
+    )  # 0 would pass for an estimate in averages over fits
+    return params, found.cov_params_matrix, found.n_iter

@@ -147,6 +147,11 @@ def test_weights_are_repeated_rows():
     one = loss_calibration_test_multiclass(y, p, weights, weights=w)
     other = loss_calibration_test_multiclass(np.repeat(y, w), np.repeat(p, w, axis=0), weights)
     assert one.statistic == pytest.approx(other.statistic)
+    curves = (
+        loss_calibration_curve_multiclass(y, p, weights, weights=w),
+        loss_calibration_curve_multiclass(np.repeat(y, w), np.repeat(p, w, axis=0), weights),
+    )
+    assert_allclose(*curves)
     binary = (y == 1).astype(int)
     first, second = (
         switching_gain(binary, p[:, 1], 0.9, weights=w, bins=None),

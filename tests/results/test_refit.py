@@ -51,7 +51,7 @@ def test_a_model_that_cannot_be_refitted_is_compared_without_cross_validation():
     fits = {"plain": gevglm.fit(FORMULA, data, link="logit")}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", GevglmWarning)
-        fits["rare"] = gevglm.fit("event ~ age + rare", data, link="logit", bias="firth")
+        fits["rare"] = gevglm.fit("event ~ age + rare", data, link="logit", bias="firth", collinear="raise")
     found = gevglm.compare(fits, folds=3)
     assert np.isfinite(found.table.loc["plain", "cv_brier"]) and np.isnan(found.table.loc["rare", "cv_brier"])
     assert "rare: not cross-validated: " in str(found) and found.remarks.keys() == {"rare"}

@@ -19,6 +19,7 @@ from gevglm.report.effects import Effects, effects_of
 from gevglm.report.html import Html, items, tag
 from gevglm.report.page import Section, page
 from gevglm.results import check_alpha
+from gevglm.results.plotting import ROWS_DRAWN, influential_rows
 
 if TYPE_CHECKING:
     from gevglm.results import BinaryGLMResults
@@ -52,13 +53,15 @@ def write_report(
 def _sections(results: BinaryGLMResults, code: str | None, alpha: float) -> list[Section]:
     stop = assessment.fatal(results)
     effects = None if stop or not results.has_data else effects_of(results, alpha)
-    remarks = assessment.remarks_on(results)
+    known = results.has_data and results.converged
+    influential = influential_rows(results, ROWS_DRAWN) if known else None
+    remarks = assessment.remarks_on(results, influential)
     assessed, reason = (None, "; ".join(stop)) if stop else _assessed(results)
     coefficients, diagnostics = [tables.coefficients(results, alpha)], [assessment.diagnostics(remarks)]
     if not stop:
         coefficients.append(figures.coefficients(results, alpha))
-    if not stop and results.has_data:
-        diagnostics.append(figures.influence(results))
+    if not stop and influential is not None:
+        diagnostics.append(figures.influence(results, influential))
     return [
         Section("findings", "Findings", _findings(results, effects, assessed, remarks, stop, alpha)),
         Section("study", "Model and data", _study(results)),

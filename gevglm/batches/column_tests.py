@@ -15,7 +15,8 @@ from scipy.stats import chi2
 from gevglm.batches.columns import Columns
 from gevglm.calibration.optimism import mapped
 from gevglm.data.design import Design
-from gevglm.engine.linalg import COLLINEAR, one_blas_thread
+from gevglm.engine.cholesky import COLLINEAR
+from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.memory import available_cores
 from gevglm.exceptions import GevglmError, silenced
 from gevglm.inference.column_fits import ColumnGroup

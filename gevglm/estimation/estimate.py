@@ -25,7 +25,8 @@ from gevglm.engine.base import (
     run,
     without_columns,
 )
-from gevglm.engine.linalg import COLLINEAR, one_blas_thread
+from gevglm.engine.cholesky import COLLINEAR
+from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import first_root, rough_start
 from gevglm.estimation.checks import THINNEST, check_convergence
@@ -46,9 +47,8 @@ class Estimate:
     """Coefficients and how they were found."""
 
     params: NDArray  # of shape (k,)
-    information: NDArray  # expected second derivative of the loss (plus penalty) at the solution; of shape (k, k)
-    inverse_information: NDArray  # of shape (k, k)
-    observed: NDArray  # observed second derivative of the loss (plus penalty) at the solution; of shape (k, k)
+    information: NDArray  # on each coefficient: expected second derivatives of the loss (plus penalty); of shape (k,)
+    inverse_information: NDArray  # inverse of the matrix whose diagonal that is; of shape (k, k)
     # sum of the weights, of the weighted outcomes
     weight: float
     events: float
@@ -135,23 +135,23 @@ class Problem:
         if self.adjustment is None:
             result, converged, reason, least = yield from check_convergence(problem, result)
         last = result.sums
-        observed, factor = last.hessian, last.factor
-        if factor.smallest_pivot < COLLINEAR:
+        with last.factored() as factor:
+            positive, smallest_pivot = factor.positive, factor.smallest_pivot
+        if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
         if self.adjustment is None and not self.loss.curvature_is_expected:
             last, least = (yield from problem.sums_at(result.params, expected=True)), None
         return Estimate(
             params=result.params,
-            information=self.kept_only(last.hessian),
-            inverse_information=self.kept_only(last.factor.inverse()),
-            observed=self.kept_only(observed),
+            information=last.hessian.diagonal().copy(),
+            inverse_information=self.kept_only(last.inverted()),
             weight=weight,
             events=events,
             n_iter=steps + result.n_iter,
             n_passes=problem.passes,
             decrement=result.decrement,
             converged=converged,
-            positive_definite=factor.positive,
+            positive_definite=positive,
             reason=reason,
             least_information=least,
         )

@@ -24,11 +24,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import linprog
+from scipy.sparse import csr_array, issparse
 
 from gevglm.data.design import from_arrays
 from gevglm.engine import MemoryEngine
 from gevglm.engine.base import Block
-from gevglm.engine.linalg import independent_columns, one_blas_thread
+from gevglm.engine.linalg import (
+    Matrix,
+    dense,
+    dependent_columns,
+    independent_columns,
+    nonfinite_counts,
+    one_blas_thread,
+    scale_columns,
+    scale_rows,
+    vstack_rows,
+    weighted_gram,
+)
 from gevglm.estimation.checks import UNIDENTIFIED
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, listed
@@ -103,7 +115,7 @@ def detect_separation(
     ----------
     endog : array_like of shape (n,) or (n, 2)
         Binary outcome; or shares of successes, with `trials`; or counts of successes and failures.
-    exog : array_like of shape (n, k)
+    exog : array_like or sparse matrix of shape (n, k)
         Design matrix, used unchanged; a constant is a column of ones.
     trials : array_like of shape (n,), optional
         Number of trials behind each share.
@@ -154,7 +166,7 @@ def detect_separation(
 
 
 def find_directions(
-    X: NDArray, y: NDArray, weight: NDArray | None = None, names: Sequence[str] | None = None
+    X: Matrix, y: NDArray, weight: NDArray | None = None, names: Sequence[str] | None = None
 ) -> Separation:
     """Find the directions in which a likelihood rises without end; a share between 0 and 1 stands for both outcomes."""
     names = [f"column {j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
@@ -193,26 +205,26 @@ def _by_programmes(X: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
     """Return which rows are separated, and where that takes each coefficient, by linear programmes."""
     event, other = np.flatnonzero(y > 0), np.flatnonzero(y < 1)  # a share is in both
     with one_blas_thread():
-        rows, basis = _orthonormal(X)
-        separated, found = _separate(np.concatenate([rows[event], -rows[other]]))
+        rows, basis = _scaled(X) if issparse(X) else _orthonormal(X)
+        separated, found = _separate(vstack_rows(rows[event], -rows[other]))
     strict = np.ones(len(y), dtype=bool)
     strict[np.concatenate([event, other])[~separated]] = False
-    return strict, _first_signs(found @ basis.T, TIE * np.linalg.norm(basis, axis=1))
+    return strict, _first_signs(found @ basis.T, TIE * np.sqrt((basis**2).sum(axis=1)))
 
 
-def _refuse_different_lengths(X: NDArray, y: NDArray, weight: NDArray | None) -> None:
-    if y.shape != (len(X),):
-        raise InvalidDataError(f"the outcome has shape {y.shape}, but the design has {len(X)} rows.")
+def _refuse_different_lengths(X: Matrix, y: NDArray, weight: NDArray | None) -> None:
+    if y.shape != (X.shape[0],):
+        raise InvalidDataError(f"the outcome has shape {y.shape}, but the design has {X.shape[0]} rows.")
     if weight is not None and weight.shape != y.shape:
-        raise InvalidDataError(f"the weights have shape {weight.shape}, but the design has {len(X)} rows.")
+        raise InvalidDataError(f"the weights have shape {weight.shape}, but the design has {X.shape[0]} rows.")
     if weight is not None and not (weight >= 0).all():
         raise InvalidDataError(
             f"weights and trials must be numbers and not negative; {int((~(weight >= 0)).sum())} rows are not."
         )
 
 
-def _refuse_bad_values(X: NDArray, y: NDArray, names: list[str]) -> None:
-    bad = [f"{names[j]} ({count} rows)" for j, count in enumerate((~np.isfinite(X)).sum(axis=0)) if count]
+def _refuse_bad_values(X: Matrix, y: NDArray, names: list[str]) -> None:
+    bad = [f"{names[j]} ({count:.0f} rows)" for j, count in enumerate(nonfinite_counts(X)) if count]
     if bad:
         raise InvalidDataError(f"these columns are infinite or not numbers: {listed(bad)}; fix or drop those rows.")
     if not ((y >= 0) & (y <= 1)).all():
@@ -241,11 +253,26 @@ def _orthonormal(X: NDArray) -> tuple[NDArray, NDArray]:
     return rows, basis / scale[:, None]
 
 
-def _separate(rows: NDArray) -> tuple[NDArray, NDArray]:
+def _scaled(X: csr_array) -> tuple[csr_array, csr_array]:
+    """Return sparse rows, each of length 1, by the columns that are independent, and these as the basis: sparse where an orthonormal one is not.
+
+    Columns are scaled to a largest value of 1, so that their units make no difference to tolerances.
+    """
+    scale = np.asarray(abs(X).max(axis=0).todense(), dtype=float).ravel()
+    scale[scale == 0] = 1.0
+    X = scale_columns(X, 1.0 / scale)
+    kept = np.setdiff1d(np.arange(X.shape[1]), dependent_columns(dense(weighted_gram(X, np.ones(X.shape[0])))))
+    rows = X[:, kept]
+    length = np.sqrt(rows.multiply(rows).sum(axis=1))
+    basis = csr_array((1.0 / scale[kept], (kept, np.arange(len(kept)))), shape=(X.shape[1], len(kept)))
+    return scale_rows(rows, 1.0 / np.where(length > 0, length, 1.0)), basis
+
+
+def _separate(rows: Matrix) -> tuple[NDArray, NDArray]:
     """Return which rows are strictly positive in some direction in which none is negative, and such directions in turn."""
-    separated = np.zeros(len(rows), dtype=bool)
+    separated = np.zeros(rows.shape[0], dtype=bool)
     directions = [np.zeros(rows.shape[1])]
-    left = np.arange(len(rows))
+    left = np.arange(rows.shape[0])
     while len(left):
         direction = _direction(rows[left])
         strict = rows[left] @ direction > TIE
@@ -257,11 +284,11 @@ def _separate(rows: NDArray) -> tuple[NDArray, NDArray]:
     return separated, np.array(directions)
 
 
-def _direction(rows: NDArray) -> NDArray:
+def _direction(rows: Matrix) -> NDArray:
     """Return a direction that separates as many of the rows as the linear programme finds, zero if none does."""
-    total = rows.sum(axis=0)
+    total = np.ones(rows.shape[0]) @ rows
     direction = np.sign(total)  # the solution without constraints
-    used = np.zeros(len(rows), dtype=bool)
+    used = np.zeros(rows.shape[0], dtype=bool)
     while total @ direction > TIE:
         distance = rows @ direction
         violated = np.flatnonzero((distance < -FEASIBLE) & ~used)
@@ -272,12 +299,12 @@ def _direction(rows: NDArray) -> NDArray:
     return np.zeros_like(total)
 
 
-def _solve(total: NDArray, rows: NDArray) -> NDArray:
+def _solve(total: NDArray, rows: Matrix) -> NDArray:
     options = {"primal_feasibility_tolerance": PRECISION, "dual_feasibility_tolerance": PRECISION}
     result = linprog(
         -total / np.abs(total).max(),
         A_ub=-rows,
-        b_ub=np.zeros(len(rows)),
+        b_ub=np.zeros(rows.shape[0]),
         bounds=(-1, 1),
         method="highs",
         options=options,

@@ -39,6 +39,9 @@ from gevglm.links.base import LARGEST_PROBABILITY, SMALLEST_PROBABILITY, Point
 from gevglm.losses import Canonical, Loss
 
 SHIFTS = 60
+FAR_OFF = (
+    10.0  # Newton decrement per column, in units of what chance makes of a part, from which it is not like the rest
+)
 EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
 
 
@@ -315,7 +318,9 @@ class Problem:
             still = NewtonSums(gradient, np.zeros_like(rough.sums.hessian))
             gradient = self.penalty.added_to(still, rough.params).gradient
         step = -part.n_rows / self.engine.n_rows * rough.sums.factor.solve(gradient)
-        return rough.params + step if np.isfinite(step).all() else rough.params
+        # a part that is like the rest is about as many standard errors away as it is smaller; one of sorted rows is far off
+        alike = -float(gradient @ step) <= FAR_OFF * every * len(start)
+        return rough.params + step if alike else start
 
 
 def _gradient(loss: Loss, params: NDArray, block: Block) -> NDArray:

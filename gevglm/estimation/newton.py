@@ -35,6 +35,7 @@ ARMIJO = 1e-4
 TRIALS = 40
 LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
 NEAR = 0.01  # decrement from which the last steps predict the next ones
+MOST_DAMPING = 1e10
 SINGULAR = "the second derivative is singular at the starting values"
 NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
 
@@ -245,13 +246,14 @@ def _between(low: float, slope_low: float, high: float, slope_high: float) -> fl
 def _newton_step(sums: NewtonSums) -> tuple[NDArray, float, bool]:
     """Return the step, the decrement, and whether the Hessian had to be damped (Levenberg)."""
     damping = 0.0
-    while True:
+    while damping < MOST_DAMPING:
         with sums.factored(damping) as factor:
             if factor.positive and factor.smallest_pivot >= COLLINEAR:
                 step = -factor.solve(sums.gradient)
                 decrement = -float(sums.gradient.dot(step))
                 return step, decrement if isfinite(decrement) else np.inf, damping > 0.0
         damping = max(10.0 * damping, 1e-10)
+    return np.zeros_like(sums.gradient), np.inf, True  # no number, however large, helps against one that is not finite
 
 
 def _finite(sums: NewtonSums) -> bool:

@@ -29,6 +29,7 @@ from scipy.sparse import csr_array, issparse
 from gevglm.data.design import from_arrays
 from gevglm.engine import MemoryEngine
 from gevglm.engine.base import Block
+from gevglm.engine.cholesky import Cholesky
 from gevglm.engine.linalg import (
     Matrix,
     dense,
@@ -48,6 +49,7 @@ from gevglm.inference import one_outcome
 from gevglm.links import Logit
 from gevglm.losses import Log
 
+CLEARLY_INDEPENDENT = 1e-9  # share of the length of columns, squared, at which their cross-products say that they are
 # rows and directions are of length 1 where these are used
 TIE = 1e-7  # distance from the plane up to which a row lies on it
 FEASIBLE = 1e-9  # distance by which a row may lie on its wrong side
@@ -174,13 +176,32 @@ def find_directions(
     if weight is not None and not (weight > 0).all():
         X, y = X[weight > 0], y[weight > 0]
     _refuse_bad_values(X, y, names)
+    directions, kept = np.zeros(X.shape[1]), _independent(X)
+    strict, directions[kept] = _look(X if len(kept) == X.shape[1] else X[:, kept], y)
+    return Separation(bool(strict.any()), bool(strict.all()), directions, names, int(strict.sum()), len(y))
+
+
+def _independent(X: Matrix) -> NDArray:
+    """Return the columns that are not combinations of earlier ones; their cross-products decide where they leave no doubt."""
+    gram = dense(weighted_gram(X, np.ones(X.shape[0])))
+    if issparse(X):
+        return np.setdiff1d(np.arange(X.shape[1]), dependent_columns(gram))
+    if Cholesky(gram).smallest_pivot > CLEARLY_INDEPENDENT:
+        return np.arange(X.shape[1])
+    scale = np.abs(X).max(axis=0, initial=0.0)
+    triangle = np.linalg.qr(X / np.where(scale > 0.0, scale, 1.0), mode="r")
+    return np.asarray(independent_columns(np.asarray(triangle)), dtype=np.intp)
+
+
+def _look(X: Matrix, y: NDArray) -> tuple[NDArray, NDArray]:
+    """Return which rows are separated, and where that takes each coefficient: by inspection, then by linear programmes where need be."""
     seen = one_outcome.find(X, y)
     strict, directions = seen.rows.copy(), np.where(seen.signs == 0.0, 0.0, np.copysign(np.inf, seen.signs))
     left, free = np.flatnonzero(~strict), np.flatnonzero(~seen.columns)
     if not strict.any() or (len(left) and not _overlap(X[left][:, free], y[left])):
         strict[left], found = _by_programmes(X[left][:, free], y[left])
         directions[free] = np.where(directions[free] == 0.0, found, directions[free])
-    return Separation(bool(strict.any()), bool(strict.all()), directions, names, int(strict.sum()), len(y))
+    return strict, directions
 
 
 def _overlap(X: NDArray, y: NDArray) -> bool:

@@ -5,6 +5,7 @@ import pytest
 import statsmodels.api as sm
 from numpy.testing import assert_allclose, assert_array_equal
 
+import gevglm
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem, null_loss
 from gevglm.estimation.objective import Ridge
@@ -417,3 +418,21 @@ def test_columns_that_rounding_hides_are_told_from_exact_ones():
         engine = MemoryEngine(np.column_stack([np.ones(500), column]), y)
         with pytest.raises(CollinearityError, match=message):
             Problem(engine, Log(Logit())).estimate()
+
+
+@pytest.mark.parametrize("order", ["outcome", "column"])
+@pytest.mark.parametrize(
+    "options", [{"link": "logit"}, {"xi": 0.3}, {"link": "cloglog"}, {"link": "logit", "bias": "firth"}]
+)
+def test_a_part_of_sorted_rows_does_not_mislead(order, options):
+    # every j-th block of rows that are sorted by outcome holds one outcome only, and tells nothing of the rest
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.ones(40_000), rng.normal(size=(40_000, 2))])
+    y = (rng.random(len(X)) < 1 / (1 + np.exp(2.5 - X[:, 1]))).astype(float)
+    rows = np.argsort(y if order == "outcome" else X[:, 1], kind="stable")
+    expected = gevglm.fit(y, X, **options)
+    for sequence in (rows, rows[::-1]):
+        found = gevglm.fit(y[sequence], X[sequence], **options)
+        assert found.converged
+        np.testing.assert_allclose(found.params, expected.params, rtol=1e-8)
+        np.testing.assert_allclose(found.bse, expected.bse, rtol=1e-6)

@@ -159,8 +159,8 @@ def inverted(matrix: NDArray) -> NDArray:
 
 
 def sandwich(bread: NDArray, meat: NDArray) -> NDArray:
-    """Return bread times meat times bread; a large meat is gone: the product takes its place."""
-    if len(meat) < LARGE_MATRIX:
+    """Return bread times meat times bread, of one or of a stack of small ones; a large meat is gone: the product takes its place."""
+    if meat.shape[-1] < LARGE_MATRIX:
         return bread @ meat @ bread
     for columns in _blocks(len(meat)):
         meat[:, columns] = bread @ meat[:, columns]
@@ -170,9 +170,9 @@ def sandwich(bread: NDArray, meat: NDArray) -> NDArray:
 
 
 def symmetrised(matrix: NDArray) -> NDArray:
-    """Return the mean of a matrix and its transpose; a large one is changed."""
-    if len(matrix) < LARGE_MATRIX:
-        return 0.5 * (matrix + matrix.T)
+    """Return the mean of a matrix and its transpose, or of each of a stack of small ones; a large one is changed."""
+    if matrix.shape[-1] < LARGE_MATRIX:
+        return 0.5 * (matrix + matrix.swapaxes(-1, -2))
     for rows in _blocks(len(matrix)):
         part = matrix[rows, rows.start :] + matrix[rows.start :, rows].T
         matrix[rows, rows.start :] = 0.5 * part

@@ -159,7 +159,7 @@ def inverted(matrix: NDArray) -> NDArray:
 
 
 def sandwich(bread: NDArray, meat: NDArray) -> NDArray:
-    """Return bread times meat times bread, of one or of a stack of small ones; a large meat is gone: the product takes its place."""
+    """Return bread times meat times bread, also of stacks of them; a large meat is gone: the product takes its place."""
     if meat.shape[-1] < LARGE_MATRIX:
         return bread @ meat @ bread
     for columns in _blocks(len(meat)):
@@ -170,9 +170,9 @@ def sandwich(bread: NDArray, meat: NDArray) -> NDArray:
 
 
 def symmetrised(matrix: NDArray) -> NDArray:
-    """Return the mean of a matrix and its transpose, or of each of a stack of small ones; a large one is changed."""
+    """Return the mean of a matrix and its transpose, also of a stack of them; a large one is changed."""
     if matrix.shape[-1] < LARGE_MATRIX:
-        return 0.5 * (matrix + matrix.swapaxes(-1, -2))
+        return 0.5 * (matrix + np.swapaxes(matrix, -1, -2))
     for rows in _blocks(len(matrix)):
         part = matrix[rows, rows.start :] + matrix[rows.start :, rows].T
         matrix[rows, rows.start :] = 0.5 * part

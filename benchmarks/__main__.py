@@ -8,6 +8,7 @@ from importlib import import_module
 
 import benchmarks.simulation
 import benchmarks.speed
+from benchmarks import claims
 from benchmarks.report import RESULTS, publish
 from benchmarks.speed import record
 
@@ -37,6 +38,7 @@ def main() -> None:
         tasks = [task for module in chosen for task in import_module(f"benchmarks.{module}").tasks()]
         before = record.read()
         print(record.keep(record.measure(tasks), before), flush=True)
+        claims.update(record.read())
     for module in reports:
         if module in asked or (module.startswith("simulation.") and "simulation" in asked):
             publish(RESULTS / f"{module.replace('.', '/')}.md", import_module(f"benchmarks.{module}").run)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
-from firthmodels import FirthLogisticRegression
 from numpy.typing import NDArray
 
 import gevglm
 from benchmarks.report import table
+from benchmarks.speed.record import OURS, Task
 from benchmarks.speed.simulate import rare_events
 from benchmarks.speed.timing import OthersLoad, compare
 
@@ -29,12 +31,28 @@ between likelihood ratios of the scan and of the loop over `gevglm.fit`.
 {table}"""
 
 
+def tasks(tiny: bool = False) -> list[Task]:
+    """Return the scan with Firth's test below the threshold, which is to take no longer than the goal."""
+    shape = (500, 20) if tiny else (ROWS, COLUMNS)
+    size = f"{COLUMNS:,} columns of {ROWS:,}"
+    return [Task("scan, Firth below 0.05", size, partial(_scan, *shape), limit=float(GOAL))]
+
+
+def _scan(n: int, m: int) -> Mapping[str, Callable[[], Any]]:
+    X, y = rare_events(n, COVARIATES, rate=0.03 if n == ROWS else 0.2)
+    columns, (formula, data) = _genotypes(n, m), _null_model(X, y)
+    return {OURS: lambda: gevglm.scan(formula, data, columns=columns, test="firth")}
+
+
+def _null_model(X: NDArray, y: NDArray) -> tuple[str, pd.DataFrame]:
+    data = pd.DataFrame(X[:, 1:], columns=[f"z{j}" for j in range(1, X.shape[1])]).assign(case=y)
+    return "case ~ " + " + ".join(data.columns[:-1]), data
+
+
 def run() -> str:
     """Return a row for each test."""
     X, y = rare_events(ROWS, COVARIATES)
-    columns = _genotypes(X)
-    data = pd.DataFrame(X[:, 1:], columns=[f"z{j}" for j in range(1, COVARIATES)]).assign(case=y)
-    formula = "case ~ " + " + ".join(data.columns[:-1])
+    columns, (formula, data) = _genotypes(ROWS, COLUMNS), _null_model(X, y)
     rows = []
     for test in ("score", "lr", "firth", "spa"):
         others = OthersLoad()
@@ -67,12 +85,12 @@ def run() -> str:
     return TEXT.format(table=table(header, rows), **facts)
 
 
-def _genotypes(X: NDArray) -> NDArray:
+def _genotypes(n: int, m: int) -> NDArray:
     """Return counts of alleles with frequencies from 0.005 to 0.4, a byte each."""
     rng = np.random.default_rng(1)
-    frequencies = rng.uniform(0.005, 0.4, COLUMNS)
-    columns = np.empty((len(X), COLUMNS), dtype=np.int8)
-    for first in range(0, COLUMNS, 100):
+    frequencies = rng.uniform(0.005, 0.4, m)
+    columns = np.empty((n, m), dtype=np.int8)
+    for first in range(0, m, 100):
         part = slice(first, first + 100)
         columns[:, part] = rng.binomial(2, frequencies[part], columns[:, part].shape)
     return columns
@@ -97,6 +115,8 @@ def _against_loops(test: str, X: NDArray, y: NDArray, columns: NDArray) -> tuple
         return [2.0 * (sm.Logit(y, design).fit(disp=0).llf - sm.Logit(y, X).fit(disp=0).llf) for design in designs]
 
     def by_firthmodels() -> Any:
+        from firthmodels import FirthLogisticRegression  # benchmarks alone need it
+
         return [FirthLogisticRegression().fit(design[:, 1:], y).lrt() for design in designs]
 
     peer = {"lr": by_statsmodels, "firth": by_firthmodels}[test]

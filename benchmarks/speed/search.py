@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 import statsmodels.api as sm
@@ -11,6 +14,7 @@ from numpy.typing import NDArray
 
 import gevglm
 from benchmarks.report import table
+from benchmarks.speed.record import OURS, Task
 from benchmarks.speed.timing import compare
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
@@ -32,6 +36,24 @@ penalty, each from its own start, to the same rows; its time is multiplied by 7.
 them, of the 27 fits to the accuracy of the search, and of a single fit at xi = 0.3.
 
 {rows}"""
+
+
+SHAPES = {"xi='ml' with its interval": ("ml", "log", 5), "xi='cv'": ("cv", "canonical", 30)}  # call, fit, the most fits
+ONE_FIT = "one fit at that shape"
+
+
+def tasks(tiny: bool = False) -> list[Task]:
+    """Return an estimated shape with its interval, and one by cross-validation, in fits with a given shape and the same loss."""
+    n, size = 2_000 if tiny else 1_000_000, "1,000,000 x 3"
+    return [
+        Task(name, size, partial(_in_fits, n, call, fit), {ONE_FIT: 1 / most})
+        for name, (call, fit, most) in SHAPES.items()
+    ]
+
+
+def _in_fits(n: int, call: str, fit: str) -> Mapping[str, Callable[[], Any]]:
+    calls = _shape_calls(n, 3)
+    return {OURS: calls[call], ONE_FIT: calls[fit]}
 
 
 def run() -> str:
@@ -76,28 +98,29 @@ def run() -> str:
 
 def _chosen_shape(n: int, k: int) -> list[tuple[str, str]]:
     """Return an estimated shape with its interval, and one by cross-validation, in fits at that shape."""
+    seconds = {name: timing.seconds for name, timing in compare(_shape_calls(n, k), repeats=3).items()}
+    return [
+        (f"{name}, {n:,} x {k}, in {fit} fits (goal <= {most} at 1e6)", f"{seconds[call] / seconds[fit]:.1f}")
+        for name, (call, fit, most) in SHAPES.items()
+    ]
+
+
+def _shape_calls(n: int, k: int) -> dict[str, Callable[[], Any]]:
     rng = np.random.default_rng(0)
     X = np.column_stack([np.ones(n), rng.standard_normal((n, k - 1))])
     y = (rng.random(n) < GEV(-0.2).inverse(X @ [-1.4, *[0.9 / k] * (k - 1)])).astype(float)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        times = compare(
-            {
-                "log": lambda: gevglm.fit(y, X, link="gev", loss="log", xi=-0.2).bse,
-                "canonical": lambda: gevglm.fit(y, X, link="gev", xi=-0.2).bse,
-                "ml": lambda: gevglm.fit(y, X, link="gev", loss="log", xi="ml").xi_conf_int(),
-                "cv": lambda: gevglm.fit(y, X, link="gev", xi="cv").xi,
-            },
-            repeats=3,
-        )
-    seconds = {name: timing.seconds for name, timing in times.items()}
-    return [
-        (
-            f"xi='ml' with its interval, {n:,} x {k}, in log-loss fits (goal <= 5 at 1e6)",
-            f"{seconds['ml'] / seconds['log']:.1f}",
-        ),
-        (f"xi='cv', {n:,} x {k}, in canonical fits (goal <= 30 at 1e6)", f"{seconds['cv'] / seconds['canonical']:.1f}"),
-    ]
+
+    def quietly(asked: Callable[[Any], Any], **words: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return asked(gevglm.fit(y, X, link="gev", **words))
+
+    return {
+        "log": lambda: quietly(lambda fit: fit.bse, loss="log", xi=-0.2),
+        "canonical": lambda: quietly(lambda fit: fit.bse, xi=-0.2),
+        "ml": lambda: quietly(lambda fit: fit.xi_conf_int(), loss="log", xi="ml"),
+        "cv": lambda: quietly(lambda fit: fit.xi, xi="cv"),
+    }
 
 
 def letter_vowel() -> tuple[NDArray, NDArray, str]:

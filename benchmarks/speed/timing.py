@@ -13,6 +13,9 @@ from typing import Any
 
 SHORTEST = 0.05  # seconds; quicker calls are repeated within a run
 QUICK = 1.0  # seconds; such calls are run once before they are timed
+SLOW = 5.0  # seconds; of such calls, the run that returns the result also says how long one takes
+PATIENCE = 40.0  # seconds after which what is timed sits out the later rounds
+FEWEST = 3  # rounds that it takes part in all the same
 PAUSE = 0.05  # seconds before a run, for the idle threads of the one before to stop spinning
 
 
@@ -37,30 +40,31 @@ class Timing:
         return max(self.runs) / min(self.runs)
 
 
-def compare(
-    calls: Mapping[str, Callable[[], Any]], repeats: int = 5, fewer: Mapping[str, int] | None = None
-) -> dict[str, Timing]:
-    """Time calls in turn: every round runs each of them once.
+def compare(calls: Mapping[str, Callable[[], Any]], repeats: int = 5) -> dict[str, Timing]:
+    """Time calls in turn: every round runs each of them once, but those sit out the later rounds that would take longer than ``PATIENCE`` in all.
 
     Parameters
     ----------
     calls : mapping of name to callable
     repeats : int
         Rounds.
-    fewer : mapping of name to int, optional
-        Calls that sit out the later rounds, and the rounds they take part in.
 
     Returns
     -------
     dict of name to Timing
     """
-    results = {name: call() for name, call in calls.items()}
-    seconds = {name: _seconds(call, 1) for name, call in calls.items()}
+    results, seconds = {}, {}
+    for name, call in calls.items():
+        start = time.perf_counter()
+        results[name] = call()
+        first = time.perf_counter() - start
+        seconds[name] = first if first > SLOW else _seconds(call, 1)
+    rounds = {name: min(repeats, max(FEWEST, int(PATIENCE / once))) for name, once in seconds.items()}
     loops = {name: max(1, round(SHORTEST / once)) for name, once in seconds.items()}
     times: dict[str, list[float]] = {name: [] for name in calls}
     for turn in range(repeats):
         for name, call in calls.items():
-            if turn < (fewer or {}).get(name, repeats):
+            if turn < rounds[name]:
                 times[name].append(_seconds(call, loops[name], warm=seconds[name] < QUICK))
     return {name: Timing(times[name], results[name]) for name in calls}
 

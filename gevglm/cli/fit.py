@@ -71,7 +71,8 @@ def run(options: argparse.Namespace) -> None:
         print(results.summary(alpha=alpha), flush=True)
     if options.html:
         say("writing the report", options.quiet)
-        path = results.report(options.html, title=options.title, alpha=alpha, code=_code(options, data, words))
+        shown = {"title": options.title, "alpha": alpha, "progress": False if options.quiet else None}
+        path = results.report(options.html, code=_code(options, data, words), **shown)
         say(f"report: {path}", options.quiet)
     if options.save:
         results.save(options.save)

@@ -144,21 +144,19 @@ def monitoring(
             bar.close()
 
 
-def progress_bar(items: Iterable[Item], total: int, progress: bool) -> Iterable[Item]:
-    """Return the items, with a bar that follows them if that is asked for and tqdm is installed."""
-    if not progress:
+def progress_bar(items: Iterable[Item], total: int, progress: bool | None) -> Iterable[Item]:
+    """Return the items, with a bar that follows them if that is asked for and tqdm is installed; None as in :func:`monitoring`."""
+    if not _is_shown(progress):
         return items
     try:
-        from tqdm.auto import tqdm
+        from tqdm import auto, tqdm
     except ImportError:
         return items
-    return tqdm(items, total=total)
+    return auto.tqdm(items, total=total) if progress else tqdm(items, total=total, delay=DELAY, leave=False)
 
 
 def _pass_bar(progress: bool | None) -> PassBar | None:
-    if progress not in (None, True, False):
-        raise InvalidOptionError(f"progress={progress!r} must be True, False or None.")
-    if progress is False or (progress is None and not _is_interactive()):
+    if not _is_shown(progress):
         return None
     try:
         import tqdm  # noqa: F401
@@ -167,6 +165,12 @@ def _pass_bar(progress: bool | None) -> PassBar | None:
             raise InvalidOptionError("progress=True needs tqdm: pip install 'gevglm[progress]'.") from None
         return None
     return PassBar(0.0 if progress else DELAY)
+
+
+def _is_shown(progress: bool | None) -> bool:
+    if progress not in (None, True, False):
+        raise InvalidOptionError(f"progress={progress!r} must be True, False or None.")
+    return _is_interactive() if progress is None else progress
 
 
 def _is_interactive() -> bool:

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from gevglm.calibration.assessment import Assessment, assess
 from gevglm.calibration.estimates import CalibrationTest
 from gevglm.exceptions import GevglmError
 from gevglm.report.html import Html, joined, table, tag
 from gevglm.report.numbers import count, plain, pvalue, with_limits
-from gevglm.results.plotting import influential_rows
 from gevglm.results.predicted_rows import assessed_rows
 from gevglm.results.summary import FEW_EVENTS_PER_PARAMETER, events_per_parameter
 
@@ -101,10 +101,12 @@ def fatal(results: BinaryGLMResults) -> list[str]:
     return []
 
 
-def remarks_on(results: BinaryGLMResults) -> list[Remark]:
-    """Return the checks with their outcome, the worst first."""
+def remarks_on(results: BinaryGLMResults, influential: pd.DataFrame | None) -> list[Remark]:
+    """Return the checks with their outcome, the worst first; the most influential rows are known where they can be."""
     checks = (_iteration, _separation, _events, _support, _shape, _rows)
     remarks = [remark for check in checks for remark in check(results)]
+    if influential is not None:
+        remarks.append(_most_influential(influential))
     return sorted(remarks, key=lambda remark: LEVELS.index(remark.level))
 
 
@@ -181,11 +183,12 @@ def _rows(results: BinaryGLMResults) -> Iterator[Remark]:
     if not results.has_data:
         text = "The rows are not in memory (removed, or read in pieces): influence of single rows is not shown."
         yield Remark("warning", text)
-    elif results.converged:
-        row = influential_rows(results, 1).iloc[0]
-        distance = float(row["cooks_distance"])
-        text = f"The most influential row is {row.name} (Cook's distance {plain(distance, 2)}"
-        if distance > LARGE_DISTANCE:
-            yield Remark("warning", f"{text}): see how the results change without it.")
-        else:
-            yield Remark("fine", f"{text}): no single row dominates.")
+
+
+def _most_influential(rows: pd.DataFrame) -> Remark:
+    distances = rows["cooks_distance"].to_numpy()
+    first = np.argsort(-distances, kind="stable")[0]  # not argmax, which finds NaN
+    text = f"The most influential row is {rows.index[first]} (Cook's distance {plain(float(distances[first]), 2)}"
+    if distances[first] > LARGE_DISTANCE:
+        return Remark("warning", f"{text}): see how the results change without it.")
+    return Remark("fine", f"{text}): no single row dominates.")

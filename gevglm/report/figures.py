@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from gevglm.effects.curves import effect_curve
 from gevglm.exceptions import GevglmError
-from gevglm.plots import new_axes, plot_effect
+from gevglm.plots import new_axes, plot_cooks_distance, plot_dfbetas, plot_effect
 from gevglm.report.assessment import Assessed
 from gevglm.report.effects import Effects
 from gevglm.report.html import Html, items, joined, tag
 from gevglm.report.svg import figure
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from gevglm.results import BinaryGLMResults
@@ -86,11 +87,11 @@ def predictions(results: BinaryGLMResults, assessed: Assessed | None) -> Html:
     return gallery.html()
 
 
-def influence(results: BinaryGLMResults) -> Html:
+def influence(results: BinaryGLMResults, rows: pd.DataFrame) -> Html:
     """Return the pictures of influential rows."""
     gallery = Gallery()
-    gallery.add("cooks", lambda: results.plot_influence(ax=new_axes(*SIZE)))
-    gallery.add("dfbetas", lambda: results.plot_influence("dfbetas", ax=_rows_of_names(results)))
+    gallery.add("cooks", lambda: plot_cooks_distance(rows, ax=new_axes(*SIZE)))
+    gallery.add("dfbetas", lambda: plot_dfbetas(rows[list(results.model.exog_names)], ax=_rows_of_names(results)))
     return gallery.html()
 
 

@@ -115,11 +115,11 @@ def characteristics(results: BinaryGLMResults) -> Html:
 
 def _described(name: str, column: pd.Series, of_events: NDArray, of_others: NDArray) -> list[tuple[str, ...]]:
     numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
-    levels = sorted(column.unique(), key=str)
-    if numeric and set(levels) <= {0, 1}:
+    if numeric and column.isin([0, 1]).all():
         return [(f"{name} = 1", *(_share(column == 1, weight) for weight in (of_events, of_others)))]
     if numeric:
         return [(name, *(_mean(column.to_numpy(float), weight) for weight in (of_events, of_others)))]
+    levels = sorted(column.unique(), key=str)
     if len(levels) > MOST_LEVELS:
         return [(f"{name}: {len(levels)} levels", "", "")]
     return [

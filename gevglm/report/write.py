@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gevglm import __version__
 from gevglm._files import check_target, write_text
+from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import GevglmError
 from gevglm.plots import new_axes
 from gevglm.report import assessment, figures, findings, study, tables
@@ -19,10 +20,20 @@ from gevglm.report.effects import Effects, effects_of
 from gevglm.report.html import Html, items, tag
 from gevglm.report.page import Section, page
 from gevglm.results import check_alpha
+from gevglm.results.plotting import ROWS_DRAWN, influential_rows
 
 if TYPE_CHECKING:
     from gevglm.results import BinaryGLMResults
 
+SECTIONS = {
+    "findings": "Findings",
+    "study": "Model and data",
+    "coefficients": "Coefficients",
+    "effects": "Effects on the risk",
+    "predictions": "Predictions and calibration",
+    "diagnostics": "Diagnostics and warnings",
+    "code": "Code",
+}
 GONE = (
     "Not available: the rows of the fit are not in memory (they were removed, or are read in pieces). Effects on the risk need rows to average over: "
     "results.risk(..., data=...) takes them."
@@ -37,6 +48,7 @@ def write_report(
     author: str = "",
     code: str | None = None,
     alpha: float = 0.05,
+    progress: bool | None = None,
 ) -> Path:
     """Write the report of a fit; see :meth:`gevglm.BinaryGLMResults.report`."""
     path = check_target(path)
@@ -45,29 +57,29 @@ def write_report(
     outcome, link = results.model.design.outcome, results.link.population.label
     subtitle = ", ".join(part for part in (author, datetime.date.today().isoformat(), f"{link} link") if part)
     foot = f"Made with gevglm {__version__} and Python {platform.python_version()}."
-    write_text(path, page(title or f"Regression of {outcome}", subtitle, _sections(results, code, alpha), foot))
+    contents = dict(progress_bar(_contents(results, code, alpha), len(SECTIONS), progress))
+    sections = [Section(name, heading, contents[name]) for name, heading in SECTIONS.items()]
+    write_text(path, page(title or f"Regression of {outcome}", subtitle, sections, foot))
     return path
 
 
-def _sections(results: BinaryGLMResults, code: str | None, alpha: float) -> list[Section]:
+def _contents(results: BinaryGLMResults, code: str | None, alpha: float) -> Iterator[tuple[str, list[Html]]]:
+    """Yield the sections one after the other, as they are made: the findings last, for they sum up what the others found."""
     stop = assessment.fatal(results)
+    yield "study", _study(results)
+    picture = [] if stop else [figures.coefficients(results, alpha)]
+    yield "coefficients", [tables.coefficients(results, alpha), *picture]
     effects = None if stop or not results.has_data else effects_of(results, alpha)
-    remarks = assessment.remarks_on(results)
+    yield "effects", _effects(results, effects, stop, alpha)
     assessed, reason = (None, "; ".join(stop)) if stop else _assessed(results)
-    coefficients, diagnostics = [tables.coefficients(results, alpha)], [assessment.diagnostics(remarks)]
-    if not stop:
-        coefficients.append(figures.coefficients(results, alpha))
-    if not stop and results.has_data:
-        diagnostics.append(figures.influence(results))
-    return [
-        Section("findings", "Findings", _findings(results, effects, assessed, remarks, stop, alpha)),
-        Section("study", "Model and data", _study(results)),
-        Section("coefficients", "Coefficients", coefficients),
-        Section("effects", "Effects on the risk", _effects(results, effects, stop, alpha)),
-        Section("predictions", "Predictions and calibration", _predictions(results, assessed, reason, stop)),
-        Section("diagnostics", "Diagnostics and warnings", diagnostics),
-        Section("code", "Code", [tag("pre", tag("code", Html(escape(code or code_of(results)))))]),
-    ]
+    yield "predictions", _predictions(results, assessed, reason, stop)
+    known = results.has_data and results.converged
+    influential = influential_rows(results, ROWS_DRAWN) if known else None
+    remarks = assessment.remarks_on(results, influential)
+    pictures = [] if stop or influential is None else [figures.influence(results, influential)]
+    yield "diagnostics", [assessment.diagnostics(remarks), *pictures]
+    yield "findings", _findings(results, effects, assessed, remarks, stop, alpha)
+    yield "code", [tag("pre", tag("code", Html(escape(code or code_of(results)))))]
 
 
 def _assessed(results: BinaryGLMResults) -> tuple[assessment.Assessed | None, str]:

@@ -169,7 +169,14 @@ class BinaryGLMResults(
         return summary_of(self, yname=yname, xname=xname, title=title, alpha=alpha, method=method)
 
     def report(
-        self, path: Any, *, title: str | None = None, author: str = "", code: str | None = None, alpha: float = 0.05
+        self,
+        path: Any,
+        *,
+        title: str | None = None,
+        author: str = "",
+        code: str | None = None,
+        alpha: float = 0.05,
+        progress: bool | None = None,
     ) -> Path:
         """Write a report of the fit: one HTML file with tables, findings in words and pictures, that needs no network.
 
@@ -182,6 +189,8 @@ class BinaryGLMResults(
             The code that made the fit; by default it is put together from the results.
         alpha : float
             One minus the coverage of the intervals.
+        progress : bool, optional
+            Whether a bar follows the sections; by default it appears in terminals and notebooks after two seconds, if tqdm is installed.
 
         Returns
         -------
@@ -190,7 +199,7 @@ class BinaryGLMResults(
         """
         from gevglm.report import write_report
 
-        return write_report(self, path, title=title, author=author, code=code, alpha=alpha)
+        return write_report(self, path, title=title, author=author, code=code, alpha=alpha, progress=progress)
 
     def remove_data(self) -> None:
         """Drop everything of the length of the data; summaries, tests and predictions for new data still work.

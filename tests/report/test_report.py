@@ -183,3 +183,20 @@ def plain(path):
 
     text = re.sub(r"<(svg|style).*?</\1>", "", path.read_text(encoding="utf-8"), flags=re.S)
     return html.unescape(re.sub(r"<[^>]+>", "", text)).replace("\xa0", " ")
+
+
+class TestProgress:
+    def test_a_bar_follows_the_sections_and_changes_nothing(self, study, tmp_path, capsys):
+        res = gevglm.fit("event ~ age", study, link="logit")
+        without = res.report(tmp_path / "without.html", progress=False).read_bytes()
+        assert capsys.readouterr().err == ""
+        assert res.report(tmp_path / "with.html", progress=True).read_bytes() == without
+        assert "7/7" in capsys.readouterr().err
+
+    def test_it_appears_by_itself_only_where_somebody_looks(self, study, tmp_path, capsys):
+        gevglm.fit("event ~ age", study, link="logit").report(tmp_path / "r.html")
+        assert capsys.readouterr().err == ""
+
+    def test_other_words_are_refused(self, study, tmp_path):
+        with pytest.raises(InvalidOptionError, match="progress='yes'"):
+            gevglm.fit("event ~ age", study, link="logit").report(tmp_path / "r.html", progress="yes")

@@ -36,13 +36,17 @@ MANY_ROWS = 5_000
 def rough_start(problem: Problem) -> Passes[NDArray]:
     """Take a few steps of the plain fit where there are events enough, else the null model's coefficients."""
     k = problem.engine.n_cols
-    if problem.loss.convex and problem.rarer >= EVENTS_FOR_ROUGH_START * k:
+    if _has_good_start(problem):
         tol = ROUGH * np.sqrt(k / problem.scale)
         start = yield from problem.start_from_part()
         rough = yield from problem.minimise(start, tol=tol, maxiter=ROUGH_STEPS)
         if rough.converged:
             return rough.params
     return problem.null_start
+
+
+def _has_good_start(problem: Problem) -> bool:
+    return problem.loss.convex and problem.rarer >= EVENTS_FOR_ROUGH_START * problem.engine.n_cols
 
 
 def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Passes[SolverResult]:
@@ -54,7 +58,7 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
     searches: list[Search] = [value_search] if falling else [bounded_search, residual_search]
     attempts = [(search, factor) for factor in (None, 1.0, 2.0) for search in searches]
     large = problem.engine.n_rows > MANY_ROWS
-    if large and falling:  # values cost more than they are worth where the start is good
+    if falling and (large or _has_good_start(problem)):  # values cost more than they are worth where the start is good
         attempts.insert(0, (bounded_search, None))
     best: SolverResult | None = None
     for search, factor in attempts:
@@ -73,7 +77,7 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
             stop_if_singular=problem.stop_if_singular,
             on_step=problem.monitor.on_step,
         )
-        found = yield from relay(steps, partial(_adjusted_sums_at, problem, adjustment, value))
+        found = yield from relay(steps, partial(problem.adjusted_sums_at, adjustment, value=value))
         if found.converged or found.reason == SINGULAR:
             return found
         if best is None or found.decrement < best.decrement:
@@ -84,10 +88,6 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
             return replace(best, converged=True)
     reason = "no root of the adjusted score was found, and there may be none; bias='logf' is always finite"
     return replace(best or found, reason=reason)
-
-
-def _adjusted_sums_at(problem: Problem, adjustment: Adjustment, value: bool, point: NDArray) -> Passes[NewtonSums]:
-    return (yield from problem.adjusted_sums_at_all(adjustment, [point], value=value))[0]
 
 
 def _root_by_secants(evaluate: Callable[[NDArray], NewtonSums], found: SolverResult, factor: float) -> NDArray:

@@ -38,6 +38,7 @@ from gevglm.links.base import LARGEST_PROBABILITY, SMALLEST_PROBABILITY, Point
 from gevglm.losses import Canonical, Loss
 
 SHIFTS = 60
+MOST_POINTS = 1 << 21  # rows whose points of the link are kept from one pass to the next
 EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
 
 
@@ -222,10 +223,12 @@ class Problem:
             params[self.constant] = self.null_point.v[0]
         return params
 
-    def sums_at(self, point: NDArray, *, expected: bool = False, value: bool = False) -> Passes[NewtonSums]:
-        """Sum loss plus penalty at a point."""
+    def sums_at(
+        self, point: NDArray, *, expected: bool = False, value: bool = False, points: dict[int, Point] | None = None
+    ) -> Passes[NewtonSums]:
+        """Sum loss plus penalty at a point; `points` takes the points of the link in each block."""
         self.passes += 1
-        sums = yield Pass(self.engine, LossSums(self.loss, point, expected=expected, value=value))
+        sums = yield Pass(self.engine, LossSums(self.loss, point, expected=expected, value=value, points=points))
         return self._completed(sums, point)
 
     def sums_at_all(
@@ -250,10 +253,35 @@ class Problem:
             sums.hessian[self.omitted, self.omitted] = 1.0
         return sums
 
+    def adjusted_sums_at(self, adjustment: Adjustment, point: NDArray, *, value: bool) -> Passes[NewtonSums]:
+        """Sum the adjusted loss at a point: one pass for the information, one for the leverages by its inverse.
+
+        The link is evaluated once, where its points have room in memory.
+        """
+        engine, loss = self.engine, self.loss
+        points: dict[int, Point] = {}
+        kept = points if engine.in_memory and engine.n_rows <= MOST_POINTS else None
+        sums = yield from self.sums_at(point, expected=True, value=value, points=kept)
+        factor = sums.factor
+        sums.feasible &= factor.positive
+        if sums.feasible:
+            self.passes += 1
+            matrix = adjustment.matrix(engine, loss, point, factor.inverse())
+
+            def shift(block: Block) -> NDArray:
+                known = points.get(block.start)
+                at = loss.link.at(block.linear_predictor(point)) if known is None else known
+                return adjustment.shift(loss, block, at, matrix)
+
+            adjustment.apply(loss, sums, (yield Pass(engine, ArraySum(shift))), matrix, factor)
+        return sums
+
     def adjusted_sums_at_all(
         self, adjustment: Adjustment, points: list[NDArray], *, value: bool
     ) -> Passes[list[NewtonSums]]:
-        """Sum the adjusted loss at several points: one pass for the information, one for the leverages by its inverse."""
+        """Sum the adjusted loss at several points, in the same two passes."""
+        if len(points) == 1:
+            return [(yield from self.adjusted_sums_at(adjustment, points[0], value=value))]
         found = yield from self.sums_at_all(points, expected=True, value=value)
         factors = [sums.factor for sums in found]
         for sums, factor in zip(found, factors, strict=True):

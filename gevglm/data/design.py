@@ -288,7 +288,7 @@ def from_formula(
     check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing, weights)
     recipe = formulas.Recipe(
         selection.right,
-        without_unused_levels(chosen.frame, selection.used(frame.columns)),
+        without_unused_levels(chosen.frame, chosen.used),
         selection.scope_beside(frame.columns),
         engine or "formulaic",
     )

@@ -81,8 +81,13 @@ def split(formula: str) -> tuple[str, str]:
 
 def translated(formula: str, columns: Iterable[Any], scope: dict[str, Any]) -> str:
     """Return a formula as it was typed in the words that are read here; see :mod:`gevglm.data.dialect`."""
-    named = {name for name, value in scope.items() if callable(value) or name not in FUNCTIONS}
-    return dialect.translated(formula, list(columns), {*named, *WORDS, *dir(builtins), "offset", "np"})
+    named = frozenset(name for name, value in scope.items() if callable(value) or name not in FUNCTIONS)
+    return _translated(formula, tuple(columns), named)
+
+
+@functools.lru_cache(32)
+def _translated(formula: str, columns: tuple[Any, ...], named: frozenset[str]) -> str:
+    return dialect.translated(formula, columns, {*named, *WORDS, *dir(builtins), "offset", "np"})
 
 
 def offsets_of(right: str) -> list[Expression]:
@@ -255,11 +260,14 @@ class Recipe:
         }
 
     def _refuse_dependence_on_other_rows(self, terms: list[tuple[str, ...]], frame: pd.DataFrame) -> None:
-        terms = [term for term in terms if any(row_dependence.is_to_be_looked_at(factor) for factor in term)]
-        if not terms:
-            return
-        columns = with_columns(frame[list(self.dtypes)], self.dtypes, lambda column: plain(column, "formulaic"))
-        row_dependence.refuse_terms(terms, columns, self.scope, self._matrix.state)
+        factors = [
+            factor
+            for factor in dict.fromkeys(name for term in terms for name in term)
+            if row_dependence.may_mix_rows(factor, self.scope)
+        ]
+        if factors:
+            columns = with_columns(frame[list(self.dtypes)], self.dtypes, lambda column: plain(column, "formulaic"))
+            row_dependence.refuse_factors(factors, columns, self.scope, self._matrix.state)
 
     def _refuse_forgetful_calls(self) -> None:
         """Refuse ``patsy.bs(x)`` and the like: only functions called by a simple name remember their first data."""
@@ -335,7 +343,7 @@ def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]
     return {
         name: tuple(sorted(column.unique().tolist()))
         for name, column in found.items()
-        if column.head().nunique() <= 2 == column.nunique()  # most columns show more at once
+        if len(pd.unique(column.array[:5])) <= 3 and column.nunique() == 2  # most columns show more at once
     }
 
 

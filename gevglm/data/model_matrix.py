@@ -229,10 +229,18 @@ def context_of(expressions: Collection[Expression], frame: pd.DataFrame, scope: 
     Columns hide variables of the scope, and both hide words; but only functions hide a function that is called.
     """
     words = {"Q": frame.__getitem__, **WORDS}
-    functions = words | {name: value for name, value in scope.items() if callable(value)}
+    used = dict.fromkeys(name for factor in expressions for name in factor.names)
+    columns = {name: frame[name] for name in used if name in frame.columns}
+    return {**words, **scope, **columns, **called_functions(expressions, words, scope)}
+
+
+def called_functions(
+    expressions: Iterable[Expression], words: Mapping[str, Any], scope: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the functions that expressions call, by ``"name()"``: those of the scope, and words that none of these hides."""
+    functions = {**words, **{name: value for name, value in scope.items() if callable(value)}}
     called = {call.name for factor in expressions for call in factor.calls}
-    columns = {name: frame[name] for factor in expressions for name in factor.names if name in frame.columns}
-    return {**words, **scope, **columns, **{f"{name}()": functions[name] for name in called if name in functions}}
+    return {f"{name}()": functions[name] for name in called if name in functions}
 
 
 def coded(values: pd.Series, levels: list[Any] | None) -> tuple[list[Any], NDArray]:

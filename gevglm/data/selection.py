@@ -35,6 +35,7 @@ class Selected(NamedTuple):
     n_asked: int
     n_selected: int
     n_missing: int
+    used: list[str]  # columns that the formula names
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,8 @@ class Selection:
 
     def used(self, columns: Any) -> list[str]:
         """Return the names of the formula that are columns, or say what is wrong with them."""
-        columns = pd.Index(columns)
         names, left, right = self._names
+        columns = pd.Index(columns)
         used = [name for name in names if name in columns]
         twice = [] if columns.is_unique else [name for name in used if (columns == name).sum() > 1]
         if twice:
@@ -113,7 +114,7 @@ class Selection:
             columns = {role: None if given is None else given[rows] for role, given in columns.items()}
         if self.missing == "none":
             _refuse_missing_levels(frame, used)
-        return Selected(frame, values, columns, rows, n_asked, n_selected, n_selected - len(frame))
+        return Selected(frame, values, columns, rows, n_asked, n_selected, n_selected - len(frame), used)
 
     def outcome(self, frame: pd.DataFrame) -> Any:
         """Return the outcome of all rows of a table, not yet coded."""

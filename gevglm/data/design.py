@@ -253,9 +253,9 @@ class Design(Layout):
 
 def _constant(X: NDArray) -> int | None:
     """Return the first column of ones, if there is one."""
-    for j in np.flatnonzero((X[:64] == 1.0).all(axis=0)):
-        if (X[:, j] == 1.0).all():
-            return int(j)
+    for j, first in enumerate(X[:1].ravel().tolist()):
+        if first == 1.0 and (X[:64, j] == 1.0).all() and (X[:, j] == 1.0).all():
+            return j
     return None
 
 
@@ -288,7 +288,7 @@ def from_formula(
     check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing, weights)
     recipe = formulas.Recipe(
         selection.right,
-        without_unused_levels(chosen.frame, chosen.used),
+        without_unused_levels(chosen.frame, chosen.factors),
         selection.scope_beside(frame.columns),
         engine or "formulaic",
     )

@@ -147,7 +147,8 @@ class Recipe:
         self.engine = engine
         self.scope = scope
         self.used = names_in(formula, called=False)
-        self.dtypes = {name: frame[name].dtype for name in self.used if name in frame.columns}
+        columns = {name: frame[name] for name in self.used if name in frame.columns}
+        self.dtypes = {name: column.dtype for name, column in columns.items()}
         self._patsy: Any = None
         self._matrix = ModelMatrix([])
         self._refuse_forgetful_calls()
@@ -169,7 +170,7 @@ class Recipe:
             raise self._explained(error, frame) from None
         codings = self._codings()
         suspicions.warn_of_text({text: coding.levels for text, coding in codings.items()}, self.dtypes)
-        self.variables = self._variables(codings, {} if state is not None else _two_values(frame, self.dtypes))
+        self.variables = self._variables(codings, {} if state is not None else _two_values(columns))
         self.sparse = issparse(first)
         self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)  # that a row of the design holds
         names = self._patsy.column_names if engine == "patsy" else self._matrix.names
@@ -337,13 +338,13 @@ def not_evaluated(formula: str, error: Exception) -> InvalidDataError:
     return InvalidDataError(f"the formula '{formula}' could not be evaluated: {cause.rstrip('.')}.")
 
 
-def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]:
+def _two_values(columns: dict[str, pd.Series]) -> dict[str, tuple]:
     """Return both values of the numbers that have two."""
-    found = {name: frame[name] for name, dtype in dtypes.items() if is_number(dtype)}
     return {
         name: tuple(sorted(column.unique().tolist()))
-        for name, column in found.items()
-        if len(pd.unique(column.array[:5])) <= 3 and column.nunique() == 2  # most columns show more at once
+        for name, column in columns.items()
+        # most columns show more at once
+        if is_number(column.dtype) and len(set(column.array[:5])) <= 2 == column.nunique()
     }
 
 

@@ -20,6 +20,7 @@ from gevglm.data.expressions import Call, Expression, expression, names_in
 from gevglm.data.formula_engines import (
     Categorical,
     Coding,
+    Structure,
     TermCoding,
     categorical,
     codings,
@@ -60,15 +61,15 @@ class ModelMatrix:
         self.state = TransformState() if state is None else state
         self.sparse = sparse
         self.expressions: dict[str, Expression] = {name: expression(name) for term in terms for name in term}
-        self.structure: list[tuple[tuple[str, ...], list[TermCoding]]] = []
+        self.structure: Structure = ()
         self.columns: list[list[str]] | None = None
 
     def build(self, frame: pd.DataFrame, scope: Mapping[str, Any]) -> Matrix:
         """Return the matrix of complete rows; `scope` is what the formula may name besides their columns."""
         table = _Table(self, frame, scope)
         if self.columns is None:
-            numbers = {name for name, coding in self.state.factors.items() if coding is None}
-            self.structure = codings(self.terms, numbers)
+            numbers = frozenset(name for name, coding in self.state.factors.items() if coding is None)
+            self.structure = codings(tuple(self.terms), numbers)
         columns = [table.columns_of(coded) for _, coded in self.structure]
         names = [list(group) for group in columns]
         if self.columns is None:
@@ -96,7 +97,7 @@ class ModelMatrix:
         uses = {name: not set(names_in(name, called=False)).isdisjoint(variables) for name in self.expressions}
         kept = [any(uses[name] for name in term) for term, _ in self.structure]
         part.terms = [term for (term, _), used in zip(self.structure, kept, strict=True) if used]
-        part.structure = list(itertools.compress(self.structure, kept))
+        part.structure = tuple(itertools.compress(self.structure, kept))
         part.columns = list(itertools.compress(self.columns, kept))
         part.expressions = {name: self.expressions[name] for term in part.terms for name in term}
         return part, np.flatnonzero(np.repeat(kept, [len(group) for group in self.columns]))
@@ -164,7 +165,7 @@ class _Table:
         levels, self._codes[name] = coded(pd.Series(factor.values), levels)
         self._state.factors[name] = coding or Coding(levels)
 
-    def columns_of(self, codings: list[TermCoding]) -> dict[str, Column]:
+    def columns_of(self, codings: tuple[TermCoding, ...]) -> dict[str, Column]:
         """Return the columns of a term, by their names."""
         columns: dict[str, Column] = {}
         for coding in codings:

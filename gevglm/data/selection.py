@@ -35,7 +35,7 @@ class Selected(NamedTuple):
     n_asked: int
     n_selected: int
     n_missing: int
-    used: list[str]  # columns that the formula names
+    factors: list[str]  # columns of categories that the formula names
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Selection:
     def used(self, columns: Any) -> list[str]:
         """Return the names of the formula that are columns, or say what is wrong with them."""
         names, left, right = self._names
-        columns = pd.Index(columns)
+        columns = columns if isinstance(columns, pd.Index) else pd.Index(columns)
         used = [name for name in names if name in columns]
         twice = [] if columns.is_unique else [name for name in used if (columns == name).sum() > 1]
         if twice:
@@ -104,7 +104,8 @@ class Selection:
         asked = self.asked_for(frame)
         selected = rows_with_weight(n, values, columns) & (True if asked is None else asked)
         given = [values, *columns.values(), *cluster_columns(self.clusters, n, frame, frame.index)]
-        complete = complete_rows(n, self.missing, [*given, *(frame[name] for name in used)])
+        named = [frame[name] for name in used]
+        complete = complete_rows(n, self.missing, [*given, *named])
         keep = selected & complete
         rows = None if keep.all() else np.flatnonzero(keep)
         n_asked, n_selected = n if asked is None else int(asked.sum()), int(selected.sum())
@@ -114,7 +115,8 @@ class Selection:
             columns = {role: None if given is None else given[rows] for role, given in columns.items()}
         if self.missing == "none":
             _refuse_missing_levels(frame, used)
-        return Selected(frame, values, columns, rows, n_asked, n_selected, n_selected - len(frame), used)
+        factors = [str(one.name) for one in named if isinstance(one.dtype, pd.CategoricalDtype)]
+        return Selected(frame, values, columns, rows, n_asked, n_selected, n_selected - len(frame), factors)
 
     def outcome(self, frame: pd.DataFrame) -> Any:
         """Return the outcome of all rows of a table, not yet coded."""

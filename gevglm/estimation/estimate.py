@@ -210,7 +210,7 @@ class Problem:
         """Weight of the rarer outcome."""
         return min(self.events, self.weight - self.events)
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The yardstick of convergence: the null model's log loss, whatever the loss, and at least 1."""
         return max(1.0, null_loss(self.weight, self.events))

@@ -13,6 +13,7 @@ from scipy import optimize
 
 from gevglm.engine.base import Passes, relay
 from gevglm.estimation.newton import (
+    NEAR,
     SINGULAR,
     Search,
     SolverResult,
@@ -34,11 +35,13 @@ MANY_ROWS = 5_000
 
 
 def rough_start(problem: Problem) -> Passes[NDArray]:
-    """Take a few steps of the plain fit where there are events enough, else the null model's coefficients."""
+    """Find the plain fit of a part of the rows, or take a few steps of it, where there are events enough; else the null model's coefficients."""
     k = problem.engine.n_cols
     if _has_good_start(problem):
         tol = ROUGH * np.sqrt(k / problem.scale)
         start = yield from problem.start_from_part()
+        if not np.array_equal(start, problem.null_start):  # a step on all rows was its last
+            return start
         rough = yield from problem.minimise(start, tol=tol, maxiter=ROUGH_STEPS)
         if rough.converged:
             return rough.params
@@ -69,11 +72,12 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
             point,
             search=search,
             # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
+            # than the last two, and among few rows less than that about standard errors
             tol=(1.0 if large else 0.1) * problem.tol,
             scale=problem.scale,
             maxiter=problem.maxiter,
             extrapolate=True,
-            predict_convergence=large,
+            predict_below=NEAR if large else problem.tol**2 * problem.scale,
             stop_if_singular=problem.stop_if_singular,
             on_step=problem.monitor.on_step,
         )

@@ -58,10 +58,11 @@ def fit(
     formula_or_endog : str or array_like
         A formula such as ``"y ~ x1 + C(group)"``, or the outcome.
     data_or_exog : table or array_like
-        With a formula: a pandas or polars DataFrame, a pyarrow Table, a dict of columns, or the path of a csv or parquet file. Or data that
-        are read in pieces and never held in memory: a pattern of file names, a folder, a list of files, a function that returns an iterable of
-        DataFrames, a Dask DataFrame.
-        With an outcome: the design matrix, as it is (no constant is added).
+        With a formula: a pandas or polars DataFrame, a pyarrow Table, a dict of columns, any object with an Arrow stream, or the path of a csv,
+        parquet, feather, Stata, SPSS, SAS or Excel file. Or data that are read in pieces and never held in memory: a pattern of file names, a
+        folder, a list of files, a function that returns an iterable of DataFrames, a Dask DataFrame, a large lazy frame of polars, dataset of
+        pyarrow or relation of DuckDB.
+        With an outcome: the design matrix, dense or sparse (of SciPy, or sparse columns of pandas), as it is (no constant is added).
     xi : float, "ml" or "cv", optional
         Shape of the GEV link (or of another link that has one); given alone it means ``link="gev", loss="canonical"``. "ml" maximises
         the likelihood over it, "cv" chooses it by cross-validation.

@@ -16,6 +16,7 @@ from scipy.stats import norm
 from gevglm.calibration.metrics import brier_score
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine import MemoryEngine
+from gevglm.engine.linalg import linear_predictor
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, nearest
 from gevglm.inference.folds import Folds
@@ -252,7 +253,7 @@ def _held_out(res: BinaryGLMResults, folds: Folds) -> tuple[NDArray, NDArray, ND
         if isinstance(again, GevglmError):
             raise again
         held = res.model.design.on_rows(test)
-        linear = np.dot(held.X, again.params) + (0.0 if held.offset is None else held.offset)
+        linear = linear_predictor(held.X, np.asarray(again.params)) + (0.0 if held.offset is None else held.offset)
         surprise = Log(again.link).value(held.y, linear)
         found.append((surprise, held.y, again.link.inverse(linear), RowWeights.of(held).in_loss))
     surprise, y, p, weights = (np.concatenate(parts) for parts in zip(*found, strict=True))

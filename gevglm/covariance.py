@@ -20,7 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import ArraySum, Block, Engine, Reducer, times
-from gevglm.engine.linalg import add, group_sums, one_blas_thread, quadratic_forms
+from gevglm.engine.cholesky import sandwich, symmetrised
+from gevglm.engine.linalg import Matrix, add_rows, dense, group_sums, one_blas_thread, quadratic_forms
 from gevglm.estimation.sums import WeightedGram
 from gevglm.exceptions import (
     GevglmWarning,
@@ -68,11 +69,11 @@ class Covariance(ABC):
     def matrix(self, fit: Fitted) -> NDArray:
         """Return the covariance matrix of a fit."""
         with one_blas_thread():
-            return self.finished(fit.bread @ self.meat(fit) @ fit.bread)
+            return self.finished(sandwich(fit.bread, self.meat(fit)))
 
     def finished(self, covariance: NDArray) -> NDArray:
         """Return a product of bread and meat as the covariance it stands for: symmetric."""
-        return 0.5 * (covariance + np.swapaxes(covariance, -1, -2))
+        return symmetrised(covariance)
 
     @abstractmethod
     def meat(self, fit: Fitted) -> NDArray:
@@ -209,7 +210,7 @@ class Cluster(Covariance):
                 factor = used / (used - 1)
             if self.kind == "CR1S":
                 factor *= (fit.nobs - 1) / (fit.nobs - fit.rank)
-            total += sign * factor * (scores.T @ scores)
+            total += sign * factor * dense(scores.T @ scores)
         return total
 
 
@@ -270,7 +271,10 @@ class HAC(Covariance):
                 "cov_type='HAC' needs the rows in memory, in time order; use 'HC0' to 'HC3' or 'cluster'."
             )
         scores = fit.engine.reduce(_GroupScores(fit.loss, fit.params, _positions, n))
-        meat = sandwich.S_hac_simple(scores, nlags=self.maxlags, weights_func=weights)
+        meat = dense(scores.T @ scores)
+        for lag, share in enumerate(weights(self.maxlags)[1:], 1):
+            product = dense(scores[lag:].T @ scores[:-lag])
+            meat += share * (product + product.T)
         return meat * (fit.nobs / (fit.nobs - fit.rank)) if self.use_correction else meat
 
 
@@ -342,20 +346,18 @@ class _GroupScores(Reducer):
         self.codes = codes
         self.n_groups = n_groups
 
-    def zero(self) -> NDArray:
-        return np.zeros((self.n_groups, len(self.params)))
+    def zero(self) -> Matrix:
+        return np.zeros(())
 
-    def map(self, block: Block) -> tuple[NDArray, NDArray]:
+    def map(self, block: Block) -> tuple[NDArray, Matrix]:
         codes = self.codes(block)
         with np.errstate(all="ignore"):
             point = self.loss.link.at(block.linear_predictor(self.params))
             slope = times(self.loss.slope_at(block.y, point), block.weight)
         return group_sums(block.X, slope, codes)
 
-    def combine(self, total: NDArray, part: tuple[NDArray, NDArray]) -> NDArray:
-        groups, sums = part
-        total[groups] = add(total[groups], sums)
-        return total
+    def combine(self, total: Matrix, part: tuple[NDArray, Matrix]) -> Matrix:
+        return add_rows(total, self.n_groups, *part)
 
 
 def _leverage(fit: Fitted, block: Block, point: Point) -> NDArray:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm.bias import BiasReduction
@@ -239,6 +240,10 @@ def fit_constrained(model: BinaryGLM, constraints: Any, start_params: Any, fit_k
     """Fit a model under linear constraints, as statsmodels does it."""
     if model.shape_choice is not None:
         raise InvalidOptionError("a constrained fit needs a fixed shape: give xi as a number.")
+    if issparse(model.exog):
+        raise InvalidOptionError(
+            "fit_constrained does not take a sparse design; give it as X.toarray(), or test the constraints by wald_test of the fit."
+        )
     with warnings.catch_warnings():  # statsmodels fits a model of its own, with row numbers of its own
         warnings.simplefilter("ignore", SupportWarning)
         fit_kwds = {"cov_type": model.sampling.default_covariance} | fit_kwds

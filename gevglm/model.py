@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import issparse
 from statsmodels.base.model import LikelihoodModel
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm import fitting
 from gevglm.data import design as designs
-from gevglm.data import formula as formulas
+from gevglm.data import dialect
 from gevglm.data import streamed_design as streamed
 from gevglm.data.design import FIT_AGAIN, Design
 from gevglm.data.observations import Part
@@ -22,7 +23,7 @@ from gevglm.data.scope import caller_names
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
-from gevglm.engine.linalg import linear_predictor
+from gevglm.engine.linalg import Matrix, linear_predictor, rows_of, scale_rows
 from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Ridge
@@ -46,7 +47,7 @@ class BinaryGLM(GLM):
     ----------
     endog : array_like
         Outcome: 0/1, bool, two levels with `event`, shares with `freq_weights`, or two columns (successes, failures).
-    exog : array_like of shape (n, k)
+    exog : array_like or sparse matrix of shape (n, k)
         Design matrix as given; no constant is added.
     n_trials : array_like, optional
         Trials behind each row when `endog` holds shares.
@@ -133,7 +134,7 @@ class BinaryGLM(GLM):
         """Build a model from a formula, a table, options, and the objects of the user's scope that the formula names."""
         source = as_source(data)
         table = as_frame(data) if source is None else source
-        written = formulas.translated(formula, table.columns, scope)
+        written = dialect.as_read(formula, table.columns, scope)
         if source is None:
             source = wide_source(written, table, options.formula_engine)
         build = designs.from_formula if source is None else partial(streamed.from_source, monitor=monitor)
@@ -145,10 +146,11 @@ class BinaryGLM(GLM):
         return model
 
     @classmethod
-    def of_arrays(cls, endog: Any, exog: Any, options: ModelOptions) -> BinaryGLM:
-        """Build a model from an outcome, a design matrix and options."""
+    def of_arrays(cls, endog: Any, exog: Any, options: ModelOptions, *, owned: bool = False) -> BinaryGLM:
+        """Build a model from an outcome, a design matrix and options; a matrix is `owned` if nobody else can change it."""
         model = cls.__new__(cls)
-        model._begin(designs.from_arrays(endog, exog, n_trials=options.n_trials, **options.columns()), options)
+        facts = {"n_trials": options.n_trials, "owned": owned, **options.columns()}
+        model._begin(designs.from_arrays(endog, exog, **facts), options)
         return model
 
     def _begin(self, design: Design, options: ModelOptions) -> None:
@@ -203,6 +205,9 @@ class BinaryGLM(GLM):
         LikelihoodModel.__init__(self, *design.labelled(), missing="none", hasconst=False)
         if not design.has_rows:
             self.endog, self.exog = design.y, design.X
+        elif issparse(design.X):
+            self.exog = self.data.exog = design.X
+            self.data.xnames = design.names
         self.exposure, self.offset = None, design.offset
         self._offset_exposure = 0.0 if design.offset is None else design.offset
         self._offset_name, self._exposure_name = design.offset_name, design.exposure_name
@@ -246,7 +251,7 @@ class BinaryGLM(GLM):
         given["n_trials"] = self.design.trials is not None
         return {key: getattr(self, key) if given.get(key, True) else None for key in self._init_keys}
 
-    def engine(self, exog: NDArray | None = None) -> Engine:
+    def engine(self, exog: Matrix | None = None) -> Engine:
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         return self.design.engine() if exog is None else self.design.engine(exog)
 
@@ -368,7 +373,7 @@ class BinaryGLM(GLM):
         """
         if which not in PREDICTIONS:
             raise unknown_option("which", which, PREDICTIONS)
-        X, shift = (self.exog, self._offset_exposure) if exog is None else (np.asarray(exog), 0.0)
+        X, shift = (self.exog, self._offset_exposure) if exog is None else (rows_of(exog), 0.0)
         linear = linear_predictor(X, params) + (shift if offset is None else np.asarray(offset))
         if exposure is not None:
             linear = linear + np.log(np.asarray(exposure))
@@ -376,6 +381,14 @@ class BinaryGLM(GLM):
             return linear if which == "linear" else self.link.inverse(linear)
         mean = self.population_link.inverse(linear)
         return mean if which == "mean" else mean * (1.0 - mean)
+
+    def score(self, params, scale=None):
+        """Return the score: the gradient of the (quasi-)log-likelihood."""
+        return self.score_factor(params) @ self.exog
+
+    def score_obs(self, params, scale=None):
+        """Return the score of each row; sparse if the design is."""
+        return scale_rows(self.exog, self.score_factor(params))
 
     def score_factor(self, params, scale=None):
         """Return the factor of each row of `exog` in the score."""

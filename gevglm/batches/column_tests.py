@@ -15,7 +15,8 @@ from scipy.stats import chi2
 from gevglm.batches.columns import Columns
 from gevglm.calibration.optimism import mapped
 from gevglm.data.design import Design
-from gevglm.engine.linalg import COLLINEAR, one_blas_thread
+from gevglm.engine.cholesky import COLLINEAR
+from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.memory import available_cores
 from gevglm.exceptions import GevglmError, silenced
 from gevglm.inference.column_fits import ColumnGroup
@@ -189,7 +190,7 @@ class _Chunk:
         """Test a column by a fit of the model without it to its rows, which says what is the matter."""
         rows = self.present[j]
         try:
-            res = self._model(rows).fit_by(FitOptions())
+            res = self._model(rows).fit_by(FitOptions(collinear="raise"))
             found = res.score_test(self.values[j, rows])
         except (GevglmError, np.linalg.LinAlgError) as error:
             self.reasons[j] = f"cannot be tested in the rows where it is known: {error}"
@@ -205,7 +206,9 @@ class _Chunk:
         """Test a column by a fit of its own, which says what is the matter with it."""
         rows, test = self.present[j], self.tests.test
         try:
-            res = self._model(rows, self.values[j, rows]).fit_by(FitOptions(bias="firth" if test == "firth" else None))
+            res = self._model(rows, self.values[j, rows]).fit_by(
+                FitOptions(bias="firth" if test == "firth" else None, collinear="raise")
+            )
             ratio = res.lr_tests()["statistic"].iloc[-1]
         except (GevglmError, np.linalg.LinAlgError) as error:
             self._keep(j, "", np.nan, np.nan, np.nan)

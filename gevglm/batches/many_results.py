@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from gevglm.calibration._summary_table import summary_table
 from gevglm.data.new_rows import read_matrix, read_table
-from gevglm.engine.linalg import diagonals
+from gevglm.engine.cholesky import diagonals
 from gevglm.exceptions import InvalidOptionError
 
 if TYPE_CHECKING:

@@ -139,7 +139,9 @@ class _Scan:
         """Fit the model without the columns, once for each outcome."""
         if outcome not in self._last:
             self._last.clear()
-            res = fit(self.formulas[outcome], self._data_of(outcome), loss="log", **self.options)
+            res = fit(
+                self.formulas[outcome], self._data_of(outcome), loss="log", **{"collinear": "raise"} | self.options
+            )
             design = res.model.design
             design.need_rows("a scan", "give a model with fewer levels of factors")
             if res.separated or not res.converged:

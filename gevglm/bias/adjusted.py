@@ -13,7 +13,8 @@ from gevglm.bias.base import BiasReduction, need_positive
 from gevglm.bias.log_f import LogF
 from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine.base import Block, Engine
-from gevglm.engine.linalg import Cholesky, CholeskyOfAll, quadratic_forms, row_products
+from gevglm.engine.cholesky import Cholesky, CholeskyOfAll
+from gevglm.engine.linalg import quadratic_forms, row_products
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums

@@ -116,9 +116,8 @@ def at_params(problem: Problem, found: Estimate, params: NDArray) -> Estimate:
     return replace(
         found,
         params=params,
-        information=information,
+        information=np.diagonal(information).copy(),
         inverse_information=inverse,
-        observed=information,
         positive_definite=positive,
     )
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gevglm.bias.adjusted import MeanReduction
 from gevglm.bias.base import BiasReduction, at_params
 from gevglm.engine.base import Block, MappedEngine
-from gevglm.engine.linalg import hstack_column, quadratic_forms, vstack_rows
+from gevglm.engine.linalg import hstack_columns, quadratic_forms, vstack_rows
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.losses import Loss
@@ -69,9 +69,8 @@ class Flac(BiasReduction):
         return replace(
             augmented,
             params=augmented.params[:k],
-            information=augmented.information[:k, :k],
+            information=augmented.information[:k],
             inverse_information=augmented.inverse_information[:k, :k],
-            observed=augmented.observed[:k, :k],
             weight=firth.weight,
             events=firth.events,
             n_iter=firth.n_iter + augmented.n_iter,
@@ -93,7 +92,7 @@ class Flac(BiasReduction):
             point = problem.loss.link.at(block.linear_predictor(firth.params))
             variance = problem.loss.expected_curvature_at(point)
             leverage = block.weighted(variance * quadratic_forms(block.X, firth.inverse_information))
-            X = vstack_rows(hstack_column(block.X, np.zeros(rows)), hstack_column(block.X, np.ones(rows)))
+            X = vstack_rows(hstack_columns(block.X, np.zeros(rows)), hstack_columns(block.X, np.ones(rows)))
             weight = np.ones(rows) if block.weight is None else block.weight
             offset = None if block.offset is None else np.tile(block.offset, 2)
             y = np.concatenate([block.y, np.full(rows, 0.5)])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from gevglm.bias.base import BiasReduction, need_positive
-from gevglm.engine.linalg import diagonals
+from gevglm.engine.cholesky import diagonals
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from gevglm.calibration.sample import Sample
-from gevglm.engine.linalg import CholeskyOfAll, diagonals
+from gevglm.engine.cholesky import CholeskyOfAll, diagonals
 from gevglm.engine.memory import MemoryEngine
 from gevglm.estimation.batched import newton_all
 from gevglm.estimation.estimate import Problem
@@ -92,7 +92,7 @@ def fit_logistic(
     linear = columns @ found.params + (0.0 if offset is None else offset)
     cov = found.inverse_information
     if penalty is not None:
-        cov = cov @ (found.information - 2.0 * penalty.matrix) @ cov
+        cov = cov - 2.0 * cov @ penalty.matrix @ cov
     return LogisticFit(found.params, cov, bernoulli_llf(y, linear, weight))
 
 

@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from gevglm.data import formula as formulas
 from gevglm.data import outcome as outcomes
@@ -40,10 +41,12 @@ from gevglm.data.tables import (
 from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine import Engine, MemoryEngine
 from gevglm.engine.base import ArraySum, Block, product, times, without_columns
-from gevglm.engine.linalg import squared_deviations
+from gevglm.engine.linalg import Matrix, dense, squared_deviations
+from gevglm.engine.sparse import columns_of_ones
 from gevglm.exceptions import InvalidDataError
 
 FIT_AGAIN = "fit the model again, to a table that is held in memory"
+MOST_DENSE = 1 << 25  # elements of a sparse design that is made dense where need be
 VECTORS = ("freq", "var", "trials", "offset", "represents")
 IN_COLUMNS = (
     1 << 18
@@ -77,7 +80,7 @@ class Layout:
 class Design(Layout):
     """The numbers of a regression, in memory; :class:`~gevglm.data.streamed_design.StreamedDesign` reads them in pieces."""
 
-    X: NDArray  # of shape (n, k)
+    X: Matrix  # of shape (n, k), dense or sparse
     y: NDArray  # outcomes in [0, 1]; shares of successes for grouped rows
     freq: NDArray | None = None
     var: NDArray | None = None  # as the loss has it: variance weights, sampling weights and those by the outcome
@@ -111,6 +114,15 @@ class Design(Layout):
         if not self.has_rows:
             raise InvalidDataError(rows_needed(what, instead))
 
+    def dense(self, what: str, instead: str) -> NDArray:
+        """Return the design matrix as an array, for what cannot do without; refuse it for a large sparse one, and say what to do instead."""
+        if issparse(self.X) and self.X.shape[0] * self.X.shape[1] > MOST_DENSE:
+            size = 8e-9 * self.X.shape[0] * self.X.shape[1]
+            raise InvalidDataError(
+                f"{what} needs a dense design, but this one is sparse, and would take {size:.1f} GB; {instead}."
+            )
+        return dense(self.X)
+
     @property
     def n_rows(self) -> int:
         """Rows used."""
@@ -143,7 +155,7 @@ class Design(Layout):
         """Frequency weights that are not whole numbers."""
         return 0 if self.freq is None else int((self.freq != np.round(self.freq)).sum())
 
-    def engine(self, exog: NDArray | None = None) -> Engine:
+    def engine(self, exog: Matrix | None = None) -> Engine:
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         self.need_rows("a pass over the data", f"give data where there is a place for them, or {FIT_AGAIN}")
         X = self.X if exog is None else exog
@@ -151,11 +163,12 @@ class Design(Layout):
         return without_columns(engine, [j for j, others in self.omitted.items() if others])  # others are zero
 
     def labelled(self) -> tuple[Any, Any]:
-        """Return outcome and design matrix with the labels that statsmodels shows."""
+        """Return outcome and design matrix with the labels that statsmodels shows; of a sparse matrix, which it does not know, no column."""
+        X = np.zeros((self.n_rows, 0)) if issparse(self.X) else self.X
         if self.index is None:
-            return self.y, self.X
+            return self.y, X
         y = pd.Series(self.y, index=self.index, name=self.outcome, copy=False)
-        return y, pd.DataFrame(self.X, index=self.index, columns=self.names, copy=False)
+        return y, pd.DataFrame(X, index=self.index, columns=self.names[: X.shape[1]], copy=False)
 
     def reweighted(self, weights: Callable[[NDArray], NDArray | None]) -> Self:
         """Return the design with weights that depend on the outcome."""
@@ -251,8 +264,11 @@ class Design(Layout):
         return replace(self, X=X, **vectors, rows=None, index=None, frame=None, recipe=recipe)
 
 
-def _constant(X: NDArray) -> int | None:
+def _constant(X: Matrix) -> int | None:
     """Return the first column of ones, if there is one."""
+    if issparse(X):
+        ones = np.flatnonzero(columns_of_ones(X))
+        return int(ones[0]) if len(ones) else None
     for j, first in enumerate(X[:1].ravel().tolist()):
         if first == 1.0 and (X[:64, j] == 1.0).all() and (X[:, j] == 1.0).all():
             return j
@@ -325,8 +341,9 @@ def from_arrays(
     n_trials: Any = None,
     missing: str = "none",
     clusters: Any = None,
+    owned: bool = False,
 ) -> Design:
-    """Build a design from an outcome and a design matrix, a copy of the latter."""
+    """Build a design from an outcome and a design matrix: a copy of it, unless it is `owned`, so that nobody else can change it."""
     if hasattr(exog, "to_pandas"):  # polars and pyarrow
         exog = exog.to_pandas()
     names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
@@ -339,9 +356,10 @@ def from_arrays(
     outcome = str(getattr(endog, "name", None) or "y")
     if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
         raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")
-    X = numeric_matrix(exog)
+    X = numeric_matrix(exog, owned)
+    endog = endog.toarray() if issparse(endog) else endog
     y = np.array(endog.to_numpy() if hasattr(endog, "to_numpy") else unmasked(endog))
-    n = len(X)
+    n = X.shape[0]
     if n == 0:
         raise InvalidDataError("the data have no rows.")
     if y.shape not in ((n,), (n, 1), (n, 2)):
@@ -356,7 +374,7 @@ def from_arrays(
         check_rows(n, n, n_selected, n_missing, missing, weights | {"n_trials": n_trials})
         rows = None if used.all() else np.flatnonzero(used)
     if rows is None:
-        if X.base is not None or X is exog:  # the caller may change theirs
+        if not issparse(X) and (X.base is not None or X is exog) and not owned:  # the caller may change theirs
             X = X.copy(order="F" if X.size <= IN_COLUMNS else "K")
     else:
         X, y = X[rows], y[rows]
@@ -381,7 +399,7 @@ def from_arrays(
     )
 
 
-def _finish(X: NDArray, values: Any, columns: dict[str, NDArray | None], **facts: Any) -> Design:
+def _finish(X: Matrix, values: Any, columns: dict[str, NDArray | None], **facts: Any) -> Design:
     if X.shape[1] == 0:
         raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
     for role in WEIGHTS:

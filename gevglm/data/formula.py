@@ -7,10 +7,9 @@ recipes can be pickled; only tests of terms need patsy before statsmodels 0.15.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from patsy import PatsyError
 from scipy.sparse import issparse
 
-from gevglm.data import dialect, row_dependence, suspicions
+from gevglm.data import row_dependence, suspicions
 from gevglm.data import scope as scopes
 from gevglm.data.columns import as_before, is_number, plain, widened, with_columns
 from gevglm.data.expressions import Expression, expression, function_named, names_in, unquoted
@@ -29,7 +27,7 @@ from gevglm.data.formula_engines import (
     Coding,
     categorical,
     names_by_level,
-    offsets_in,
+    offsets_of,
     patsy_codings,
     patsy_design,
     read,
@@ -40,7 +38,6 @@ from gevglm.data.tables import suggestion
 from gevglm.data.transforms import WORDS, in_patsy, is_stateful
 from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
-from gevglm.foreign_words import FUNCTIONS
 
 ENGINES = ("formulaic", "patsy")
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
@@ -77,27 +74,6 @@ def split(formula: str) -> tuple[str, str]:
     if not tilde or not left.strip() or not right.strip() or "~" in outside:
         raise InvalidDataError(f"{formula!r} is not a formula; write the outcome and the columns as in 'y ~ x1 + x2'.")
     return left.strip(), right.strip()
-
-
-def translated(formula: str, columns: Iterable[Any], scope: dict[str, Any]) -> str:
-    """Return a formula as it was typed in the words that are read here; see :mod:`gevglm.data.dialect`."""
-    named = frozenset(name for name, value in scope.items() if callable(value) or name not in FUNCTIONS)
-    return _translated(formula, tuple(columns), named)
-
-
-@functools.lru_cache(32)
-def _translated(formula: str, columns: tuple[Any, ...], named: frozenset[str]) -> str:
-    return dialect.translated(formula, columns, {*named, *WORDS, *dir(builtins), "offset", "np"})
-
-
-def offsets_of(right: str) -> list[Expression]:
-    """Return what stands in ``offset()`` on the right-hand side of a formula, none if it cannot be read, which is explained elsewhere."""
-    if "offset" not in right:
-        return []
-    try:
-        return [expression(text) for text in offsets_in(right)]
-    except PatsyError:
-        return []
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from patsy.parse_formula import parse_formula
 from patsy.redundancy import pick_contrasts_for_term
 from patsy.util import SortAnythingKey
 
-from gevglm.data.expressions import argument_of, with_quotes
+from gevglm.data.expressions import Expression, argument_of, expression, with_quotes
 from gevglm.data.operators import OPERATORS, Guard
 from gevglm.exceptions import InvalidDataError
 
@@ -50,9 +50,15 @@ def read(formula: str) -> patsy.ModelDesc:
     return every if len(terms) == len(every.rhs_termlist) else patsy.ModelDesc(every.lhs_termlist, terms)
 
 
-def offsets_in(formula: str) -> list[str]:
-    """Return what stands in ``offset()`` on the right-hand side of a formula."""
-    return [inside for term in _read(formula).rhs_termlist if (inside := _offset_of(term)) is not None]
+def offsets_of(right: str) -> list[Expression]:
+    """Return what stands in ``offset()`` on the right-hand side of a formula, none if it cannot be read, which is explained elsewhere."""
+    if "offset" not in right:
+        return []
+    try:
+        terms = _read(right).rhs_termlist
+        return [expression(inside) for term in terms if (inside := _offset_of(term)) is not None]
+    except patsy.PatsyError:
+        return []
 
 
 def _read(formula: str) -> patsy.ModelDesc:

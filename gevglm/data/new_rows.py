@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from gevglm.data.design import Layout
 from gevglm.data.formula import count_columns
@@ -58,10 +59,10 @@ def read_matrix(layout: Layout, exog: Any, offset: Any = None, exposure: Any = N
     k = len(layout.names)
     index = exog.index if isinstance(exog, (pd.DataFrame, pd.Series)) else None
     X = numeric_matrix(_by_name(exog, layout.names) if isinstance(exog, pd.DataFrame) else exog)
-    X = X.reshape(-1, k) if X.size == k else X
+    X = X.reshape(-1, k) if not issparse(X) and X.size == k else X
     if X.shape[1] != k:
         raise InvalidDataError(f"exog has {X.shape[1]} columns, but the model has {k} coefficients.")
-    n = len(X)
+    n = X.shape[0]
     shift = _offset(layout, vector(offset, None, "offset", n), vector(exposure, None, "exposure", n))
     return NewRows(X, shift, index if index is not None and len(index) == n else None)
 

@@ -10,13 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from gevglm.data import formula as formulas
 from gevglm.data.columns import as_numbers, widened, with_columns
 from gevglm.data.expressions import Expression, condition, expression, names_in, rows_where
+from gevglm.data.formula_engines import offsets_of
 from gevglm.data.scope import packed, unpacked
 from gevglm.data.tables import added, aligned, columns_given, vector
 from gevglm.engine.linalg import one_blas_thread
+from gevglm.engine.sparse import rows_with
 from gevglm.exceptions import InvalidDataError, MissingRowsWarning, unknown_option, warn
 
 WEIGHTS = ("freq_weights", "var_weights", "sampling_weights")
@@ -62,7 +65,7 @@ class Selection:
     def __post_init__(self) -> None:
         left, right = formulas.split(self.formula)
         compiled = condition(self.subset) if isinstance(self.subset, str) else None
-        offsets = formulas.offsets_of(right)
+        offsets = offsets_of(right)
         parts = {"left": expression(left), "right": right, "offsets": offsets, "_condition": compiled}
         for name, value in parts.items():
             object.__setattr__(self, name, value)
@@ -217,6 +220,7 @@ def check_rows(
 
 def _is_complete(array: Any) -> bool:
     """Whether an array or column has no missing value, as far as its type and sum tell; the sum of complete numbers is finite."""
+    array = array.data if issparse(array) else array
     dtype = getattr(array, "dtype", None)
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
         return False
@@ -226,6 +230,8 @@ def _is_complete(array: Any) -> bool:
 
 def _incomplete(array: Any) -> NDArray:
     """Return which rows have a missing value, without a temporary of the size of a design."""
+    if issparse(array):
+        return rows_with(array, np.isnan(array.data))
     if np.ndim(array) == 1:
         return np.asarray(pd.isna(array))
     array = np.asarray(array)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +10,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.data.csv_dialect import kind_of_file, read_csv
+from gevglm.data.files import read_table
+from gevglm.data.lazy_tables import arrow_table
+from gevglm.data.sparse_matrices import compressed_rows, is_sparse
+from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import InvalidDataError, nearest
 
 COPY_ON_WRITE = int(pd.__version__.partition(".")[0]) >= 3
 
 
 def as_frame(data: Any) -> pd.DataFrame:
-    """Return a table of any kind, or the path to a csv or parquet file, as a DataFrame; a pandas one unchanged, without a copy."""
+    """Return a table of any kind, or the path to a file that holds one, as a DataFrame; a pandas one unchanged, without a copy."""
     if isinstance(data, pd.DataFrame):
         return data
     if isinstance(data, pd.Series):  # one row
         return data.to_frame().T.infer_objects()
     if isinstance(data, (str, Path)):
-        return _read(Path(data))
+        return read_table(data)
     if isinstance(data, Mapping):
         scalars = all(np.ndim(value) == 0 for value in data.values())
         try:
@@ -32,10 +35,13 @@ def as_frame(data: Any) -> pd.DataFrame:
             lengths = {name: np.size(column) for name, column in data.items()}
             raise InvalidDataError(f"the columns of data do not fit together ({error}); lengths: {lengths}.") from None
     if hasattr(data, "to_pandas"):  # polars and pyarrow
-        return _with_sorted_levels(data.to_pandas(), data)
+        return with_sorted_levels(data.to_pandas(), data)
+    table = arrow_table(data)
+    if table is not None:
+        return as_frame(table)
     raise InvalidDataError(
         f"data of type {type(data).__name__} is not a table; give a pandas or polars DataFrame, a pyarrow Table, "
-        "a dict of columns, or the path of a csv or parquet file."
+        "a dict of columns, or the path of a csv, parquet, Stata, SPSS, SAS or Excel file."
     )
 
 
@@ -55,7 +61,7 @@ def unmasked(values: Any) -> Any:
     return objects
 
 
-def _with_sorted_levels(frame: pd.DataFrame, source: Any) -> pd.DataFrame:
+def with_sorted_levels(frame: pd.DataFrame, source: Any) -> pd.DataFrame:
     """Sort the levels of categorical columns that only have the order in which they appear."""
     for name in frame.columns:
         levels = frame[name].dtype
@@ -133,8 +139,10 @@ def combined_offset(offset: NDArray | None, exposure: NDArray | None) -> NDArray
     return offset
 
 
-def numeric_matrix(exog: Any) -> NDArray:
-    """Return a design matrix as floats, in the precision it has."""
+def numeric_matrix(exog: Any, owned: bool = False) -> Matrix:
+    """Return a design matrix as floats, in the precision it has; a sparse one as compressed rows, a copy unless it is `owned`."""
+    if is_sparse(exog):
+        return compressed_rows(exog, copy=not owned)
     X = real(exog.to_numpy() if hasattr(exog, "to_numpy") else np.asarray(unmasked(exog)), "the design")
     if X.ndim == 1:
         X = X[:, None]
@@ -191,21 +199,3 @@ def real(values: Any, what: str) -> Any:
     if np.iscomplexobj(values):
         raise InvalidDataError(f"{what} has complex numbers; give their real or imaginary parts.")
     return values
-
-
-def _read(path: Path) -> pd.DataFrame:
-    readers: dict[str, Callable[[Path], pd.DataFrame]]
-    readers = {".csv": read_csv, ".parquet": pd.read_parquet, ".pq": pd.read_parquet}
-    kind = kind_of_file(path)
-    if not path.exists():
-        raise InvalidDataError(f"there is no file {str(path)!r}.")
-    if kind not in readers:
-        raise InvalidDataError(
-            f"{str(path)!r} is neither a csv nor a parquet file by its name; read it with pandas first."
-        )
-    try:
-        return readers[kind](path)
-    except ImportError:
-        raise InvalidDataError(f"reading {path.suffix} needs pyarrow: pip install 'gevglm[parquet]'.") from None
-    except Exception as error:
-        raise InvalidDataError(f"{str(path)!r} could not be read: {error}") from error

@@ -166,7 +166,7 @@ def _risks(
 
 def _subsampled(rows: Rows, most: int | None) -> Rows:
     """Return at most so many rows, evenly spaced."""
-    n = len(rows.X)
+    n = rows.X.shape[0]
     if most is None or n <= most:
         return rows
     used = np.linspace(0, n - 1, most).astype(int)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from gevglm.effects.covariance import check_draws
 from gevglm.effects.rows import label_of
-from gevglm.engine.linalg import quadratic_forms
+from gevglm.engine.linalg import Matrix, hstack_columns, quadratic_forms, scale_columns
 from gevglm.exceptions import unknown_option
 from gevglm.inference.shape_track import ShapeTrack
 from gevglm.links.base import BinaryLink
@@ -51,42 +51,42 @@ class RiskModel:
     prevalence: float | None = None
     track: ShapeTrack | None = None  # how the coefficients move with the shape, if that was estimated
 
-    def linear(self, X: NDArray, offset: NDArray | float) -> NDArray:
+    def linear(self, X: Matrix, offset: NDArray | float) -> NDArray:
         """Return the linear predictor of rows."""
-        return np.dot(X, self.params) + offset
+        return X @ self.params + offset
 
-    def limits(self, X: NDArray, offset: NDArray | float, quantile: float) -> tuple[NDArray, NDArray]:
+    def limits(self, X: Matrix, offset: NDArray | float, quantile: float) -> tuple[NDArray, NDArray]:
         """Return the limits of the risks of rows: those of the linear predictor, transformed."""
         linear = self.linear(X, offset)
-        columns = X if self.track is None else np.column_stack([X, shape_column(self.link, linear)])
+        columns = X if self.track is None else hstack_columns(X, shape_column(self.link, linear))
         reach = quantile * np.sqrt(quadratic_forms(columns, self.covariance))
         return self.link.inverse(linear - reach), self.link.inverse(linear + reach)
 
-    def averaged(self, X: NDArray, offset: NDArray | float) -> NDArray:
+    def averaged(self, X: Matrix, offset: NDArray | float) -> NDArray:
         """Return the risks of rows averaged over the uncertainty of the estimates, to second order: F + C of the module."""
         if self.track is None:
             return _second_order(self.link, self.linear(X, offset), quadratic_forms(X, self.covariance))
         shapes, shift, scale = self._shapes_at(NODES)
-        total = np.zeros(len(X))
+        total = np.zeros(X.shape[0])
         for share, xi, change, factor in zip(SHARES, shapes, shift, scale, strict=True):
-            linear = np.dot(X, self.params + change) + offset
-            variance = quadratic_forms(X * factor, self._at_shape)
+            linear = X @ (self.params + change) + offset
+            variance = quadratic_forms(scale_columns(X, factor), self._at_shape)
             total += share * _second_order(self.link.with_shape(xi), linear, variance)
         return total
 
-    def draws(self, X: NDArray, offset: NDArray | float, normals: NDArray) -> NDArray:
+    def draws(self, X: Matrix, offset: NDArray | float, normals: NDArray) -> NDArray:
         """Return simulated risks, one row per draw of the estimates, one column per row of `X`.
 
         Draws of a shape beyond the range in which it was estimated are moved to its end.
         """
         if not np.isfinite(self.covariance).all():
-            return np.full((len(normals), len(X)), np.nan)
+            return np.full((len(normals), X.shape[0]), np.nan)
         values, vectors = np.linalg.eigh(self._at_shape)
         root = vectors * np.sqrt(np.maximum(values, 0.0))
         if self.track is None:
-            return self.link.inverse(np.dot(self.params + np.dot(normals, root.T), X.T) + offset)
+            return self.link.inverse((self.params + np.dot(normals, root.T)) @ X.T + offset)
         shapes, shift, scale = self._shapes_at(normals[:, -1])
-        linear = np.dot(self.params + shift + scale * np.dot(normals[:, :-1], root.T), X.T) + offset
+        linear = (self.params + shift + scale * np.dot(normals[:, :-1], root.T)) @ X.T + offset
         return np.array([self.link.with_shape(xi).inverse(row) for xi, row in zip(shapes, linear, strict=True)])
 
     @property
@@ -118,7 +118,7 @@ def shape_column(link: BinaryLink, linear: NDArray) -> NDArray:
 
 def corrected_risks(
     model: RiskModel,
-    X: NDArray,
+    X: Matrix,
     offset: NDArray | float = 0.0,
     *,
     method: str = "bayes",
@@ -145,18 +145,18 @@ def corrected_risks(
 
 
 def _simulated(
-    model: RiskModel, X: NDArray, offset: NDArray | float, normal: NDArray, alpha: float
+    model: RiskModel, X: Matrix, offset: NDArray | float, normal: NDArray, alpha: float
 ) -> tuple[NDArray, NDArray, NDArray]:
-    offset = np.broadcast_to(offset, (len(X),))
+    offset = np.broadcast_to(offset, (X.shape[0],))
     parts = []
-    for start in range(0, len(X), ROWS):
+    for start in range(0, X.shape[0], ROWS):
         rows = slice(start, start + ROWS)
         risks = model.draws(X[rows], offset[rows], normal)
         parts.append(np.vstack([risks.mean(axis=0), np.quantile(risks, [alpha / 2.0, 1.0 - alpha / 2.0], axis=0)]))
     return tuple(np.hstack(parts)) if parts else (np.empty(0),) * 3
 
 
-def risk_range(models: Sequence[RiskModel], X: NDArray, offset: NDArray | float, quantile: float) -> pd.DataFrame:
+def risk_range(models: Sequence[RiskModel], X: Matrix, offset: NDArray | float, quantile: float) -> pd.DataFrame:
     """Return the range of the risks of rows over several prevalences: the smallest and largest risks, and limits."""
     risks = np.array([model.link.inverse(model.linear(X, offset)) for model in models])
     limits = np.array([model.limits(X, offset, quantile) for model in models])
@@ -208,7 +208,7 @@ class RiskChange:
 
 def risk_change(
     models: Sequence[RiskModel],
-    X: NDArray,
+    X: Matrix,
     offset: NDArray | float = 0.0,
     *,
     alpha: float = 0.05,

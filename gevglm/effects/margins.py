@@ -61,7 +61,8 @@ class Margins(DiscreteMargins):
             raise InvalidOptionError(f"method={method!r} has no meaning for a discrete change; use 'dydx' or 'eydx'.")
         results: ResultsCore = self.results
         model, params = results.model, np.asarray(results.params)
-        exog = np.asarray(model.exog)
+        exog = model.design.dense("get_margeff()", "use risk(), one variable at a time").astype(float, copy=False)
+        model.exog = exog  # of a copy of the model, in which statsmodels looks for constants
         columns = np.flatnonzero(exog.max(axis=0) != exog.min(axis=0))
         discrete = _discrete_columns(exog, columns, dummy, count)
         undefined = [i for i, j in enumerate(columns) if results.infinite[j] != 0.0 and j not in discrete]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.columns import as_numbers, with_columns
@@ -16,7 +17,7 @@ from gevglm.data.design import Design
 from gevglm.data.formula import Variable
 from gevglm.data.new_rows import read_matrix, read_table, read_weights
 from gevglm.data.tables import aligned, as_frame, suggestion
-from gevglm.engine.linalg import dense
+from gevglm.engine.linalg import Matrix, finite_rows
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class Rows:
 
     design: Design
     frame: pd.DataFrame  # variables of the formula, or columns of the design
-    X: NDArray  # of shape (n, k)
+    X: Matrix  # of shape (n, k)
     offset: NDArray | float  # of shape (n,)
     weights: NDArray  # how much each counts in averages; of shape (n,)
     observations: float  # behind all of them
@@ -197,10 +198,10 @@ class Rows:
             read = read_table(design.layout, frame)
         else:
             read = read_matrix(design.layout, data)
-            frame = pd.DataFrame(read.X, columns=design.names)
+            frame = columns_of(read.X, design.names)
             size, observations = np.ones(len(frame)), len(frame)
-        X = dense(read.X)
-        incomplete = ~np.isfinite(X).all(axis=1)
+        X = read.X
+        incomplete = ~finite_rows(X)
         if incomplete.any():
             raise InvalidDataError(
                 f"{int(incomplete.sum())} of {len(frame)} rows of data are incomplete; drop or fill them."
@@ -268,7 +269,12 @@ class RowGroups:
 
 def frame_of(design: Design) -> pd.DataFrame:
     """Return the rows of a design in memory as a table: that of the formula, or its columns."""
-    return pd.DataFrame(design.X, columns=design.names) if design.frame is None else design.frame
+    return columns_of(design.X, design.names) if design.frame is None else design.frame
+
+
+def columns_of(X: Matrix, names: list[str]) -> pd.DataFrame:
+    """Return a design matrix as a table, of sparse columns if it is sparse."""
+    return pd.DataFrame.sparse.from_spmatrix(X, columns=names) if issparse(X) else pd.DataFrame(X, columns=names)
 
 
 # -- one reference row -----------------------------------------------------------------------

@@ -1,22 +1,22 @@
-"""Linear algebra: what is done with the rows of a block, dense or sparse, and Cholesky factors that know their rank."""
+"""Linear algebra: what is done with the rows of a block, dense or sparse, and which columns are combinations of others."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from math import isfinite
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
 from scipy.sparse import csr_array, hstack, issparse, vstack
 
 from gevglm.engine import sparse
 from gevglm.engine.blas import one_blas_thread as one_blas_thread
+from gevglm.engine.cholesky import COLLINEAR
 
 PART = 1e-6  # share of its length below which a column has no part in a combination
-COLLINEAR = 1e-13  # share of a column's length, squared, that its predecessors leave unexplained (R's qr uses 1e-14)
+
+MOST_SCRATCH = 1 << 22  # numbers of a scratch copy
 
 Matrix: TypeAlias = NDArray | csr_array
 
@@ -31,7 +31,7 @@ def linear_predictor(X: Matrix, params: NDArray) -> NDArray:
     return X @ params if issparse(X) else np.einsum("ij,j->i", X, params)
 
 
-def weighted_gram(X: NDArray, weights: NDArray) -> NDArray:
+def weighted_gram(X: Matrix, weights: NDArray) -> Matrix:
     """Return X' diag(weights) X of one block, through a scratch copy of the block kept by each thread; sparse for sparse rows."""
     if issparse(X):
         return sparse.weighted_gram(X, weights)
@@ -43,10 +43,14 @@ def weighted_gram(X: NDArray, weights: NDArray) -> NDArray:
     return X.T @ scaled  # dot would copy the block of a larger matrix
 
 
-def quadratic_forms(X: NDArray, matrix: NDArray) -> NDArray:
-    """Return x'Ax for every row x of a block and a symmetric matrix A, through the same scratch copy."""
+def quadratic_forms(X: Matrix, matrix: NDArray) -> NDArray:
+    """Return x'Ax for every row x of a block and a symmetric matrix A, through the same scratch copy; of more rows in parts."""
     if issparse(X):
         return sparse.quadratic_forms(X, matrix)
+    if X.size > MOST_SCRATCH and len(X) > 1:
+        rows = max(MOST_SCRATCH // X.shape[1], 1)
+        parts = [quadratic_forms(X[start : start + rows], matrix) for start in range(0, len(X), rows)]
+        return np.concatenate(parts)
     scratch = _scratch_like(X)
     if scratch.flags.c_contiguous:
         np.matmul(X, matrix, out=scratch)
@@ -74,6 +78,20 @@ def dense(X: Any) -> NDArray:
     return X.toarray() if issparse(X) else np.asarray(X)
 
 
+def rows_of(X: Any) -> Matrix:
+    """Return a matrix as rows that blocks can be cut from: an array, or compressed rows of a sparse matrix."""
+    return csr_array(X) if issparse(X) else np.asarray(X)
+
+
+def with_column(X: Matrix, place: int, column: NDArray) -> Matrix:
+    """Return a matrix with other numbers in one column."""
+    if issparse(X):
+        return sparse.with_column(X, place, column)
+    changed = X.copy()
+    changed[:, place] = column
+    return changed
+
+
 def add(total: Matrix, part: Matrix) -> Matrix:
     """Return total + part; `total` may be reused."""
     if issparse(part):
@@ -81,6 +99,15 @@ def add(total: Matrix, part: Matrix) -> Matrix:
     if total.shape != part.shape:
         return total + part
     total += part
+    return total
+
+
+def add_rows(total: Matrix, n_rows: int, places: NDArray, rows: Matrix) -> Matrix:
+    """Return a matrix of some number of rows to which rows at given places, each once, were added; a total without shape is zero."""
+    if issparse(rows):
+        return sparse.add_rows(total, n_rows, places, rows)
+    total = np.zeros((n_rows, rows.shape[1])) if total.ndim == 0 else total
+    total[places] += rows
     return total
 
 
@@ -94,9 +121,11 @@ def scale_columns(X: Matrix, factor: NDArray) -> Matrix:
     return sparse.scale_columns(X, factor) if issparse(X) else X * factor
 
 
-def hstack_column(X: Matrix, column: NDArray) -> Matrix:
-    """Return a matrix with a column more."""
-    return hstack([X, csr_array(column[:, None])], format="csr") if issparse(X) else np.column_stack([X, column])
+def hstack_columns(X: Matrix, columns: Matrix) -> Matrix:
+    """Return a matrix with one or more columns added: a vector, or a matrix of its kind or dense."""
+    if not issparse(X):
+        return np.column_stack([X, dense(columns)])
+    return hstack([X, columns if issparse(columns) else csr_array(columns.reshape(X.shape[0], -1))], format="csr")
 
 
 def vstack_rows(X: Matrix, rows: Matrix) -> Matrix:
@@ -130,6 +159,13 @@ def nonfinite_counts(X: Matrix) -> NDArray:
     return (~np.isfinite(X)).sum(axis=0)
 
 
+def finite_rows(X: Matrix) -> NDArray:
+    """Return which rows have finite numbers only."""
+    if issparse(X):
+        return ~sparse.rows_with(X, ~np.isfinite(X.data))
+    return np.isfinite(X).all(axis=1)
+
+
 def group_sums(X: Matrix, factor: NDArray, codes: NDArray) -> tuple[NDArray, Matrix]:
     """Return the groups of a block, and the sums of rows times their factors over each."""
     if issparse(X):
@@ -146,113 +182,6 @@ def with_missing_rows(X: Matrix, complete: NDArray) -> Matrix:
     rows = np.full((len(complete), X.shape[1]), np.nan)
     rows[complete] = X
     return rows
-
-
-class Cholesky:
-    r"""Cholesky factor of a symmetric matrix scaled to unit diagonal, :math:`D A D + \delta I = L L'`.
-
-    Parameters
-    ----------
-    matrix : ndarray of shape (k, k)
-    damping : float, optional
-        The Levenberg term :math:`\delta`, relative to the unit diagonal.
-
-    Attributes
-    ----------
-    positive : bool
-        Whether the factor exists.
-    smallest_pivot : float
-        The smallest :math:`L_{jj}^2`: the share of a column that its predecessors leave unexplained.
-    """
-
-    def __init__(self, matrix: NDArray, damping: float = 0.0):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scale = 1.0 / np.sqrt(matrix.diagonal())
-            if not isfinite(scale.dot(scale)):
-                scale[~np.isfinite(scale)] = 1.0
-            scaled = matrix * scale[:, None]
-            scaled *= scale
-        if damping:
-            scaled[np.diag_indices_from(scaled)] += damping
-        self._scale = scale
-        self._factor, info = lapack.dpotrf(scaled, lower=1)
-        self.positive = info == 0 and isfinite(self._factor[-1, -1])
-        self.smallest_pivot = min(self._factor.diagonal().tolist()) ** 2 if self.positive else 0.0
-
-    @property
-    def log_determinant(self) -> float:
-        """The logarithm of the determinant of A."""
-        return float(2.0 * (np.log(np.diagonal(self._factor)).sum() - np.log(self._scale).sum()))
-
-    def solve(self, rhs: NDArray) -> NDArray:
-        """Return the solution of A x = rhs (of the damped A, if damped)."""
-        scale = self._scale if rhs.ndim == 1 else self._scale[:, None]
-        solution, _ = lapack.dpotrs(self._factor, scale * rhs, lower=1)
-        return scale * solution
-
-    def inverse(self) -> NDArray:
-        """Return the symmetric inverse of A."""
-        lower, _ = lapack.dpotri(self._factor, lower=1)  # above the diagonal it is zero, as the factor is
-        inverse = lower + lower.T
-        inverse.flat[:: len(inverse) + 1] *= 0.5
-        with np.errstate(over="ignore", invalid="ignore"):
-            inverse *= self._scale[:, None]
-            inverse *= self._scale
-        return inverse
-
-
-class CholeskyOfAll:
-    """What :class:`Cholesky` is of one matrix, of each of a stack of them, of shape (b, k, k)."""
-
-    def __init__(self, matrices: NDArray):
-        with np.errstate(all="ignore"):
-            scale = 1.0 / np.sqrt(diagonals(matrices))
-            scale[~np.isfinite(scale)] = 1.0
-            scaled = matrices * scale[:, :, None] * scale[:, None, :]
-            try:
-                factor = np.linalg.cholesky(scaled)
-            except np.linalg.LinAlgError:  # of one is of all
-                scaled[[not Cholesky(matrix).positive for matrix in scaled]] = np.nan
-                factor = np.linalg.cholesky(np.where(np.isnan(scaled), np.eye(matrices.shape[1]), scaled))
-        self.positive = np.isfinite(scaled).all(axis=(1, 2))
-        self._scale = scale
-        self._scaled = np.where(self.positive[:, None, None], scaled, np.eye(matrices.shape[1]))
-        self._factor, self._pivots = factor, diagonals(factor)
-        self.smallest_pivot = np.where(self.positive, self._pivots.min(axis=1) ** 2, 0.0)
-
-    @property
-    def log_determinant(self) -> NDArray:
-        """The logarithms of the determinants, of shape (b,)."""
-        return 2.0 * (np.log(self._pivots).sum(axis=1) - np.log(self._scale).sum(axis=1))
-
-    def solve(self, rhs: NDArray) -> NDArray:
-        """Return the solutions of A x = rhs, of shape (b, k), by substitution forwards and backwards in all at once."""
-        L, x = self._factor, self._scale * rhs
-        for j in range(x.shape[1]):
-            x[:, j] = (x[:, j] - np.einsum("bi,bi->b", L[:, j, :j], x[:, :j])) / L[:, j, j]
-        for j in reversed(range(x.shape[1])):
-            x[:, j] = (x[:, j] - np.einsum("bi,bi->b", L[:, j + 1 :, j], x[:, j + 1 :])) / L[:, j, j]
-        return self._scale * x
-
-    def inverse(self) -> NDArray:
-        """Return the symmetric inverses."""
-        inverse = np.linalg.inv(self._scaled)
-        return 0.5 * (inverse + inverse.transpose(0, 2, 1)) * self._scale[:, :, None] * self._scale[:, None, :]
-
-
-def diagonals(matrices: NDArray) -> NDArray:
-    """Return the diagonal of a matrix, or of each of a stack of them, as a view."""
-    return np.einsum("...ii->...i", matrices)
-
-
-def inverse(matrix: NDArray) -> NDArray:
-    """Return the inverse of a square matrix; rows and columns that are zero, as those of columns left out are, stay zero."""
-    kept = np.flatnonzero(matrix.any(axis=0) | matrix.any(axis=1))
-    if len(kept) == len(matrix):
-        return np.linalg.inv(matrix)
-    found = np.zeros_like(matrix)
-    found[np.ix_(kept, kept)] = np.linalg.inv(matrix[np.ix_(kept, kept)])
-    return found
 
 
 def dependent_columns(gram: NDArray) -> list[int]:

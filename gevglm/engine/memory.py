@@ -1,37 +1,38 @@
-"""Rows in memory: NumPy arrays cut into blocks that fit the cache, with threads over the blocks."""
+"""Rows in memory: arrays, or compressed rows of a sparse matrix, cut into blocks that fit the cache, with threads over the blocks."""
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from gevglm.engine.base import Block, Engine, Partial, Reducer
-from gevglm.engine.linalg import one_blas_thread
+from gevglm.engine.linalg import Matrix, one_blas_thread
 
 BLOCK_ELEMENTS = 1 << 18  # a block of doubles and its weighted copy stay in the cache
 SMALLEST_BLOCK = 512
 SPARSE_BLOCK_ELEMENTS = 1 << 24  # of a block of sparse rows, zeros included: what a few methods make of it is dense
+SPARSE_BLOCK_PAIRS = 1 << 17  # of elements that stand in the same row
 LARGEST_BLOCK = 8192  # vectors of a block stay below the size from which malloc asks the system for pages
-WINDOW = 256  # partial sums held before they are combined
+WINDOW = 256  # blocks that threads work on before they wait for each other: no more partial sums than these are held
 
 
 class MemoryEngine(Engine):
     """Rows held as arrays; blocks are views, converted to float64 one block at a time.
 
-    The design is float32 or float64, in C or Fortran order; for the other arrays see :class:`~gevglm.engine.base.Block`. The rows of a block are
+    The design is float32 or float64, in C or Fortran order, or a sparse matrix of such numbers; for the other arrays see :class:`~gevglm.engine.base.Block`. The rows of a block are
     a function of the number of columns by default, the threads over blocks as many as there are cores.
     """
 
     def __init__(
         self,
-        X: NDArray,
+        X: Matrix,
         y: NDArray,
         *,
         freq: NDArray | None = None,
@@ -47,7 +48,7 @@ class MemoryEngine(Engine):
         vectors = {"freq": freq, "var": var, "trials": trials, "offset": offset, "represents": represents}
         self._X, self._y = X, y
         self._vectors = {name: vector for name, vector in vectors.items() if vector is not None}
-        rows = block_rows or default_block_rows(self.n_cols)
+        rows = block_rows or _rows_of_block(X)
         self._starts = range(0, self.n_rows, rows)
         self._rows = rows
         # few rows are one block, which is made once, and its sums are the total
@@ -74,23 +75,28 @@ class MemoryEngine(Engine):
             return total
         with one_blas_thread():
             for first in range(0, len(self._starts), WINDOW):
-                for part in self._map(reducer, self._starts[first : first + WINDOW], workers):
-                    total = reducer.combine(total, part)
+                total = self._added(reducer, total, self._starts[first : first + WINDOW], workers)
         return total
 
-    def _map(self, reducer: Reducer[Partial], starts: range, workers: int) -> Iterable[Partial]:
-        parts: list = [None] * len(starts)
-        queue = iter(range(len(starts)))
-        lock = threading.Lock()
+    def _added(self, reducer: Reducer[Partial], total: Partial, starts: range, workers: int) -> Partial:
+        """Return a sum to which some blocks were added, each as soon as those before it are: few parts wait at any time."""
+        waiting: dict[int, Partial] = {}
+        queue, place, lock = iter(range(len(starts))), 0, threading.Lock()
 
         def work() -> None:
+            nonlocal total, place
             with one_blas_thread():  # in every thread: some libraries have a limit for each
                 while True:
                     with lock:
                         i = next(queue, None)
                     if i is None:
                         return
-                    parts[i] = reducer.map(self._block(starts[i]))
+                    part = reducer.map(self._block(starts[i]))
+                    with lock:
+                        waiting[i] = part
+                        while place in waiting:
+                            total = reducer.combine(total, waiting.pop(place))
+                            place += 1
 
         # this thread works too: one that waits frees its core, to which the system is apt to send the others
         helpers = [_pool(workers - 1).submit(work) for _ in range(workers - 1)]
@@ -100,12 +106,21 @@ class MemoryEngine(Engine):
             wait(helpers)
         for helper in helpers:
             helper.result()
-        return parts
+        return total
 
     def _block(self, start: int) -> Block:
         rows = slice(start, start + self._rows)
         vectors = {name: vector[rows] for name, vector in self._vectors.items()}
         return Block(start, self._X[rows].astype(np.float64, copy=False), self._y[rows], **vectors)
+
+
+def _rows_of_block(X: Any) -> int:
+    """Rows of a block: for the cross-products of sparse rows, as many as their elements leave room for."""
+    n_rows, n_cols = X.shape
+    if not issparse(X):
+        return default_block_rows(n_cols)
+    pairs = max(X.nnz / max(n_rows, 1), 1.0) ** 2
+    return max(SMALLEST_BLOCK, min(default_block_rows(n_cols, sparse=True), int(SPARSE_BLOCK_PAIRS / pairs)))
 
 
 def default_block_rows(n_cols: int, sparse: bool = False) -> int:

@@ -13,6 +13,8 @@ from scipy.sparse import csc_array, csr_array
 
 SPARSE = 20  # columns for every one that is not zero in a row, from which a design is kept sparse
 
+MOST_PADDED = 1 << 20  # elements of rows that are filled up to the length of the longest
+
 
 class SparseColumn:
     """A column of a design by its rows that are not zero, which are sorted.
@@ -82,15 +84,19 @@ def scale_columns(X: csr_array, factor: NDArray) -> csr_array:
 
 
 def weighted_gram(X: csr_array, weights: NDArray) -> csr_array:
-    """Return X' diag(weights) X, itself sparse."""
+    """Return X' diag(weights) X, itself sparse; it is symmetric, so that its compressed columns are its compressed rows."""
     if weights.min(initial=0.0) >= 0.0:
         half = scale_rows(X, np.sqrt(weights))
-        return (half.T @ half).tocsr()
-    return (X.T @ scale_rows(X, weights)).tocsr()
+        return (half.T @ half).T
+    return (X.T @ scale_rows(X, weights)).T
 
 
 def quadratic_forms(X: csr_array, matrix: NDArray) -> NDArray:
     """Return x'Ax for every row x, from the elements of A that it meets."""
+    rows = max(MOST_PADDED // max(int(np.diff(X.indptr).max(initial=1)), 1), 1)
+    if X.shape[0] > rows:
+        parts = [quadratic_forms(X[start : start + rows], matrix) for start in range(0, X.shape[0], rows)]
+        return np.concatenate(parts)
     columns, values = _padded(X)
     total = np.zeros(X.shape[0])
     for column, value in zip(columns.T, values.T, strict=True):
@@ -113,10 +119,35 @@ def add(total: NDArray | csr_array, part: csr_array) -> NDArray | csr_array:
     if isinstance(total, csr_array):
         return total + part
     if total.ndim == 0:
-        return total + part.toarray()
+        return part.toarray() if total == 0.0 else total + part.toarray()
     rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
     total[rows, part.indices] += part.data
     return total
+
+
+def columns_of_ones(X: csr_array) -> NDArray:
+    """Return which columns are 1 in every row."""
+    return np.bincount(X.indices[X.data == 1.0], minlength=X.shape[1]) == X.shape[0]
+
+
+def with_column(X: csr_array, place: int, column: NDArray) -> csr_array:
+    """Return a matrix with other numbers in one column."""
+    others = csr_array((np.where(X.indices == place, 0.0, X.data), X.indices, X.indptr), shape=X.shape)
+    rows = np.flatnonzero(column)
+    here = csr_array((column[rows], (rows, np.full(len(rows), place))), shape=X.shape)
+    changed = others + here
+    changed.eliminate_zeros()
+    return changed
+
+
+def add_rows(total: NDArray | csr_array, n_rows: int, places: NDArray, rows: csr_array) -> csr_array:
+    """Return a matrix of some number of rows to which rows at given places, in their order, were added; a total without shape is zero."""
+    lengths = np.zeros(n_rows, dtype=rows.indptr.dtype)
+    lengths[places] = np.diff(rows.indptr)
+    placed = csr_array(
+        (rows.data, rows.indices, np.concatenate([[0], np.cumsum(lengths)])), shape=(n_rows, rows.shape[1])
+    )
+    return placed if total.ndim == 0 else total + placed
 
 
 def row_products(X: csr_array, other: NDArray) -> NDArray:
@@ -127,6 +158,13 @@ def row_products(X: csr_array, other: NDArray) -> NDArray:
 def nonfinite_counts(X: csr_array) -> NDArray:
     """Return how many elements of each column are infinite or not numbers."""
     return np.bincount(X.indices, weights=~np.isfinite(X.data), minlength=X.shape[1])
+
+
+def rows_with(X: csr_array, marked: NDArray) -> NDArray:
+    """Return which rows have a marked element; `marked` goes with the elements."""
+    rows = np.zeros(X.shape[0], dtype=bool)
+    rows[np.searchsorted(X.indptr, np.flatnonzero(marked), side="right") - 1] = True
+    return rows
 
 
 def group_sums(X: csr_array, factor: NDArray, codes: NDArray) -> tuple[NDArray, csr_array]:

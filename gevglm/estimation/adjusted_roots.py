@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from gevglm.engine.base import Passes, relay
+from gevglm.engine.base import ArraySum, Block, Pass, Passes, relay
 from gevglm.estimation.newton import (
     NEAR,
     SINGULAR,
@@ -24,6 +24,7 @@ from gevglm.estimation.newton import (
 )
 from gevglm.estimation.objective import Adjustment
 from gevglm.estimation.sums import NewtonSums
+from gevglm.links.base import Point
 
 if TYPE_CHECKING:
     from gevglm.estimation.estimate import Problem
@@ -32,6 +33,7 @@ EVENTS_FOR_ROUGH_START = 5  # events per column from which the plain fit is a st
 ROUGH_STEPS = 6
 ROUGH = 0.7  # standard errors per coefficient, on average: the step after one this long ends close enough
 MANY_ROWS = 5_000
+MOST_POINTS = 1 << 21  # rows whose points of the link are kept from one pass to the next
 
 
 def rough_start(problem: Problem) -> Passes[NDArray]:
@@ -81,7 +83,7 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
             stop_if_singular=problem.stop_if_singular,
             on_step=problem.monitor.on_step,
         )
-        found = yield from relay(steps, partial(problem.adjusted_sums_at, adjustment, value=value))
+        found = yield from relay(steps, partial(adjusted_sums_at, problem, adjustment, value=value))
         if found.converged or found.reason == SINGULAR:
             return found
         if best is None or found.decrement < best.decrement:
@@ -92,6 +94,30 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
             return replace(best, converged=True)
     reason = "no root of the adjusted score was found, and there may be none; bias='logf' is always finite"
     return replace(best or found, reason=reason)
+
+
+def adjusted_sums_at(problem: Problem, adjustment: Adjustment, point: NDArray, *, value: bool) -> Passes[NewtonSums]:
+    """Sum the adjusted loss at a point: one pass for the information, one for the leverages by its inverse.
+
+    The link is evaluated once, where its points have room in memory.
+    """
+    engine, loss = problem.engine, problem.loss
+    points: dict[int, Point] = {}
+    kept = points if engine.in_memory and engine.n_rows <= MOST_POINTS else None
+    sums = yield from problem.sums_at(point, expected=True, value=value, points=kept)
+    factor = sums.factor
+    sums.feasible &= factor.positive
+    if sums.feasible:
+        problem.passes += 1
+        matrix = adjustment.matrix(engine, loss, point, factor.inverse())
+
+        def shift(block: Block) -> NDArray:
+            known = points.get(block.start)
+            at = loss.link.at(block.linear_predictor(point)) if known is None else known
+            return adjustment.shift(loss, block, at, matrix)
+
+        adjustment.apply(loss, sums, (yield Pass(engine, ArraySum(shift))), matrix, factor)
+    return sums
 
 
 def _root_by_secants(evaluate: Callable[[NDArray], NewtonSums], found: SolverResult, factor: float) -> NDArray:

@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import ArraySum, Block
-from gevglm.engine.linalg import COLLINEAR, CholeskyOfAll, diagonals, one_blas_thread
+from gevglm.engine.cholesky import COLLINEAR, CholeskyOfAll, diagonals
+from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.memory import MemoryEngine
 from gevglm.estimation.checks import GROWING, UNIDENTIFIED
 from gevglm.estimation.estimate import Problem, null_loss

@@ -55,7 +55,7 @@ def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[So
         if second.converged:
             result, moving = second, (yield from _still_moving(problem.engine, second))
     null = float(loss.expected_curvature_at(problem.null_point)[0])
-    least = yield from least_information(problem.engine, result.sums.hessian, null)
+    least = yield from least_information(problem.engine, result.sums.hessian.diagonal(), null)
     if moving or least < VANISHED:
         return result, False, UNBOUNDED, least
     return result, True, result.reason, least
@@ -79,9 +79,9 @@ def _still_moving(engine: Engine, result: SolverResult) -> Passes[bool]:
 
 
 def information_left(engine: Engine, information: NDArray, null: float) -> Passes[NDArray]:
-    """Sum up the information on each column, as a share of that in the null model, whose curvature is given."""
+    """Find the information on each column as a share of that in the null model, whose curvature is given."""
     squares = yield Pass(engine, ArraySum(lambda block: column_squares(block.X, block.weight)))
-    return information.diagonal() / (squares * null)
+    return information / (squares * null)
 
 
 def _used_rows(block: Block) -> Matrix:

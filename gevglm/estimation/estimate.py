@@ -25,9 +25,10 @@ from gevglm.engine.base import (
     run,
     without_columns,
 )
-from gevglm.engine.linalg import COLLINEAR, one_blas_thread
+from gevglm.engine.cholesky import COLLINEAR
+from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
-from gevglm.estimation.adjusted_roots import first_root, rough_start
+from gevglm.estimation.adjusted_roots import adjusted_sums_at, first_root, rough_start
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.newton import SINGULAR, SolverResult, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
@@ -38,7 +39,9 @@ from gevglm.links.base import LARGEST_PROBABILITY, SMALLEST_PROBABILITY, Point
 from gevglm.losses import Canonical, Loss
 
 SHIFTS = 60
-MOST_POINTS = 1 << 21  # rows whose points of the link are kept from one pass to the next
+FAR_OFF = (
+    10.0  # Newton decrement per column, in units of what chance makes of a part, from which it is not like the rest
+)
 EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
 
 
@@ -47,9 +50,8 @@ class Estimate:
     """Coefficients and how they were found."""
 
     params: NDArray  # of shape (k,)
-    information: NDArray  # expected second derivative of the loss (plus penalty) at the solution; of shape (k, k)
-    inverse_information: NDArray  # of shape (k, k)
-    observed: NDArray  # observed second derivative of the loss (plus penalty) at the solution; of shape (k, k)
+    information: NDArray  # on each coefficient: expected second derivatives of the loss (plus penalty); of shape (k,)
+    inverse_information: NDArray  # inverse of the matrix whose diagonal that is; of shape (k, k)
     # sum of the weights, of the weighted outcomes
     weight: float
     events: float
@@ -136,23 +138,23 @@ class Problem:
         if self.adjustment is None:
             result, converged, reason, least = yield from check_convergence(problem, result)
         last = result.sums
-        observed, factor = last.hessian, last.factor
-        if factor.smallest_pivot < COLLINEAR:
+        with last.factored() as factor:
+            positive, smallest_pivot = factor.positive, factor.smallest_pivot
+        if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
         if self.adjustment is None and not self.loss.curvature_is_expected:
             last, least = (yield from problem.sums_at(result.params, expected=True)), None
         return Estimate(
             params=result.params,
-            information=self.kept_only(last.hessian),
-            inverse_information=self.kept_only(last.factor.inverse()),
-            observed=self.kept_only(observed),
+            information=last.hessian.diagonal().copy(),
+            inverse_information=self.kept_only(last.inverted()),
             weight=weight,
             events=events,
             n_iter=steps + result.n_iter,
             n_passes=problem.passes,
             decrement=result.decrement,
             converged=converged,
-            positive_definite=factor.positive,
+            positive_definite=positive,
             reason=reason,
             least_information=least,
         )
@@ -253,35 +255,12 @@ class Problem:
             sums.hessian[self.omitted, self.omitted] = 1.0
         return sums
 
-    def adjusted_sums_at(self, adjustment: Adjustment, point: NDArray, *, value: bool) -> Passes[NewtonSums]:
-        """Sum the adjusted loss at a point: one pass for the information, one for the leverages by its inverse.
-
-        The link is evaluated once, where its points have room in memory.
-        """
-        engine, loss = self.engine, self.loss
-        points: dict[int, Point] = {}
-        kept = points if engine.in_memory and engine.n_rows <= MOST_POINTS else None
-        sums = yield from self.sums_at(point, expected=True, value=value, points=kept)
-        factor = sums.factor
-        sums.feasible &= factor.positive
-        if sums.feasible:
-            self.passes += 1
-            matrix = adjustment.matrix(engine, loss, point, factor.inverse())
-
-            def shift(block: Block) -> NDArray:
-                known = points.get(block.start)
-                at = loss.link.at(block.linear_predictor(point)) if known is None else known
-                return adjustment.shift(loss, block, at, matrix)
-
-            adjustment.apply(loss, sums, (yield Pass(engine, ArraySum(shift))), matrix, factor)
-        return sums
-
     def adjusted_sums_at_all(
         self, adjustment: Adjustment, points: list[NDArray], *, value: bool
     ) -> Passes[list[NewtonSums]]:
-        """Sum the adjusted loss at several points, in the same two passes."""
+        """Sum the adjusted loss at several points: one pass for the information, one for the leverages by its inverse."""
         if len(points) == 1:
-            return [(yield from self.adjusted_sums_at(adjustment, points[0], value=value))]
+            return [(yield from adjusted_sums_at(self, adjustment, points[0], value=value))]
         found = yield from self.sums_at_all(points, expected=True, value=value)
         factors = [sums.factor for sums in found]
         for sums, factor in zip(found, factors, strict=True):
@@ -343,7 +322,9 @@ class Problem:
             still = NewtonSums(gradient, np.zeros_like(rough.sums.hessian))
             gradient = self.penalty.added_to(still, rough.params).gradient
         step = -part.n_rows / self.engine.n_rows * rough.sums.factor.solve(gradient)
-        return rough.params + step if np.isfinite(step).all() else rough.params
+        # a part that is like the rest is about as many standard errors away as it is smaller; one of sorted rows is far off
+        alike = -float(gradient @ step) <= FAR_OFF * every * len(start)
+        return rough.params + step if alike else start
 
 
 def _gradient(loss: Loss, params: NDArray, block: Block) -> NDArray:

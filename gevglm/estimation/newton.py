@@ -22,7 +22,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.linalg import COLLINEAR, Cholesky
+from gevglm.engine.cholesky import COLLINEAR, LARGE_MATRIX
 from gevglm.estimation.sums import NewtonSums
 
 Found = TypeVar("Found")
@@ -35,6 +35,7 @@ ARMIJO = 1e-4
 TRIALS = 40
 LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
 NEAR = 0.01  # decrement from which the last steps predict the next ones
+MOST_DAMPING = 1e10
 SINGULAR = "the second derivative is singular at the starting values"
 NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
 
@@ -86,6 +87,8 @@ def newton(
         Called with every point and its decrement.
     """
     enough, past = tol**2 * scale, Extrapolation() if extrapolate else None
+    # a large Hessian is not kept beside the next one, where the search does without it
+    spare = len(start) >= LARGE_MATRIX and search in (slope_search, value_search) and past is None
     params, sums = start, (yield start)
     last, decrement, step = 0.0, np.inf, np.zeros_like(start)
     if not _finite(sums):
@@ -107,6 +110,8 @@ def newton(
         if n_iter == maxiter:
             break
         found, direction = None, step
+        if spare:
+            sums.hessian = np.empty((0, 0))
         if past is not None and decrement < NEAR:
             step = past.extrapolated(params, direction)
             found = (yield from search(params, sums, step)) if step is not direction else None
@@ -115,6 +120,7 @@ def newton(
             found = yield from search(params, sums, step)
         if found is None or _is_negligible(moved := found[0] * step, params):
             reason = "no step along the Newton direction improves the fit"
+            sums = (yield params) if spare else sums
             return SolverResult(params, sums, n_iter, decrement, False, reason, step)
         params, sums = params + moved, found[1]
     return SolverResult(
@@ -239,14 +245,15 @@ def _between(low: float, slope_low: float, high: float, slope_high: float) -> fl
 
 def _newton_step(sums: NewtonSums) -> tuple[NDArray, float, bool]:
     """Return the step, the decrement, and whether the Hessian had to be damped (Levenberg)."""
-    factor = sums.factor
     damping = 0.0
-    while not factor.positive or factor.smallest_pivot < COLLINEAR:
+    while damping < MOST_DAMPING:
+        with sums.factored(damping) as factor:
+            if factor.positive and factor.smallest_pivot >= COLLINEAR:
+                step = -factor.solve(sums.gradient)
+                decrement = -float(sums.gradient.dot(step))
+                return step, decrement if isfinite(decrement) else np.inf, damping > 0.0
         damping = max(10.0 * damping, 1e-10)
-        factor = Cholesky(sums.hessian, damping)
-    step = -factor.solve(sums.gradient)
-    decrement = -float(sums.gradient.dot(step))
-    return step, decrement if isfinite(decrement) else np.inf, damping > 0.0
+    return np.zeros_like(sums.gradient), np.inf, True  # no number, however large, helps against one that is not finite
 
 
 def _finite(sums: NewtonSums) -> bool:

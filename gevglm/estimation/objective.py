@@ -9,7 +9,7 @@ from typing import Protocol
 from numpy.typing import NDArray
 
 from gevglm.engine.base import Block, Engine
-from gevglm.engine.linalg import Cholesky, CholeskyOfAll, diagonals
+from gevglm.engine.cholesky import Cholesky, CholeskyOfAll, diagonals
 from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
 from gevglm.losses import Loss

@@ -8,6 +8,7 @@ matrices A: faster than one after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, reduce
 from typing import Any
@@ -16,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Pass, Passes, Reducer, make_pass, run
-from gevglm.engine.linalg import Cholesky, add, dense, weighted_gram
+from gevglm.engine.cholesky import LARGE_MATRIX, Cholesky, factored, inverted
+from gevglm.engine.linalg import add, dense, weighted_gram
 from gevglm.exceptions import InvalidDataError
 from gevglm.links.base import Point
 from gevglm.losses import Loss
@@ -42,6 +44,15 @@ class NewtonSums:
         if self._factor is None:
             self._factor = Cholesky(self.hessian)
         return self._factor
+
+    def factored(self, damping: float = 0.0) -> AbstractContextManager[Cholesky]:
+        """Provide the factor of the Hessian for some time: the one that is kept, or of a large or damped one another, without a copy."""
+        kept = damping == 0.0 and len(self.hessian) < LARGE_MATRIX
+        return nullcontext(self.factor) if kept else factored(self.hessian, damping)
+
+    def inverted(self) -> NDArray:
+        """Return the inverse of the Hessian; a large Hessian is gone: the inverse takes its place."""
+        return self.factor.inverse() if len(self.hessian) < LARGE_MATRIX else inverted(self.hessian)
 
 
 class LossSums(Reducer[NewtonSums]):

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from gevglm.engine.base import ArraySum, Block, Engine
-from gevglm.engine.linalg import COLLINEAR, Cholesky, dense, row_products, weighted_gram
+from gevglm.engine.cholesky import COLLINEAR, Cholesky
+from gevglm.engine.linalg import dense, row_products, weighted_gram
 from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import Problem, null_loss
 from gevglm.estimation.objective import Penalty

@@ -10,7 +10,7 @@ from scipy import stats
 from statsmodels.stats.outliers_influence import GLMInfluence
 
 from gevglm.covariance import Fitted, Nonrobust
-from gevglm.engine.linalg import inverse
+from gevglm.engine.cholesky import inverse
 
 
 class BinaryInfluence(GLMInfluence):
@@ -32,7 +32,10 @@ class BinaryInfluence(GLMInfluence):
         results = self.results
         model = results.model
         factor = model.score_factor(results._params) / (1.0 - self.hat_matrix_diag)
-        return np.dot(model.exog, results.normalized_cov_params) * factor[:, None]
+        exog = model.design.dense(
+            "the influence of rows on each coefficient", "fit the rows in question without each other"
+        )
+        return (exog @ results.normalized_cov_params) * factor[:, None]
 
     @cached_property
     def cooks_distance(self) -> tuple[NDArray, NDArray]:

@@ -17,7 +17,8 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.engine.base import run, run_in_lockstep
-from gevglm.engine.linalg import Cholesky, one_blas_thread
+from gevglm.engine.cholesky import Cholesky
+from gevglm.engine.linalg import one_blas_thread
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.newton import newton, value_search
 from gevglm.estimation.objective import Objective

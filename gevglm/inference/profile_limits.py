@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.linalg import Cholesky
+from gevglm.engine.cholesky import Cholesky
 from gevglm.estimation.newton import Steps
 from gevglm.estimation.sums import NewtonSums
 

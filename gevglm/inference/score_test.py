@@ -19,7 +19,7 @@ from scipy.stats import chi2
 
 from gevglm.covariance import Covariance, Fitted
 from gevglm.engine import Engine
-from gevglm.engine.linalg import inverse
+from gevglm.engine.cholesky import inverse
 from gevglm.estimation.sums import LossSums
 from gevglm.inference.shape_equations import StackedEquations, refuse_leverages
 from gevglm.losses import Loss

@@ -24,11 +24,24 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import linprog
+from scipy.sparse import csr_array, issparse
 
 from gevglm.data.design import from_arrays
 from gevglm.engine import MemoryEngine
 from gevglm.engine.base import Block
-from gevglm.engine.linalg import independent_columns, one_blas_thread
+from gevglm.engine.cholesky import Cholesky
+from gevglm.engine.linalg import (
+    Matrix,
+    dense,
+    dependent_columns,
+    independent_columns,
+    nonfinite_counts,
+    one_blas_thread,
+    scale_columns,
+    scale_rows,
+    vstack_rows,
+    weighted_gram,
+)
 from gevglm.estimation.checks import UNIDENTIFIED
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, listed
@@ -36,6 +49,7 @@ from gevglm.inference import one_outcome
 from gevglm.links import Logit
 from gevglm.losses import Log
 
+CLEARLY_INDEPENDENT = 1e-9  # share of the length of columns, squared, at which their cross-products say that they are
 # rows and directions are of length 1 where these are used
 TIE = 1e-7  # distance from the plane up to which a row lies on it
 FEASIBLE = 1e-9  # distance by which a row may lie on its wrong side
@@ -103,7 +117,7 @@ def detect_separation(
     ----------
     endog : array_like of shape (n,) or (n, 2)
         Binary outcome; or shares of successes, with `trials`; or counts of successes and failures.
-    exog : array_like of shape (n, k)
+    exog : array_like or sparse matrix of shape (n, k)
         Design matrix, used unchanged; a constant is a column of ones.
     trials : array_like of shape (n,), optional
         Number of trials behind each share.
@@ -154,7 +168,7 @@ def detect_separation(
 
 
 def find_directions(
-    X: NDArray, y: NDArray, weight: NDArray | None = None, names: Sequence[str] | None = None
+    X: Matrix, y: NDArray, weight: NDArray | None = None, names: Sequence[str] | None = None
 ) -> Separation:
     """Find the directions in which a likelihood rises without end; a share between 0 and 1 stands for both outcomes."""
     names = [f"column {j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
@@ -162,13 +176,32 @@ def find_directions(
     if weight is not None and not (weight > 0).all():
         X, y = X[weight > 0], y[weight > 0]
     _refuse_bad_values(X, y, names)
+    directions, kept = np.zeros(X.shape[1]), _independent(X)
+    strict, directions[kept] = _look(X if len(kept) == X.shape[1] else X[:, kept], y)
+    return Separation(bool(strict.any()), bool(strict.all()), directions, names, int(strict.sum()), len(y))
+
+
+def _independent(X: Matrix) -> NDArray:
+    """Return the columns that are not combinations of earlier ones; their cross-products decide where they leave no doubt."""
+    gram = dense(weighted_gram(X, np.ones(X.shape[0])))
+    if issparse(X):
+        return np.setdiff1d(np.arange(X.shape[1]), dependent_columns(gram))
+    if Cholesky(gram).smallest_pivot > CLEARLY_INDEPENDENT:
+        return np.arange(X.shape[1])
+    scale = np.abs(X).max(axis=0, initial=0.0)
+    triangle = np.linalg.qr(X / np.where(scale > 0.0, scale, 1.0), mode="r")
+    return np.asarray(independent_columns(np.asarray(triangle)), dtype=np.intp)
+
+
+def _look(X: Matrix, y: NDArray) -> tuple[NDArray, NDArray]:
+    """Return which rows are separated, and where that takes each coefficient: by inspection, then by linear programmes where need be."""
     seen = one_outcome.find(X, y)
     strict, directions = seen.rows.copy(), np.where(seen.signs == 0.0, 0.0, np.copysign(np.inf, seen.signs))
     left, free = np.flatnonzero(~strict), np.flatnonzero(~seen.columns)
     if not strict.any() or (len(left) and not _overlap(X[left][:, free], y[left])):
         strict[left], found = _by_programmes(X[left][:, free], y[left])
         directions[free] = np.where(directions[free] == 0.0, found, directions[free])
-    return Separation(bool(strict.any()), bool(strict.all()), directions, names, int(strict.sum()), len(y))
+    return strict, directions
 
 
 def _overlap(X: NDArray, y: NDArray) -> bool:
@@ -193,26 +226,26 @@ def _by_programmes(X: NDArray, y: NDArray) -> tuple[NDArray, NDArray]:
     """Return which rows are separated, and where that takes each coefficient, by linear programmes."""
     event, other = np.flatnonzero(y > 0), np.flatnonzero(y < 1)  # a share is in both
     with one_blas_thread():
-        rows, basis = _orthonormal(X)
-        separated, found = _separate(np.concatenate([rows[event], -rows[other]]))
+        rows, basis = _scaled(X) if issparse(X) else _orthonormal(X)
+        separated, found = _separate(vstack_rows(rows[event], -rows[other]))
     strict = np.ones(len(y), dtype=bool)
     strict[np.concatenate([event, other])[~separated]] = False
-    return strict, _first_signs(found @ basis.T, TIE * np.linalg.norm(basis, axis=1))
+    return strict, _first_signs(found @ basis.T, TIE * np.sqrt((basis**2).sum(axis=1)))
 
 
-def _refuse_different_lengths(X: NDArray, y: NDArray, weight: NDArray | None) -> None:
-    if y.shape != (len(X),):
-        raise InvalidDataError(f"the outcome has shape {y.shape}, but the design has {len(X)} rows.")
+def _refuse_different_lengths(X: Matrix, y: NDArray, weight: NDArray | None) -> None:
+    if y.shape != (X.shape[0],):
+        raise InvalidDataError(f"the outcome has shape {y.shape}, but the design has {X.shape[0]} rows.")
     if weight is not None and weight.shape != y.shape:
-        raise InvalidDataError(f"the weights have shape {weight.shape}, but the design has {len(X)} rows.")
+        raise InvalidDataError(f"the weights have shape {weight.shape}, but the design has {X.shape[0]} rows.")
     if weight is not None and not (weight >= 0).all():
         raise InvalidDataError(
             f"weights and trials must be numbers and not negative; {int((~(weight >= 0)).sum())} rows are not."
         )
 
 
-def _refuse_bad_values(X: NDArray, y: NDArray, names: list[str]) -> None:
-    bad = [f"{names[j]} ({count} rows)" for j, count in enumerate((~np.isfinite(X)).sum(axis=0)) if count]
+def _refuse_bad_values(X: Matrix, y: NDArray, names: list[str]) -> None:
+    bad = [f"{names[j]} ({count:.0f} rows)" for j, count in enumerate(nonfinite_counts(X)) if count]
     if bad:
         raise InvalidDataError(f"these columns are infinite or not numbers: {listed(bad)}; fix or drop those rows.")
     if not ((y >= 0) & (y <= 1)).all():
@@ -241,11 +274,26 @@ def _orthonormal(X: NDArray) -> tuple[NDArray, NDArray]:
     return rows, basis / scale[:, None]
 
 
-def _separate(rows: NDArray) -> tuple[NDArray, NDArray]:
+def _scaled(X: csr_array) -> tuple[csr_array, csr_array]:
+    """Return sparse rows, each of length 1, by the columns that are independent, and these as the basis: sparse where an orthonormal one is not.
+
+    Columns are scaled to a largest value of 1, so that their units make no difference to tolerances.
+    """
+    scale = np.asarray(abs(X).max(axis=0).todense(), dtype=float).ravel()
+    scale[scale == 0] = 1.0
+    X = scale_columns(X, 1.0 / scale)
+    kept = np.setdiff1d(np.arange(X.shape[1]), dependent_columns(dense(weighted_gram(X, np.ones(X.shape[0])))))
+    rows = X[:, kept]
+    length = np.sqrt(rows.multiply(rows).sum(axis=1))
+    basis = csr_array((1.0 / scale[kept], (kept, np.arange(len(kept)))), shape=(X.shape[1], len(kept)))
+    return scale_rows(rows, 1.0 / np.where(length > 0, length, 1.0)), basis
+
+
+def _separate(rows: Matrix) -> tuple[NDArray, NDArray]:
     """Return which rows are strictly positive in some direction in which none is negative, and such directions in turn."""
-    separated = np.zeros(len(rows), dtype=bool)
+    separated = np.zeros(rows.shape[0], dtype=bool)
     directions = [np.zeros(rows.shape[1])]
-    left = np.arange(len(rows))
+    left = np.arange(rows.shape[0])
     while len(left):
         direction = _direction(rows[left])
         strict = rows[left] @ direction > TIE
@@ -257,11 +305,11 @@ def _separate(rows: NDArray) -> tuple[NDArray, NDArray]:
     return separated, np.array(directions)
 
 
-def _direction(rows: NDArray) -> NDArray:
+def _direction(rows: Matrix) -> NDArray:
     """Return a direction that separates as many of the rows as the linear programme finds, zero if none does."""
-    total = rows.sum(axis=0)
+    total = np.ones(rows.shape[0]) @ rows
     direction = np.sign(total)  # the solution without constraints
-    used = np.zeros(len(rows), dtype=bool)
+    used = np.zeros(rows.shape[0], dtype=bool)
     while total @ direction > TIE:
         distance = rows @ direction
         violated = np.flatnonzero((distance < -FEASIBLE) & ~used)
@@ -272,12 +320,12 @@ def _direction(rows: NDArray) -> NDArray:
     return np.zeros_like(total)
 
 
-def _solve(total: NDArray, rows: NDArray) -> NDArray:
+def _solve(total: NDArray, rows: Matrix) -> NDArray:
     options = {"primal_feasibility_tolerance": PRECISION, "dual_feasibility_tolerance": PRECISION}
     result = linprog(
         -total / np.abs(total).max(),
         A_ub=-rows,
-        b_ub=np.zeros(len(rows)),
+        b_ub=np.zeros(rows.shape[0]),
         bounds=(-1, 1),
         method="highs",
         options=options,

@@ -23,7 +23,8 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.engine.base import run
-from gevglm.engine.linalg import Cholesky, one_blas_thread
+from gevglm.engine.cholesky import Cholesky
+from gevglm.engine.linalg import one_blas_thread
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.sums import NewtonSums
 from gevglm.exceptions import GevglmError, InvalidDataError, WeakShapeWarning, unknown_option, warn

@@ -34,7 +34,8 @@ from gevglm.engine.base import (
     make_pass,
     run,
 )
-from gevglm.engine.linalg import dense, hstack_column, inverse, one_blas_thread, scale_rows, weighted_gram
+from gevglm.engine.cholesky import inverse
+from gevglm.engine.linalg import dense, hstack_columns, one_blas_thread, scale_rows, weighted_gram
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import LossSums, NewtonSums
 from gevglm.exceptions import InvalidOptionError
@@ -235,7 +236,7 @@ class StackedEquations:
 
         def columns(block: Block, point: Point) -> NDArray:
             factor = finite(loss.residual_factor_at(point))
-            return hstack_column(scale_rows(block.X, factor), _shape_factor(block, point, direction))
+            return hstack_columns(scale_rows(block.X, factor), _shape_factor(block, point, direction))
 
         def stack(block: Block) -> Block:
             linear = block.linear_predictor(params)
@@ -243,7 +244,7 @@ class StackedEquations:
 
         def derivative(block: Block) -> NDArray:
             point = loss.link.at(block.linear_predictor(params))
-            right = hstack_column(scale_rows(block.X, point.pdf), point.dcdf_dshape)
+            right = hstack_columns(scale_rows(block.X, point.pdf), point.dcdf_dshape)
             return scale_rows(columns(block, point), block.weighted(np.ones_like(point.v))).T @ right
 
         stacked = MappedEngine(engine, stack, len(params) + 1)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import ArraySum, Block, Engine, ReducerGroup, run
-from gevglm.engine.linalg import Cholesky
+from gevglm.engine.cholesky import Cholesky
 from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import EVENTS_PER_COLUMN, null_loss
 from gevglm.estimation.newton import NEAR, newton, value_search

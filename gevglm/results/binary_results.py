@@ -15,6 +15,7 @@ from gevglm.covariance import covariance_of
 from gevglm.data.design import FIT_AGAIN
 from gevglm.data.formula import using_engine
 from gevglm.data.tables import numeric_matrix
+from gevglm.engine.linalg import hstack_columns, quadratic_forms
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
 from gevglm.inference.influence import BinaryInfluence
 from gevglm.inference.score_test import score_test
@@ -77,8 +78,7 @@ class BinaryGLMResults(
     def get_hat_matrix_diag(self, observed: bool = False) -> NDArray:
         """Leverages; by the expected second derivative, as R has them."""
         weights = self.model.hessian_factor(self._params, observed=observed)
-        exog = self.model.exog
-        return weights * np.einsum("ij,ij->i", np.dot(exog, self.normalized_cov_params), exog)
+        return weights * quadratic_forms(self.model.exog, self.normalized_cov_params)
 
     def get_influence(self, observed: bool = False) -> BinaryInfluence:
         """Influence of single rows; see :class:`gevglm.inference.influence.BinaryInfluence`."""
@@ -122,7 +122,7 @@ class BinaryGLMResults(
             return score_test(model.engine(), self.loss, self._params, np.atleast_2d(matrix), covariance, model.wnobs)
         extra = numeric_matrix(model.design.rows_of(exog_extra, "exog_extra"))
         m = extra.shape[1]
-        engine = model.engine(np.column_stack([model.exog, extra]))
+        engine = model.engine(hstack_columns(model.exog, extra))
         restriction = np.hstack([np.zeros((m, self.k_params)), np.eye(m)])
         params, with_shape = np.append(self._params, np.zeros(m)), self._shape is not None
         return score_test(engine, self.loss, params, restriction, covariance, model.wnobs, with_shape=with_shape)

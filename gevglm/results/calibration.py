@@ -18,6 +18,7 @@ from gevglm.data.design import Design
 from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.sources import as_source
+from gevglm.engine.linalg import linear_predictor
 from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import (
     GevglmError,
@@ -300,7 +301,7 @@ def _held_out(
 
 def _predictions_by(again: Refit, sampling: Sampling, rows: Design) -> NDArray:
     """Return the probabilities of rows by a refit, those in the sample if it was drawn by the outcome."""
-    linear = np.dot(rows.X, again.params) + (0.0 if rows.offset is None else rows.offset)
+    linear = linear_predictor(rows.X, np.asarray(again.params)) + (0.0 if rows.offset is None else rows.offset)
     p = as_sampled(sampling, again.population_link.inverse(linear))
     return np.clip(p, CLOSEST, 1.0 - CLOSEST)
 

@@ -16,6 +16,7 @@ from gevglm.covariance import Covariance
 from gevglm.data.row_weights import RowWeights
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.effects.standardised import Risk
+from gevglm.engine.linalg import Matrix, dense
 from gevglm.estimation.estimate import Estimate
 from gevglm.estimation.objective import Ridge
 from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, SeparationWarning, listed, warn
@@ -199,12 +200,13 @@ class ResultsCore(GLMResults):
         found[leaning] = found[:, leaning] = np.nan
         return found
 
-    def leaning(self, gradient: NDArray, what: str) -> NDArray:
+    def leaning(self, gradient: Matrix, what: str) -> NDArray:
         """Return which rows, of gradients or of a design, lean on an infinite estimate, and warn if any does."""
         infinite = np.flatnonzero(self.infinite != 0.0)
-        rows = np.asarray((gradient[:, infinite] != 0.0).any(axis=1))
+        touched = dense(gradient[:, infinite]) != 0.0
+        rows = touched.any(axis=1)
         if rows.any():
-            names = [self.model.exog_names[j] for j in infinite if gradient[:, j].any()]
+            names = [self.model.exog_names[j] for j in infinite[touched.any(axis=0)]]
             warn(
                 f"{what} leans on infinite estimates ({listed(names)}), because the outcomes are separated: it is given in the limit, without "
                 "standard errors. Use bias='firth'.",

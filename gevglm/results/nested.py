@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from scipy.stats import chi2
 
-from gevglm.data.design import VECTORS, Design
+from gevglm.data.design import MOST_DENSE, VECTORS, Design
+from gevglm.engine.linalg import dense
 from gevglm.exceptions import (
     ConvergenceWarning,
     GevglmError,
@@ -135,18 +137,23 @@ def refuse_other_rows(ours: Design, other: Design) -> None:
 def columns_outside(inner: Design, outer: Design) -> list[str]:
     """Return the columns of one design that are no linear combinations of those of another with the same rows.
 
-    Data in pieces are compared by the names of their columns.
+    Data in pieces, and large sparse designs, are compared by the names of their columns.
     """
-    if not (inner.has_rows and outer.has_rows):
+    if not (_comparable(inner) and _comparable(outer)):
         return [name for name in inner.names if name not in outer.names]
     return [name for name, far in zip(inner.names, _is_outside(inner, outer), strict=True) if far]
+
+
+def _comparable(design: Design) -> bool:
+    """Whether the columns of a design can be looked at as dense ones."""
+    return design.has_rows and not (issparse(design.X) and design.X.shape[0] * design.X.shape[1] > MOST_DENSE)
 
 
 def _is_outside(inner: Design, outer: Design) -> NDArray:
     used = np.ones(inner.n_rows, dtype=bool)
     for weights in (inner.freq, inner.var, inner.trials):
         used &= True if weights is None else weights > 0
-    X, basis = np.asarray(inner.X[used], dtype=float), np.linalg.qr(np.asarray(outer.X[used], dtype=float))[0]
+    X, basis = dense(inner.X[used]).astype(float), np.linalg.qr(dense(outer.X[used]).astype(float))[0]
     rest = X - basis @ (basis.T @ X)
     rest -= basis @ (basis.T @ rest)  # once more, against rounding
     return np.linalg.norm(rest, axis=0) > OUTSIDE * np.linalg.norm(X, axis=0)
@@ -154,7 +161,7 @@ def _is_outside(inner: Design, outer: Design) -> NDArray:
 
 def _dropped_columns(full: Design, restricted: Design) -> list[int]:
     """Return the columns of a model that a model nested in it does not have."""
-    if full.has_rows and restricted.has_rows:
+    if _comparable(full) and _comparable(restricted):
         dropped = np.flatnonzero(_is_outside(full, restricted)).tolist()
     else:
         dropped = [j for j, name in enumerate(full.names) if name not in restricted.names]

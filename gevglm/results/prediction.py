@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from scipy.special import expit, logit
 from statsmodels.base._prediction_inference import PredictionResultsMonotonic
 from statsmodels.genmod.generalized_linear_model import GLMResults
@@ -27,6 +28,7 @@ from gevglm.data.tables import as_frame, vector
 from gevglm.effects.king_zeng import shape_column
 from gevglm.effects.sampled import RowInfluence, influence_for
 from gevglm.engine.base import product
+from gevglm.engine.linalg import Matrix, hstack_columns, quadratic_forms, rows_of
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option, warn
 from gevglm.links.base import BinaryLink
 from gevglm.results.core import ResultsCore
@@ -110,12 +112,16 @@ class Predictions(ResultsCore):
             X = self.model.exog if exog is None else exog
             df = self.df_resid if self.use_t else None
             if self.separated:
-                self.leaning(np.asarray(X), "the average")
+                self.leaning(X, "the average")
             return average_prediction(link, X, linear, results.cov_params_matrix, agg_weights, df, influence)
         leaning = None
         if self.separated:
-            leaning = self.leaning(np.asarray(self.model.exog if exog is None else exog), "a prediction")
+            leaning = self.leaning(self.model.exog if exog is None else exog, "a prediction")
             results.cov_params_default = np.nan_to_num(results.cov_params_default)
+        if issparse(self.model.exog if exog is None else exog):
+            if average and which != "linear":
+                raise InvalidOptionError(f"an average of which={which!r} needs a dense design; give exog=X.toarray().")
+            exog = _in_two_columns(results, exog)
         found = GLMResults.get_prediction(
             results,
             exog=exog,
@@ -148,12 +154,12 @@ def _aggregation(results: ResultsCore, exog: Any, transform: bool, which: str) -
 
 
 def _by_formula(design: Design, exog: Any, transform: bool) -> bool:
-    return transform and design.recipe is not None and not isinstance(exog, np.ndarray)
+    return transform and design.recipe is not None and not isinstance(exog, np.ndarray) and not issparse(exog)
 
 
 def rows_to_predict(
     results: ResultsCore, exog: Any, transform: bool, offset: Any, exposure: Any
-) -> tuple[NDArray | None, NDArray | None, NDArray | None, pd.Index | None]:
+) -> tuple[Matrix | None, NDArray | None, NDArray | None, pd.Index | None]:
     """Return design matrix, offset, exposure and row labels; None for what is that of the model."""
     model, design = results.model, results.model.design
     if exog is None:
@@ -177,7 +183,7 @@ def warn_of_rows_outside(link: BinaryLink, outside: int, n_rows: int) -> None:
 
 def _source_to_predict(design: Design, exog: Any, to: Any) -> Source | None:
     """Return new data that come in pieces, are to be written to a file, or have too many columns for a dense matrix."""
-    if isinstance(exog, (np.ndarray, type(None))) or design.recipe is None:
+    if isinstance(exog, (np.ndarray, type(None))) or issparse(exog) or design.recipe is None:
         if to is not None:
             raise InvalidOptionError("to= goes with new data, for a model from a formula.")
         return None
@@ -188,14 +194,27 @@ def _source_to_predict(design: Design, exog: Any, to: Any) -> Source | None:
     return source
 
 
-def _with_shape(results: ResultsCore, exog: Any, offset: Any, exposure: Any) -> NDArray:
+def _with_shape(results: ResultsCore, exog: Any, offset: Any, exposure: Any) -> Matrix:
     """Make the shape a coefficient of results, and return the design with its column."""
     model = results.model
-    exog = model.exog if exog is None else np.asarray(exog)
+    exog = model.exog if exog is None else rows_of(exog)
     column = shape_column(model.link, model.predict(results._params, exog, exposure, offset, which="linear"))
     results.params = np.append(results._params, 0.0)
     results.cov_params_default = results.normalized_cov_params = results.joint_covariance
-    return np.column_stack([exog, column])
+    return hstack_columns(exog, column)
+
+
+def _in_two_columns(results: ResultsCore, exog: Any) -> NDArray:
+    """Return a dense design of two columns, the linear predictor of sparse rows and its standard error, and make results predict by it.
+
+    With coefficients 1 and 0 of variances 0 and 1, every row has the prediction and the variance that it has by the whole design.
+    """
+    rows = results.model.exog if exog is None else rows_of(exog)
+    error = np.sqrt(quadratic_forms(rows, results.cov_params_default))
+    columns = np.column_stack([rows @ results._params, error])
+    results.params, results.cov_params_default = np.array([1.0, 0.0]), np.diag([0.0, 1.0])
+    results.model.exog = columns
+    return columns
 
 
 def _without_errors(found: Any, rows: NDArray) -> Any:
@@ -210,7 +229,7 @@ def _without_errors(found: Any, rows: NDArray) -> Any:
 
 def average_prediction(
     link: BinaryLink,
-    X: NDArray,
+    X: Matrix,
     linear: NDArray,
     cov_params: NDArray,
     weights: Any = None,
@@ -249,7 +268,7 @@ def average_prediction(
     weights = np.broadcast_to(weights, (*weights.shape[:-1], n))
     risks = link.inverse(linear)
     average = (weights * risks).mean(axis=-1)
-    gradient = np.dot(weights * link.inverse_deriv(linear), X) / n
+    gradient = (weights * link.inverse_deriv(linear)) @ X / n
     unknown = np.isnan(np.diagonal(cov_params))  # infinite estimates
     variance = np.einsum("...j,jk,...k->...", gradient, np.nan_to_num(cov_params), gradient)
     variance = np.where((gradient[..., unknown] != 0.0).any(axis=-1), np.nan, variance)

@@ -9,14 +9,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import InvalidDataError
 from gevglm.links import ScaledOdds
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions
 from gevglm.sklearn.inputs import classes_of, row_weights
+
+DTYPES = (np.float64, np.float32)
 
 
 def base_learner(estimator: Any) -> Any:
@@ -96,13 +100,13 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array_like of shape (n, n_features)
+        X : array_like or sparse matrix of shape (n, n_features)
         y : array_like of shape (n,)
             Two labels of any kind; the second in sorted order is the event.
         sample_weight : array_like of shape (n,), optional
             How many observations each row stands for. With weights that are not whole numbers, a search by cross-validation holds out rows.
         """
-        rows, labels = validate_data(self, X, y, dtype=(np.float64, np.float32))
+        rows, labels = validate_data(self, X, y, dtype=DTYPES, accept_sparse="csr")
         self.classes_ = classes_of(labels)
         weights = row_weights(sample_weight, rows, labels)
         names = list(getattr(self, "feature_names_in_", [f"x{j}" for j in range(rows.shape[1])]))
@@ -111,7 +115,7 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         words["freq_weights" if counts else "var_weights"] = weights
         words["class_weight"] = self._weights_by_event()
         words["start_params"] = self._last_params(rows.shape[1])
-        model = BinaryGLM.of_arrays(labels, self._design(rows), ModelOptions.of(words))
+        model = BinaryGLM.of_arrays(labels, self._design(rows), ModelOptions.of(words), owned=self.fit_intercept)
         model.data.xnames = [*(["const"] if self.fit_intercept else []), *names]
         self.results_ = model.fit_by(FitOptions.of(words))
         params = np.asarray(self.results_.params)
@@ -141,13 +145,13 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X: ArrayLike) -> NDArray:
         """Return the linear predictor less its value at a probability of one half in the population: positive where the event is more likely."""
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
-        return np.dot(rows, self.coef_[0]) + self.intercept_[0] - self.results_.model.population_link(0.5)
+        rows = validate_data(self, X, reset=False, dtype=DTYPES, accept_sparse="csr")
+        return rows @ self.coef_[0] + self.intercept_[0] - self.results_.model.population_link(0.5)
 
     def predict_proba(self, X: ArrayLike) -> NDArray:
         """Return the probabilities of both classes, in the order of ``classes_``."""
         check_is_fitted(self)
-        rows = validate_data(self, X, reset=False, dtype=(np.float64, np.float32))
+        rows = validate_data(self, X, reset=False, dtype=DTYPES, accept_sparse="csr")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             p = np.asarray(self.results_.predict(self._design(rows)))
@@ -164,8 +168,11 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
             return None
         return np.concatenate([self.intercept_, self.coef_[0]]) if self.fit_intercept else self.coef_[0]
 
-    def _design(self, X: NDArray) -> NDArray:
-        return np.column_stack([np.ones(len(X), dtype=X.dtype), X]) if self.fit_intercept else X
+    def _design(self, X: Matrix) -> Matrix:
+        if not self.fit_intercept:
+            return X
+        ones = np.ones((X.shape[0], 1), dtype=X.dtype)
+        return hstack([ones, X], format="csr") if issparse(X) else np.column_stack([ones, X])
 
     def _weights_by_event(self) -> Any:
         if not isinstance(self.class_weight, dict):
@@ -187,4 +194,5 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
         return tags

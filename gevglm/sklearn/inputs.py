@@ -51,7 +51,8 @@ def checked_rows(owner: BaseEstimator, learner: BaseEstimator, X: ArrayLike, *, 
     if hasattr(X, "iloc") or texts or not tags.two_d_array:
         validate_data(owner, X, reset=reset, skip_check_array=True)
         return X
-    return validate_data(owner, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=tags.sparse)
+    sparse = ("csr", "csc") if tags.sparse else False  # of which rows can be taken
+    return validate_data(owner, X, reset=reset, dtype=None, ensure_all_finite=False, accept_sparse=sparse)
 
 
 def as_learner(tags: Tags, learner: BaseEstimator) -> Tags:

@@ -163,7 +163,7 @@ def test_a_folder_takes_files_that_are_data_by_their_last_ending(study, tmp_path
     for ending in ("bak", "old", "tmp", "part", "md5", "csv~", "gz.old"):
         (tmp_path / f"a.csv.{ending}").write_bytes((tmp_path / "a.csv").read_bytes())
     assert fit("event ~ age", tmp_path, link="logit").nobs == 1800
-    with pytest.raises(InvalidDataError, match="neither a csv nor a parquet file by its name"):
+    with pytest.raises(InvalidDataError, match="not a table by its name"):
         fit("event ~ age", tmp_path / "a.csv.bak", link="logit")
 
 

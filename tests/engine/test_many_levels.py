@@ -168,7 +168,7 @@ def test_algebra_of_sparse_rows(seed, n, k):
         assert_allclose(dense(linalg.weighted_gram(sparse, weights)), X.T @ (weights[:, None] * X), atol=1e-12)
     assert_allclose(linalg.quadratic_forms(sparse, A), np.einsum("ij,jk,ik->i", X, A, X), atol=1e-11)
     assert_allclose(dense(linalg.scale_rows(sparse, w)), w[:, None] * X)
-    assert_array_equal(dense(linalg.hstack_column(sparse, w)), linalg.hstack_column(X, w))
+    assert_array_equal(dense(linalg.hstack_columns(sparse, w)), linalg.hstack_columns(X, w))
     assert_array_equal(dense(linalg.vstack_rows(sparse, sparse)), linalg.vstack_rows(X, X))
     assert_allclose(linalg.row_products(sparse, X + 1), linalg.row_products(X, X + 1), atol=1e-12)
     for weight in (None, w):

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from gevglm.bias import Jeffreys, LogF, MeanReduction, MedianReduction
-from gevglm.engine.linalg import Cholesky, CholeskyOfAll
+from gevglm.engine.cholesky import Cholesky, CholeskyOfAll
 from gevglm.engine.memory import MemoryEngine
 from gevglm.estimation.batched import BLOCK_ROWS, MOST_FITS, BatchRows, batchable, estimate_all, fits_at_once
 from gevglm.estimation.estimate import Problem

@@ -5,7 +5,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gevglm.engine.base import run
-from gevglm.engine.linalg import Cholesky, dependent_columns, weighted_gram
+from gevglm.engine.cholesky import Cholesky
+from gevglm.engine.linalg import dependent_columns, weighted_gram
 from gevglm.estimation.newton import newton, slope_search, value_search
 from gevglm.estimation.sums import NewtonSums
 

@@ -336,4 +336,4 @@ def test_a_programme_that_is_not_solved_is_an_error(monkeypatch):
 
     monkeypatch.setattr("gevglm.inference.separation.linprog", lambda *args, **options: Unsolved)
     with pytest.raises(GevglmError, match="was not solved: numerical trouble"):
-        detect_separation(QUASI, DOSE)
+        find_directions(np.column_stack([np.ones(4), [5.0, 4.0, 3.0, 2.0]]), np.array([1.0, 1.0, 0.0, 0.0]))

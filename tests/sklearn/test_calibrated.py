@@ -38,6 +38,7 @@ ALLOWED = {
             "check_sample_weights_shape",
             "check_sample_weights_not_overwritten",
             "check_sample_weight_equivalence_on_dense_data",
+            "check_sample_weight_equivalence_on_sparse_data",
             "check_pipeline_consistency",
             "check_estimators_pickle",
             "check_classifiers_classes",
@@ -47,7 +48,12 @@ ALLOWED = {
     ),
     # five folds of three cases; and more columns than rows, which the default learner refuses without a penalty
     "default": dict.fromkeys(
-        ("check_fit2d_1feature", "check_sample_weight_equivalence_on_dense_data"), "too few rows, and said so"
+        (
+            "check_fit2d_1feature",
+            "check_sample_weight_equivalence_on_dense_data",
+            "check_sample_weight_equivalence_on_sparse_data",
+        ),
+        "too few rows, and said so",
     ),
 }
 

@@ -7,23 +7,17 @@ from typing import Any
 
 import pandas as pd
 
+from gevglm.data.lazy_tables import need_pyarrow as need_pyarrow
 from gevglm.exceptions import InvalidDataError
 
 
-def need_pyarrow() -> None:
-    """Say how to install pyarrow where it is missing."""
-    try:
-        import pyarrow  # noqa: F401
-    except ImportError:
-        raise InvalidDataError("reading data in pieces needs pyarrow: pip install 'gevglm[parquet]'.") from None
-
-
 def table_of(batch: Any, where: str, nullable: Collection[str] = ()) -> pd.DataFrame:
-    """Return a record batch as a DataFrame; columns of whole numbers may be `nullable`, which keeps their digits where some are missing."""
+    """Return a record batch, or a table of pyarrow, as a DataFrame; columns of whole numbers may be `nullable`, which keeps their digits where some are missing."""
     import pyarrow as pa
 
     try:
-        frame = pa.Table.from_batches([batch]).to_pandas(ignore_metadata=True, split_blocks=True)
+        table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
+        frame = table.to_pandas(ignore_metadata=True, split_blocks=True)
         for name in nullable:
             if name in frame.columns:
                 values = batch.column(name)

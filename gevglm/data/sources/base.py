@@ -12,11 +12,10 @@ from typing import TypeVar
 
 import pandas as pd
 
+from gevglm.data.lazy_tables import BATCH_ROWS as BATCH_ROWS
 from gevglm.data.tables import suggestion
 from gevglm.engine.memory import available_cores
 from gevglm.exceptions import InvalidDataError
-
-BATCH_ROWS = 1 << 18  # rows read at a time: a multiple of the rows of a block
 
 Answer = TypeVar("Answer")
 Number = tuple[int, int]  # of a piece, and of a batch within it

@@ -16,15 +16,17 @@ from gevglm.data.columns import as_numbers, is_number
 from gevglm.data.csv_dialect import kind_of_file
 from gevglm.data.expressions import expression
 from gevglm.data.formula_engines import read, terms_of
+from gevglm.data.lazy_tables import LARGE, lazy_table
 from gevglm.data.sources.base import Source
 from gevglm.data.sources.csv import CsvSource
 from gevglm.data.sources.frames import FramesSource, WideSource
+from gevglm.data.sources.lazy import LazySource
 from gevglm.data.sources.parquet import ParquetSource
 from gevglm.data.suspicions import warn_of_versions
 from gevglm.data.tables import owned
 from gevglm.exceptions import InvalidDataError
 
-LARGE_FILE = 200 << 20  # bytes from which a single file is streamed
+LARGE_FILE = LARGE  # bytes from which a single file is streamed
 WIDE_BYTES = 2 << 30  # of a dense design that is not built
 SAMPLE = 10_000  # rows that tell whether all need be looked at
 READERS = {".parquet": ParquetSource, ".pq": ParquetSource, ".csv": CsvSource}
@@ -37,7 +39,7 @@ def as_source(data: Any) -> Source | None:
     ----------
     data : object
         A pattern of file names, a folder, a list of files, a large file; a function that returns an iterable of DataFrames, or a
-        list of them; a Dask DataFrame; a source, unchanged.
+        list of them; a Dask DataFrame; a large lazy frame of polars, dataset of pyarrow or relation of DuckDB; a source, unchanged.
     """
     if isinstance(data, Source):
         return data
@@ -55,6 +57,11 @@ def as_source(data: Any) -> Source | None:
         from gevglm.data.sources.dask import DaskSource
 
         return DaskSource(data)
+    lazy = lazy_table(data)
+    if lazy is not None:
+        return LazySource(lazy) if lazy.is_large else None
+    if hasattr(data, "__arrow_c_stream__"):  # a stream that can be read once, or a table
+        return None
     if isinstance(data, Iterator):
         raise InvalidDataError(
             f"data is a {type(data).__name__}, which can be read once, but a fit reads the data several times; give a function that "
@@ -77,7 +84,7 @@ def _of_path(data: str | Path) -> Source | None:
         if not files:
             raise InvalidDataError(f"no file matches {text!r}.")
         return _of_files(files, repr(text))
-    if path.exists() and path.stat().st_size >= LARGE_FILE:
+    if path.exists() and path.stat().st_size >= LARGE_FILE and kind_of_file(path) in READERS:
         return _of_files([path], repr(text))
     return None
 

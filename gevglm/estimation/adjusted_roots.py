@@ -74,12 +74,11 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
             point,
             search=search,
             # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
-            # than the last two, and among few rows less than that about standard errors
             tol=(1.0 if large else 0.1) * problem.tol,
             scale=problem.scale,
             maxiter=problem.maxiter,
             extrapolate=True,
-            predict_below=NEAR if large else problem.tol**2 * problem.scale,
+            predict_below=NEAR if large else 0.0,
             stop_if_singular=problem.stop_if_singular,
             on_step=problem.monitor.on_step,
         )

@@ -37,13 +37,11 @@ MOST_POINTS = 1 << 21  # rows whose points of the link are kept from one pass to
 
 
 def rough_start(problem: Problem) -> Passes[NDArray]:
-    """Find the plain fit of a part of the rows, or take a few steps of it, where there are events enough; else the null model's coefficients."""
+    """Take a few steps of the plain fit where there are events enough, else the null model's coefficients."""
     k = problem.engine.n_cols
     if _has_good_start(problem):
         tol = ROUGH * np.sqrt(k / problem.scale)
         start = yield from problem.start_from_part()
-        if not np.array_equal(start, problem.null_start):  # a step on all rows was its last
-            return start
         rough = yield from problem.minimise(start, tol=tol, maxiter=ROUGH_STEPS)
         if rough.converged:
             return rough.params

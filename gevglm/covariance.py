@@ -303,20 +303,19 @@ def _switch(options: dict[str, Any], name: str, default: bool) -> bool:
 
 COV_TYPES = ("nonrobust", "HC0", "HC1", "HC2", "HC3", "linearized", "cluster", "HAC")
 COV_ALIASES = {"robust": "HC1"}  # as Stata's regress has it
+_COV_WORDS = {word.lower(): word for word in COV_TYPES} | COV_ALIASES
+_COV_KWDS = {"cluster": {"groups", "kind", "use_correction"}, "HAC": {"maxlags", "kernel", "use_correction"}}
 
 
 def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Callable[[Any], Grouping]) -> Covariance:
     """Turn statsmodels' words into a covariance; `grouping` turns column names or arrays into the clusters of the rows of the model."""
     if isinstance(cov_type, Covariance):
         return cov_type
-    words = {word.lower(): word for word in COV_TYPES} | COV_ALIASES
-    word = words.get(str(cov_type).lower())
+    word = _COV_WORDS.get(str(cov_type).lower())
     if word is None:
         raise unknown_option("cov_type", cov_type, COV_TYPES)
     options = dict(cov_kwds or {})
-    allowed = {"cluster": {"groups", "kind", "use_correction"}, "HAC": {"maxlags", "kernel", "use_correction"}}.get(
-        word, set()
-    )
+    allowed = _COV_KWDS.get(word, set())
     unknown = set(options) - allowed - {"scaling_factor", "df_correction"}
     if unknown:
         raise InvalidOptionError(

@@ -19,6 +19,7 @@ from statsmodels.tools.sm_exceptions import HessianInversionWarning, ModelWarnin
 
 from gevglm.foreign_words import ARGUMENTS, VALUES
 
+_OWN_FILES = (str(Path(__file__).parent), str(Path(statsmodels.__file__).parent))
 _TYPED_NUMBER = re.compile(r"\bnp\.(?:u?int|float|bool|str|bytes)\w*\(([^()]*)\)")
 
 
@@ -171,9 +172,8 @@ def warn(message: str, category: type[GevglmWarning]) -> None:
 
 def callers_frame() -> tuple[FrameType | None, int]:
     """Return the first frame outside the package and statsmodels, which may have called it, and its number above the function that asks."""
-    package = str(Path(__file__).parent), str(Path(statsmodels.__file__).parent)
     frame: FrameType | None = sys._getframe(1)
     level = 1
-    while frame is not None and frame.f_code.co_filename.startswith(package):
+    while frame is not None and frame.f_code.co_filename.startswith(_OWN_FILES):
         frame, level = frame.f_back, level + 1
     return frame, level

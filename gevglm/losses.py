@@ -189,7 +189,7 @@ class Log(Loss):
 
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         lower, upper = self.link.support
-        if np.isinf(lower) and np.isinf(upper):
+        if lower == -np.inf and upper == np.inf:
             return True
         return not (((v <= lower) & (y > 0)) | ((v >= upper) & (y < 1))).any()
 

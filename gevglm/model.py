@@ -15,7 +15,7 @@ from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm import fitting
 from gevglm.data import design as designs
-from gevglm.data import formula as formulas
+from gevglm.data import dialect
 from gevglm.data import streamed_design as streamed
 from gevglm.data.design import FIT_AGAIN, Design
 from gevglm.data.observations import Part
@@ -134,7 +134,7 @@ class BinaryGLM(GLM):
         """Build a model from a formula, a table, options, and the objects of the user's scope that the formula names."""
         source = as_source(data)
         table = as_frame(data) if source is None else source
-        written = formulas.translated(formula, table.columns, scope)
+        written = dialect.as_read(formula, table.columns, scope)
         if source is None:
             source = wide_source(written, table, options.formula_engine)
         build = designs.from_formula if source is None else partial(streamed.from_source, monitor=monitor)

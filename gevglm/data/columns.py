@@ -14,7 +14,8 @@ from gevglm.exceptions import InvalidDataError
 
 def with_columns(frame: pd.DataFrame, names: Iterable[str], change: Callable[[pd.Series], pd.Series]) -> pd.DataFrame:
     """Return a table with some columns changed; the table itself if none is."""
-    changed = {name: new for name in names if name in frame and (new := change(old := frame[name])) is not old}
+    present = frame.columns
+    changed = {name: new for name in names if name in present and (new := change(old := frame[name])) is not old}
     return frame.assign(**changed) if changed else frame
 
 

@@ -269,9 +269,9 @@ def _constant(X: Matrix) -> int | None:
     if issparse(X):
         ones = np.flatnonzero(columns_of_ones(X))
         return int(ones[0]) if len(ones) else None
-    for j in np.flatnonzero((X[:64] == 1.0).all(axis=0)):
-        if (X[:, j] == 1.0).all():
-            return int(j)
+    for j, first in enumerate(X[:1].ravel().tolist()):
+        if first == 1.0 and (X[:64, j] == 1.0).all() and (X[:, j] == 1.0).all():
+            return j
     return None
 
 
@@ -304,7 +304,7 @@ def from_formula(
     check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing, weights)
     recipe = formulas.Recipe(
         selection.right,
-        without_unused_levels(chosen.frame, selection.used(frame.columns)),
+        without_unused_levels(chosen.frame, chosen.factors),
         selection.scope_beside(frame.columns),
         engine or "formulaic",
     )

@@ -6,14 +6,17 @@ What has one meaning is rewritten: ``.``, names with dots, ``as.factor()``, argu
 
 from __future__ import annotations
 
+import builtins
+import functools
 import itertools
 import keyword
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gevglm.data.expressions import names_in
 from gevglm.data.tables import suggestion
+from gevglm.data.transforms import WORDS
 from gevglm.exceptions import InvalidDataError
 from gevglm.foreign_words import AMONG_TERMS, FUNCTIONS, RENAMED, SPECIAL, STATA
 
@@ -46,6 +49,17 @@ class Token(NamedTuple):
     def called(self) -> bool:
         """Whether it is the name of a function that is called."""
         return self.before == "("
+
+
+def as_read(formula: str, columns: Iterable[Any], scope: Mapping[str, Any]) -> str:
+    """Return a formula, as it was typed for a table in a scope, in the words that are read here."""
+    named = frozenset(name for name, value in scope.items() if callable(value) or name not in FUNCTIONS)
+    return _as_read(formula, tuple(columns), named)
+
+
+@functools.lru_cache(32)
+def _as_read(formula: str, columns: tuple[Any, ...], named: frozenset[str]) -> str:
+    return translated(formula, columns, {*named, *WORDS, *dir(builtins), "offset", "np"})
 
 
 def translated(formula: str, columns: Sequence[Any], known: Collection[str] = ()) -> str:

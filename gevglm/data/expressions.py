@@ -222,9 +222,14 @@ def _is_arithmetic(node: ast.AST) -> bool:
 
 def names_in(text: str, called: bool = True) -> list[str]:
     """Return the names an expression uses, quoted ones included; without `called`, names of functions are left out."""
+    return list(_names_in(text, called))
+
+
+@functools.lru_cache(1024)
+def _names_in(text: str, called: bool) -> tuple[str, ...]:
     quoted = [match.group(2) or match.group(3) for match in _QUOTED.finditer(text)]
     plain = (_NAME if called else _NOT_CALLED).findall(re.sub(r"(['\"]).*?\1", "", _QUOTED.sub("", text)))
-    return list(dict.fromkeys(quoted + [name for name in plain if not keyword.iskeyword(name)]))
+    return tuple(dict.fromkeys(quoted + [name for name in plain if not keyword.iskeyword(name)]))
 
 
 def with_quotes(text: str) -> str:

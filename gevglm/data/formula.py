@@ -7,10 +7,9 @@ recipes can be pickled; only tests of terms need patsy before statsmodels 0.15.
 
 from __future__ import annotations
 
-import builtins
 import functools
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +17,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from patsy import PatsyError
 from scipy.sparse import issparse
 
-from gevglm.data import dialect, row_dependence, suspicions
+from gevglm.data import row_dependence, suspicions
 from gevglm.data import scope as scopes
 from gevglm.data.columns import as_before, is_number, plain, widened, with_columns
 from gevglm.data.expressions import Expression, expression, function_named, names_in, unquoted
@@ -29,7 +27,7 @@ from gevglm.data.formula_engines import (
     Coding,
     categorical,
     names_by_level,
-    offsets_in,
+    offsets_of,
     patsy_codings,
     patsy_design,
     read,
@@ -40,7 +38,6 @@ from gevglm.data.tables import suggestion
 from gevglm.data.transforms import WORDS, in_patsy, is_stateful
 from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, unknown_option
-from gevglm.foreign_words import FUNCTIONS
 
 ENGINES = ("formulaic", "patsy")
 _DECORATION = re.compile(r"\x1b\[[\d;]*m|[⧛⧚]")
@@ -77,22 +74,6 @@ def split(formula: str) -> tuple[str, str]:
     if not tilde or not left.strip() or not right.strip() or "~" in outside:
         raise InvalidDataError(f"{formula!r} is not a formula; write the outcome and the columns as in 'y ~ x1 + x2'.")
     return left.strip(), right.strip()
-
-
-def translated(formula: str, columns: Iterable[Any], scope: dict[str, Any]) -> str:
-    """Return a formula as it was typed in the words that are read here; see :mod:`gevglm.data.dialect`."""
-    named = {name for name, value in scope.items() if callable(value) or name not in FUNCTIONS}
-    return dialect.translated(formula, list(columns), {*named, *WORDS, *dir(builtins), "offset", "np"})
-
-
-def offsets_of(right: str) -> list[Expression]:
-    """Return what stands in ``offset()`` on the right-hand side of a formula, none if it cannot be read, which is explained elsewhere."""
-    if "offset" not in right:
-        return []
-    try:
-        return [expression(text) for text in offsets_in(right)]
-    except PatsyError:
-        return []
 
 
 @dataclass(frozen=True)
@@ -142,7 +123,8 @@ class Recipe:
         self.engine = engine
         self.scope = scope
         self.used = names_in(formula, called=False)
-        self.dtypes = {name: frame[name].dtype for name in self.used if name in frame.columns}
+        columns = {name: frame[name] for name in self.used if name in frame.columns}
+        self.dtypes = {name: column.dtype for name, column in columns.items()}
         self._patsy: Any = None
         self._matrix = ModelMatrix([])
         self._refuse_forgetful_calls()
@@ -164,7 +146,7 @@ class Recipe:
             raise self._explained(error, frame) from None
         codings = self._codings()
         suspicions.warn_of_text({text: coding.levels for text, coding in codings.items()}, self.dtypes)
-        self.variables = self._variables(codings, {} if state is not None else _two_values(frame, self.dtypes))
+        self.variables = self._variables(codings, {} if state is not None else _two_values(columns))
         self.sparse = issparse(first)
         self.row_numbers = float(getattr(first, "nnz", first.size)) / len(frame)  # that a row of the design holds
         names = self._patsy.column_names if engine == "patsy" else self._matrix.names
@@ -255,11 +237,14 @@ class Recipe:
         }
 
     def _refuse_dependence_on_other_rows(self, terms: list[tuple[str, ...]], frame: pd.DataFrame) -> None:
-        terms = [term for term in terms if any(row_dependence.is_to_be_looked_at(factor) for factor in term)]
-        if not terms:
-            return
-        columns = with_columns(frame[list(self.dtypes)], self.dtypes, lambda column: plain(column, "formulaic"))
-        row_dependence.refuse_terms(terms, columns, self.scope, self._matrix.state)
+        factors = [
+            factor
+            for factor in dict.fromkeys(name for term in terms for name in term)
+            if row_dependence.may_mix_rows(factor, self.scope)
+        ]
+        if factors:
+            columns = with_columns(frame[list(self.dtypes)], self.dtypes, lambda column: plain(column, "formulaic"))
+            row_dependence.refuse_factors(factors, columns, self.scope, self._matrix.state)
 
     def _refuse_forgetful_calls(self) -> None:
         """Refuse ``patsy.bs(x)`` and the like: only functions called by a simple name remember their first data."""
@@ -329,13 +314,13 @@ def not_evaluated(formula: str, error: Exception) -> InvalidDataError:
     return InvalidDataError(f"the formula '{formula}' could not be evaluated: {cause.rstrip('.')}.")
 
 
-def _two_values(frame: pd.DataFrame, dtypes: dict[str, Any]) -> dict[str, tuple]:
+def _two_values(columns: dict[str, pd.Series]) -> dict[str, tuple]:
     """Return both values of the numbers that have two."""
-    found = {name: frame[name] for name, dtype in dtypes.items() if is_number(dtype)}
     return {
         name: tuple(sorted(column.unique().tolist()))
-        for name, column in found.items()
-        if column.head().nunique() <= 2 == column.nunique()  # most columns show more at once
+        for name, column in columns.items()
+        # most columns show more at once
+        if is_number(column.dtype) and len(set(column.array[:5])) <= 2 == column.nunique()
     }
 
 

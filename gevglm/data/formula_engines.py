@@ -31,11 +31,12 @@ from patsy.parse_formula import parse_formula
 from patsy.redundancy import pick_contrasts_for_term
 from patsy.util import SortAnythingKey
 
-from gevglm.data.expressions import argument_of, with_quotes
+from gevglm.data.expressions import Expression, argument_of, expression, with_quotes
 from gevglm.data.operators import OPERATORS, Guard
 from gevglm.exceptions import InvalidDataError
 
-TermCoding = list[tuple[str, bool]]  # factors of some columns of a term; whether each is coded less one level
+TermCoding = tuple[tuple[str, bool], ...]  # factors of some columns of a term; whether each is coded less one level
+Structure = tuple[tuple[tuple[str, ...], tuple[TermCoding, ...]], ...]  # the terms of a design, and the codings of each
 
 
 # -- reading a formula -----------------------------------------------------------------------
@@ -49,9 +50,15 @@ def read(formula: str) -> patsy.ModelDesc:
     return every if len(terms) == len(every.rhs_termlist) else patsy.ModelDesc(every.lhs_termlist, terms)
 
 
-def offsets_in(formula: str) -> list[str]:
-    """Return what stands in ``offset()`` on the right-hand side of a formula."""
-    return [inside for term in _read(formula).rhs_termlist if (inside := _offset_of(term)) is not None]
+def offsets_of(right: str) -> list[Expression]:
+    """Return what stands in ``offset()`` on the right-hand side of a formula, none if it cannot be read, which is explained elsewhere."""
+    if "offset" not in right:
+        return []
+    try:
+        terms = _read(right).rhs_termlist
+        return [expression(inside) for term in terms if (inside := _offset_of(term)) is not None]
+    except patsy.PatsyError:
+        return []
 
 
 def _read(formula: str) -> patsy.ModelDesc:
@@ -80,7 +87,8 @@ def terms_of(formula: patsy.ModelDesc) -> list[tuple[str, ...]]:
     return [tuple(factor.code for factor in term.factors) for term in formula.rhs_termlist]
 
 
-def codings(terms: Iterable[tuple[str, ...]], numbers: set[str]) -> list[tuple[tuple[str, ...], list[TermCoding]]]:
+@lru_cache(256)
+def codings(terms: tuple[tuple[str, ...], ...], numbers: frozenset[str]) -> Structure:
     """Order the terms and say how their factors are coded, as patsy does.
 
     First come terms without numbers (factors that are not categorical), then those of each set of numbers, in each group by degree.
@@ -93,11 +101,12 @@ def codings(terms: Iterable[tuple[str, ...]], numbers: set[str]) -> list[tuple[t
         used: set[Any] = set()
         for term in sorted(group, key=len):
             picked = pick_contrasts_for_term(patsy.Term(list(term)), inside, used)
-            columns = [
-                [(name, not full.get(name, True)) for name in term if name in inside or name in full] for full in picked
-            ]
-            coded.append((term, columns))
-    return coded
+            columns = (
+                tuple((name, not full.get(name, True)) for name in term if name in inside or name in full)
+                for full in picked
+            )
+            coded.append((term, tuple(columns)))
+    return tuple(coded)
 
 
 # -- factors ---------------------------------------------------------------------------------
@@ -299,24 +308,13 @@ class Intercept(Term):
         return "Intercept"
 
 
-def specification(
-    structure: Sequence[tuple[tuple[str, ...], list[TermCoding]]], columns: Sequence[list[str]], state: Any
-) -> ModelSpec:
+def specification(structure: Structure, columns: Sequence[list[str]], state: Any) -> ModelSpec:
     """Return a design in the words of formulaic, from terms and codings (see :func:`codings`) and the names of each term's columns."""
-    factors = {name: Factor(name, eval_method="python") for term, _ in structure for name in term}
-    rows = []
-    for (term, coded), names in zip(structure, columns, strict=True):
-        constant = [Factor("1", eval_method="literal")]
-        of_formulaic = Term([factors[name] for name in term]) if term else Intercept(constant)
-        scoped = [
-            ScopedTerm(ScopedFactor(EvaluatedFactor(factors[name], None, set()), less) for name, less in coding)
-            for coding in coded
-        ]
-        rows.append(EncodedTermStructure(of_formulaic, scoped, names))
+    formula, terms = _in_formulaic(structure)
     return ModelSpec(
-        Formula([row.term for row in rows], _ordering="none"),
+        formula,
         materializer="gevglm",  # which formulaic does not know: it describes matrices, and does not build them
-        structure=rows,
+        structure=[EncodedTermStructure(*term, names) for term, names in zip(terms, columns, strict=True)],
         transform_state=state.functions,
         encoder_state={
             name: (Factor.Kind.NUMERICAL, {})
@@ -325,3 +323,18 @@ def specification(
             for name, coding in state.factors.items()
         },
     )
+
+
+@lru_cache(256)
+def _in_formulaic(structure: Structure) -> tuple[Formula, list[tuple[Term, list[ScopedTerm]]]]:
+    """Return the terms of a design as a formula, and each with its codings."""
+    factors = {name: Factor(name, eval_method="python") for term, _ in structure for name in term}
+    terms = []
+    for term, coded in structure:
+        constant = [Factor("1", eval_method="literal")]
+        scoped = [
+            ScopedTerm(ScopedFactor(EvaluatedFactor(factors[name], None, set()), less) for name, less in coding)
+            for coding in coded
+        ]
+        terms.append((Term([factors[name] for name in term]) if term else Intercept(constant), scoped))
+    return Formula([term for term, _ in terms], _ordering="none"), terms

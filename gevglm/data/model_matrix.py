@@ -20,6 +20,7 @@ from gevglm.data.expressions import Call, Expression, expression, names_in
 from gevglm.data.formula_engines import (
     Categorical,
     Coding,
+    Structure,
     TermCoding,
     categorical,
     codings,
@@ -60,15 +61,15 @@ class ModelMatrix:
         self.state = TransformState() if state is None else state
         self.sparse = sparse
         self.expressions: dict[str, Expression] = {name: expression(name) for term in terms for name in term}
-        self.structure: list[tuple[tuple[str, ...], list[TermCoding]]] = []
+        self.structure: Structure = ()
         self.columns: list[list[str]] | None = None
 
     def build(self, frame: pd.DataFrame, scope: Mapping[str, Any]) -> Matrix:
         """Return the matrix of complete rows; `scope` is what the formula may name besides their columns."""
         table = _Table(self, frame, scope)
         if self.columns is None:
-            numbers = {name for name, coding in self.state.factors.items() if coding is None}
-            self.structure = codings(self.terms, numbers)
+            numbers = frozenset(name for name, coding in self.state.factors.items() if coding is None)
+            self.structure = codings(tuple(self.terms), numbers)
         columns = [table.columns_of(coded) for _, coded in self.structure]
         names = [list(group) for group in columns]
         if self.columns is None:
@@ -96,7 +97,7 @@ class ModelMatrix:
         uses = {name: not set(names_in(name, called=False)).isdisjoint(variables) for name in self.expressions}
         kept = [any(uses[name] for name in term) for term, _ in self.structure]
         part.terms = [term for (term, _), used in zip(self.structure, kept, strict=True) if used]
-        part.structure = list(itertools.compress(self.structure, kept))
+        part.structure = tuple(itertools.compress(self.structure, kept))
         part.columns = list(itertools.compress(self.columns, kept))
         part.expressions = {name: self.expressions[name] for term in part.terms for name in term}
         return part, np.flatnonzero(np.repeat(kept, [len(group) for group in self.columns]))
@@ -164,7 +165,7 @@ class _Table:
         levels, self._codes[name] = coded(pd.Series(factor.values), levels)
         self._state.factors[name] = coding or Coding(levels)
 
-    def columns_of(self, codings: list[TermCoding]) -> dict[str, Column]:
+    def columns_of(self, codings: tuple[TermCoding, ...]) -> dict[str, Column]:
         """Return the columns of a term, by their names."""
         columns: dict[str, Column] = {}
         for coding in codings:
@@ -229,10 +230,18 @@ def context_of(expressions: Collection[Expression], frame: pd.DataFrame, scope: 
     Columns hide variables of the scope, and both hide words; but only functions hide a function that is called.
     """
     words = {"Q": frame.__getitem__, **WORDS}
-    functions = words | {name: value for name, value in scope.items() if callable(value)}
+    used = dict.fromkeys(name for factor in expressions for name in factor.names)
+    columns = {name: frame[name] for name in used if name in frame.columns}
+    return {**words, **scope, **columns, **called_functions(expressions, words, scope)}
+
+
+def called_functions(
+    expressions: Iterable[Expression], words: Mapping[str, Any], scope: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the functions that expressions call, by ``"name()"``: those of the scope, and words that none of these hides."""
+    functions = {**words, **{name: value for name, value in scope.items() if callable(value)}}
     called = {call.name for factor in expressions for call in factor.calls}
-    columns = {name: frame[name] for factor in expressions for name in factor.names if name in frame.columns}
-    return {**words, **scope, **columns, **{f"{name}()": functions[name] for name in called if name in functions}}
+    return {f"{name}()": functions[name] for name in called if name in functions}
 
 
 def coded(values: pd.Series, levels: list[Any] | None) -> tuple[list[Any], NDArray]:

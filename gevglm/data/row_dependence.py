@@ -16,8 +16,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.data.expressions import Call, Expression, expression, function_named
-from gevglm.data.model_matrix import ModelMatrix, TransformState, context_of
+from gevglm.data.expressions import Call, expression, function_named
+from gevglm.data.model_matrix import ModelMatrix, TransformState, called_functions
 from gevglm.data.transforms import WORDS, is_stateful
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import InvalidDataError
@@ -30,15 +30,15 @@ WAYS = "center(), standardize() and scale(), bs(), cr() and poly() remember the 
 Values = Callable[[NDArray], Any]  # from positions of rows to their values, of shape (n,) or (n, m)
 
 
-def refuse_terms(
-    terms: Iterable[tuple[str, ...]], frame: pd.DataFrame, scope: Mapping[str, Any], state: TransformState
+def refuse_factors(
+    factors: Iterable[str], frame: pd.DataFrame, scope: Mapping[str, Any], state: TransformState
 ) -> None:
-    """Refuse factors of terms whose value in a row of a table depends on other rows.
+    """Refuse factors whose value in a row of a table depends on other rows.
 
     Parameters
     ----------
-    terms : iterable of tuple of str
-        The factors of each term.
+    factors : iterable of str
+        Those that may; see :func:`may_mix_rows`.
     frame : DataFrame
         Complete rows.
     scope : mapping
@@ -46,17 +46,18 @@ def refuse_terms(
     state : TransformState
         What the formula remembers; what is not in it is learned from `frame`.
     """
-    for text in dict.fromkeys(name for term in terms for name in term):
-        factor = expression(text)
-        if _may_mix_rows(factor, context_of([factor], frame, scope)):
-            matrix = ModelMatrix([(text,)], deepcopy(state))
-            refuse(text, partial(_factor, matrix, frame, scope), frame, factor.names)
+    for text in factors:
+        matrix = ModelMatrix([(text,)], deepcopy(state))
+        refuse(text, partial(_factor, matrix, frame, scope), frame, expression(text).names)
 
 
-def is_to_be_looked_at(text: str) -> bool:
-    """Whether a factor may do more than arithmetic with the values of a row: it calls functions, methods, or takes elements."""
+def may_mix_rows(text: str, scope: Mapping[str, Any]) -> bool:
+    """Whether a factor does more than what is known to go row by row: arithmetic, and functions of single values or with a memory."""
     factor = expression(text)
-    return not factor.is_arithmetic or bool(factor.calls)
+    if factor.is_arithmetic and not factor.calls:
+        return False
+    functions = called_functions([factor], WORDS, scope)
+    return not factor.is_arithmetic or any(not _goes_row_by_row(call, functions) for call in factor.calls)
 
 
 def refuse(text: str, values: Values, frame: pd.DataFrame, names: Iterable[str]) -> None:
@@ -80,11 +81,6 @@ def _same_alone(values: Values, rows: NDArray, ends: NDArray) -> bool:
     chosen = np.unique([0, len(rows) // 2, len(rows) - 1, *ends, *ends_of(among.T)])
     chosen = chosen[np.unique(np.linspace(0, len(chosen) - 1, ALONE, dtype=int))]
     return all(_close(among[few], _columns(values(rows[few]))) for few in (chosen[::-1], *chosen[:, None]))
-
-
-def _may_mix_rows(factor: Expression, context: Mapping[str, Any]) -> bool:
-    """Whether an expression does more than what is known to go row by row."""
-    return not factor.is_arithmetic or any(not _goes_row_by_row(call, context) for call in factor.calls)
 
 
 def _goes_row_by_row(call: Call, context: Mapping[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from gevglm.data import formula as formulas
 from gevglm.data.columns import as_numbers, widened, with_columns
 from gevglm.data.expressions import Expression, condition, expression, names_in, rows_where
+from gevglm.data.formula_engines import offsets_of
 from gevglm.data.scope import packed, unpacked
 from gevglm.data.tables import added, aligned, columns_given, vector
 from gevglm.engine.linalg import one_blas_thread
@@ -37,6 +38,7 @@ class Selected(NamedTuple):
     n_asked: int
     n_selected: int
     n_missing: int
+    factors: list[str]  # columns of categories that the formula names
 
 
 @dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Selection:
     def __post_init__(self) -> None:
         left, right = formulas.split(self.formula)
         compiled = condition(self.subset) if isinstance(self.subset, str) else None
-        offsets = formulas.offsets_of(right)
+        offsets = offsets_of(right)
         parts = {"left": expression(left), "right": right, "offsets": offsets, "_condition": compiled}
         for name, value in parts.items():
             object.__setattr__(self, name, value)
@@ -77,8 +79,8 @@ class Selection:
 
     def used(self, columns: Any) -> list[str]:
         """Return the names of the formula that are columns, or say what is wrong with them."""
-        columns = pd.Index(columns)
         names, left, right = self._names
+        columns = columns if isinstance(columns, pd.Index) else pd.Index(columns)
         used = [name for name in names if name in columns]
         twice = [] if columns.is_unique else [name for name in used if (columns == name).sum() > 1]
         if twice:
@@ -105,7 +107,8 @@ class Selection:
         asked = self.asked_for(frame)
         selected = rows_with_weight(n, values, columns) & (True if asked is None else asked)
         given = [values, *columns.values(), *cluster_columns(self.clusters, n, frame, frame.index)]
-        complete = complete_rows(n, self.missing, [*given, *(frame[name] for name in used)])
+        named = [frame[name] for name in used]
+        complete = complete_rows(n, self.missing, [*given, *named])
         keep = selected & complete
         rows = None if keep.all() else np.flatnonzero(keep)
         n_asked, n_selected = n if asked is None else int(asked.sum()), int(selected.sum())
@@ -115,7 +118,8 @@ class Selection:
             columns = {role: None if given is None else given[rows] for role, given in columns.items()}
         if self.missing == "none":
             _refuse_missing_levels(frame, used)
-        return Selected(frame, values, columns, rows, n_asked, n_selected, n_selected - len(frame))
+        factors = [str(one.name) for one in named if isinstance(one.dtype, pd.CategoricalDtype)]
+        return Selected(frame, values, columns, rows, n_asked, n_selected, n_selected - len(frame), factors)
 
     def outcome(self, frame: pd.DataFrame) -> Any:
         """Return the outcome of all rows of a table, not yet coded."""

@@ -94,14 +94,9 @@ def suggestion(name: str, columns: Any) -> str:
     return hint or f" The columns are {listed}."
 
 
-def without_unused_levels(frame: pd.DataFrame, used: list[str]) -> pd.DataFrame:
-    """Drop the levels of factors that no row has, as R does."""
-    unused = [
-        name
-        for name in used
-        if isinstance(frame[name].dtype, pd.CategoricalDtype)
-        and frame[name].nunique() < len(frame[name].dtype.categories)
-    ]
+def without_unused_levels(frame: pd.DataFrame, factors: list[str]) -> pd.DataFrame:
+    """Drop the levels of columns of categories that no row has, as R does."""
+    unused = [name for name in factors if frame[name].nunique() < len(frame[name].dtype.categories)]
     return frame.assign(**{name: frame[name].cat.remove_unused_categories() for name in unused}) if unused else frame
 
 

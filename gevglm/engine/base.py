@@ -61,6 +61,8 @@ class Block:
     @property
     def weight(self) -> NDArray | None:
         """The weight of each row in the estimating equation: the product of all three."""
+        if self.freq is self.var is self.trials is None:
+            return None
         return product(self.freq, self.var, self.trials)
 
     def weighted(self, values: NDArray) -> NDArray:

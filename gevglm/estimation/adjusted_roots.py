@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize
 
-from gevglm.engine.base import Passes, relay
+from gevglm.engine.base import ArraySum, Block, Pass, Passes, relay
 from gevglm.estimation.newton import (
+    NEAR,
     SINGULAR,
     Search,
     SolverResult,
@@ -23,6 +24,7 @@ from gevglm.estimation.newton import (
 )
 from gevglm.estimation.objective import Adjustment
 from gevglm.estimation.sums import NewtonSums
+from gevglm.links.base import Point
 
 if TYPE_CHECKING:
     from gevglm.estimation.estimate import Problem
@@ -31,18 +33,23 @@ EVENTS_FOR_ROUGH_START = 5  # events per column from which the plain fit is a st
 ROUGH_STEPS = 6
 ROUGH = 0.7  # standard errors per coefficient, on average: the step after one this long ends close enough
 MANY_ROWS = 5_000
+MOST_POINTS = 1 << 21  # rows whose points of the link are kept from one pass to the next
 
 
 def rough_start(problem: Problem) -> Passes[NDArray]:
     """Take a few steps of the plain fit where there are events enough, else the null model's coefficients."""
     k = problem.engine.n_cols
-    if problem.loss.convex and problem.rarer >= EVENTS_FOR_ROUGH_START * k:
+    if _has_good_start(problem):
         tol = ROUGH * np.sqrt(k / problem.scale)
         start = yield from problem.start_from_part()
         rough = yield from problem.minimise(start, tol=tol, maxiter=ROUGH_STEPS)
         if rough.converged:
             return rough.params
     return problem.null_start
+
+
+def _has_good_start(problem: Problem) -> bool:
+    return problem.loss.convex and problem.rarer >= EVENTS_FOR_ROUGH_START * problem.engine.n_cols
 
 
 def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Passes[SolverResult]:
@@ -54,7 +61,7 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
     searches: list[Search] = [value_search] if falling else [bounded_search, residual_search]
     attempts = [(search, factor) for factor in (None, 1.0, 2.0) for search in searches]
     large = problem.engine.n_rows > MANY_ROWS
-    if large and falling:  # values cost more than they are worth where the start is good
+    if falling and (large or _has_good_start(problem)):  # values cost more than they are worth where the start is good
         attempts.insert(0, (bounded_search, None))
     best: SolverResult | None = None
     for search, factor in attempts:
@@ -69,11 +76,11 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
             scale=problem.scale,
             maxiter=problem.maxiter,
             extrapolate=True,
-            predict_convergence=large,
+            predict_below=NEAR if large else 0.0,
             stop_if_singular=problem.stop_if_singular,
             on_step=problem.monitor.on_step,
         )
-        found = yield from relay(steps, partial(_adjusted_sums_at, problem, adjustment, value))
+        found = yield from relay(steps, partial(adjusted_sums_at, problem, adjustment, value=value))
         if found.converged or found.reason == SINGULAR:
             return found
         if best is None or found.decrement < best.decrement:
@@ -86,8 +93,28 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
     return replace(best or found, reason=reason)
 
 
-def _adjusted_sums_at(problem: Problem, adjustment: Adjustment, value: bool, point: NDArray) -> Passes[NewtonSums]:
-    return (yield from problem.adjusted_sums_at_all(adjustment, [point], value=value))[0]
+def adjusted_sums_at(problem: Problem, adjustment: Adjustment, point: NDArray, *, value: bool) -> Passes[NewtonSums]:
+    """Sum the adjusted loss at a point: one pass for the information, one for the leverages by its inverse.
+
+    The link is evaluated once, where its points have room in memory.
+    """
+    engine, loss = problem.engine, problem.loss
+    points: dict[int, Point] = {}
+    kept = points if engine.in_memory and engine.n_rows <= MOST_POINTS else None
+    sums = yield from problem.sums_at(point, expected=True, value=value, points=kept)
+    factor = sums.factor
+    sums.feasible &= factor.positive
+    if sums.feasible:
+        problem.passes += 1
+        matrix = adjustment.matrix(engine, loss, point, factor.inverse())
+
+        def shift(block: Block) -> NDArray:
+            known = points.get(block.start)
+            at = loss.link.at(block.linear_predictor(point)) if known is None else known
+            return adjustment.shift(loss, block, at, matrix)
+
+        adjustment.apply(loss, sums, (yield Pass(engine, ArraySum(shift))), matrix, factor)
+    return sums
 
 
 def _root_by_secants(evaluate: Callable[[NDArray], NewtonSums], found: SolverResult, factor: float) -> NDArray:

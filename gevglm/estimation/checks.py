@@ -133,7 +133,7 @@ def check_support(engine: Engine, link: BinaryLink, params: NDArray) -> Support:
     Rows of weight zero do not count. A second pass, for the positions, is made only where there are contradictions.
     """
     lower, upper = link.support
-    if np.isinf(lower) and np.isinf(upper):
+    if lower == -np.inf and upper == np.inf:
         return Support()
 
     def sides(block: Block) -> tuple[NDArray, NDArray, NDArray]:

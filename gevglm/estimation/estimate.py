@@ -28,7 +28,7 @@ from gevglm.engine.base import (
 from gevglm.engine.cholesky import COLLINEAR
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
-from gevglm.estimation.adjusted_roots import first_root, rough_start
+from gevglm.estimation.adjusted_roots import adjusted_sums_at, first_root, rough_start
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.newton import SINGULAR, SolverResult, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
@@ -212,7 +212,7 @@ class Problem:
         """Weight of the rarer outcome."""
         return min(self.events, self.weight - self.events)
 
-    @property
+    @cached_property
     def scale(self) -> float:
         """The yardstick of convergence: the null model's log loss, whatever the loss, and at least 1."""
         return max(1.0, null_loss(self.weight, self.events))
@@ -225,10 +225,12 @@ class Problem:
             params[self.constant] = self.null_point.v[0]
         return params
 
-    def sums_at(self, point: NDArray, *, expected: bool = False, value: bool = False) -> Passes[NewtonSums]:
-        """Sum loss plus penalty at a point."""
+    def sums_at(
+        self, point: NDArray, *, expected: bool = False, value: bool = False, points: dict[int, Point] | None = None
+    ) -> Passes[NewtonSums]:
+        """Sum loss plus penalty at a point; `points` takes the points of the link in each block."""
         self.passes += 1
-        sums = yield Pass(self.engine, LossSums(self.loss, point, expected=expected, value=value))
+        sums = yield Pass(self.engine, LossSums(self.loss, point, expected=expected, value=value, points=points))
         return self._completed(sums, point)
 
     def sums_at_all(
@@ -257,6 +259,8 @@ class Problem:
         self, adjustment: Adjustment, points: list[NDArray], *, value: bool
     ) -> Passes[list[NewtonSums]]:
         """Sum the adjusted loss at several points: one pass for the information, one for the leverages by its inverse."""
+        if len(points) == 1:
+            return [(yield from adjusted_sums_at(self, adjustment, points[0], value=value))]
         found = yield from self.sums_at_all(points, expected=True, value=value)
         factors = [sums.factor for sums in found]
         for sums, factor in zip(found, factors, strict=True):

@@ -61,7 +61,7 @@ def newton(
     scale: float = 1.0,
     maxiter: int = 100,
     extrapolate: bool = False,
-    predict_convergence: bool = False,
+    predict_below: float = 0.0,
     stop_if_singular: bool = False,
     on_step: Callable[[NDArray, float], None] | None = None,
 ) -> Steps[SolverResult]:
@@ -79,8 +79,8 @@ def newton(
         Largest number of steps.
     extrapolate : bool
         Learn from the last steps, where the Hessian is not the derivative of the gradient (see :class:`Extrapolation`).
-    predict_convergence : bool
-        Believe that the next step is shorter than this one by as much as this one is shorter than the last, and save a look.
+    predict_below : float
+        From this decrement on, believe that the next step is shorter than this one by as much as this one is shorter than the last, and save a look.
     stop_if_singular : bool
         Stop at the starting values if the Hessian is singular there, with :data:`SINGULAR` for a reason.
     on_step : callable, optional
@@ -101,7 +101,7 @@ def newton(
         if decrement <= enough and not damped:
             reason = "the Newton decrement is below its tolerance"
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
-        if predict_convergence and decrement < min(NEAR, last) and decrement**2 <= enough * last and not damped:
+        if decrement < min(predict_below, last) and decrement**2 <= enough * last and not damped:
             reason = "the next Newton decrement is predicted to be below its tolerance"
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
         if damped and n_iter == 0 and stop_if_singular:

@@ -56,13 +56,25 @@ class NewtonSums:
 
 
 class LossSums(Reducer[NewtonSums]):
-    """Gradient, Hessian and (with `value`) value of a loss; with `expected`, by the expected curvature (Fisher scoring)."""
+    """Gradient, Hessian and (with `value`) value of a loss; with `expected`, by the expected curvature (Fisher scoring).
 
-    def __init__(self, loss: Loss, params: NDArray, *, expected: bool = False, value: bool = False):
+    `points`, if given, takes the point of the link in each block, by the first row of the block, for whoever asks for more there.
+    """
+
+    def __init__(
+        self,
+        loss: Loss,
+        params: NDArray,
+        *,
+        expected: bool = False,
+        value: bool = False,
+        points: dict[int, Point] | None = None,
+    ):
         self.loss = loss
         self.params = params
         self.expected = expected or loss.curvature_is_expected
         self.value = value
+        self.points = points
 
     def zero(self) -> NewtonSums:
         k = len(self.params)
@@ -73,6 +85,8 @@ class LossSums(Reducer[NewtonSums]):
         with np.errstate(all="ignore"):
             v = block.linear_predictor(self.params)
             point = loss.link.at(v)
+            if self.points is not None:
+                self.points[block.start] = point
             slope = loss.slope_at(y, point)
             curvature = loss.expected_curvature_at(point) if self.expected else loss.curvature_at(y, point)
             value = loss.value_at(y, point) if self.value else None

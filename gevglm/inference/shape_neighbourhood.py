@@ -17,7 +17,7 @@ from gevglm.engine.base import ArraySum, Block, Engine, ReducerGroup, run
 from gevglm.engine.cholesky import Cholesky
 from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import EVENTS_PER_COLUMN, null_loss
-from gevglm.estimation.newton import newton, value_search
+from gevglm.estimation.newton import NEAR, newton, value_search
 from gevglm.estimation.sums import NewtonSums, totals
 from gevglm.exceptions import GevglmError
 from gevglm.inference.shape_equations import JointLikelihood, finite
@@ -139,7 +139,7 @@ def _by_newton(
         tol=problem.tol,
         scale=max(1.0, null_loss(*totals(problem.engine))),
         maxiter=problem.maxiter,
-        predict_convergence=True,
+        predict_below=NEAR,
     )
     found = run(steps, joint.objective)
     path.steps += found.n_iter

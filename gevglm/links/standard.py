@@ -37,7 +37,7 @@ class LogitPoint(Point):
 
     @cached_property
     def dlogpdf(self) -> NDArray:
-        return np.expm1(np.minimum(-self.v, 708.0)) * self.cdf
+        return -np.tanh(0.5 * self.v)
 
     @cached_property
     def d2logpdf(self) -> NDArray:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,14 +13,10 @@ from statsmodels.base.model import LikelihoodModel
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm import fitting
-from gevglm.data import design as designs
-from gevglm.data import dialect
-from gevglm.data import streamed_design as streamed
+from gevglm.data import build
 from gevglm.data.design import FIT_AGAIN, Design
 from gevglm.data.observations import Part
 from gevglm.data.scope import caller_names
-from gevglm.data.sources import as_source, wide_source
-from gevglm.data.tables import as_frame
 from gevglm.engine import Engine
 from gevglm.engine.linalg import Matrix, linear_predictor, rows_of, scale_rows
 from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
@@ -92,7 +87,7 @@ class BinaryGLM(GLM):
         class_weight: Any = None,
     ):
         options = ModelOptions.of(locals())
-        self._begin(designs.from_arrays(endog, exog, n_trials=n_trials, **options.columns()), options)
+        self._begin(build.from_arrays(endog, exog, n_trials=n_trials, **options.columns()), options)
 
     @classmethod
     @known_arguments
@@ -132,14 +127,8 @@ class BinaryGLM(GLM):
         cls, formula: str, data: Any, options: ModelOptions, scope: dict[str, Any], monitor: Monitor = NULL_MONITOR
     ) -> BinaryGLM:
         """Build a model from a formula, a table, options, and the objects of the user's scope that the formula names."""
-        source = as_source(data)
-        table = as_frame(data) if source is None else source
-        written = dialect.as_read(formula, table.columns, scope)
-        if source is None:
-            source = wide_source(written, table, options.formula_engine)
-        build = designs.from_formula if source is None else partial(streamed.from_source, monitor=monitor)
-        facts = {"scope": scope, "subset": options.subset, "engine": options.formula_engine, **options.columns()}
-        design = build(written, table if source is None else source, **facts)
+        facts = {"subset": options.subset, **options.columns()}
+        design = build.from_table(formula, data, scope, options.formula_engine, monitor, **facts)
         model = cls.__new__(cls)
         model._begin(design, options)
         model._attach_formula(formula)
@@ -150,7 +139,7 @@ class BinaryGLM(GLM):
         """Build a model from an outcome, a design matrix and options; a matrix is `owned` if nobody else can change it."""
         model = cls.__new__(cls)
         facts = {"n_trials": options.n_trials, "owned": owned, **options.columns()}
-        model._begin(designs.from_arrays(endog, exog, **facts), options)
+        model._begin(build.from_arrays(endog, exog, **facts), options)
         return model
 
     def _begin(self, design: Design, options: ModelOptions) -> None:

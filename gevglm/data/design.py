@@ -1,8 +1,7 @@
-"""A design: the numbers of a regression and their names; made from formula and table, or from arrays."""
+"""A design: the numbers of a regression and their names."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
@@ -13,34 +12,16 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 
 from gevglm.data import formula as formulas
-from gevglm.data import outcome as outcomes
 from gevglm.data.grouping import Grouping
 from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
-from gevglm.data.selection import (
-    WEIGHTS,
-    Selection,
-    are_all_used,
-    check_rows,
-    check_weights,
-    cluster_columns,
-    complete_rows,
-    rows_with_weight,
-)
 from gevglm.data.tables import (
     aligned,
-    as_frame,
     columns_given,
-    combined_offset,
-    numeric_matrix,
-    owned,
-    unmasked,
-    vector,
-    without_unused_levels,
 )
 from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine import Engine, MemoryEngine
-from gevglm.engine.base import ArraySum, Block, product, times, without_columns
+from gevglm.engine.base import ArraySum, Block, product, without_columns
 from gevglm.engine.linalg import Matrix, dense, squared_deviations
 from gevglm.engine.sparse import columns_of_ones
 from gevglm.exceptions import InvalidDataError
@@ -48,9 +29,6 @@ from gevglm.exceptions import InvalidDataError
 FIT_AGAIN = "fit the model again, to a table that is held in memory"
 MOST_DENSE = 1 << 25  # elements of a sparse design that is made dense where need be
 VECTORS = ("freq", "var", "trials", "offset", "represents")
-IN_COLUMNS = (
-    1 << 18
-)  # numbers of a design up to which a copy of it is made column by column, which passes are faster over
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +214,7 @@ class Design(Layout):
         if part is not None and part.counts is not None:
             facts["freq"] = None
             facts["y"], facts["freq" if self.trials is None else "trials"] = part.outcomes(self.y)
-        facts |= {"constant": _constant(X), "n_given": len(positions)}
+        facts |= {"constant": constant_column(X), "n_given": len(positions)}
         return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
 
     def selected(self, positions: NDArray) -> Self:
@@ -264,7 +242,7 @@ class Design(Layout):
         return replace(self, X=X, **vectors, rows=None, index=None, frame=None, recipe=recipe)
 
 
-def _constant(X: Matrix) -> int | None:
+def constant_column(X: Matrix) -> int | None:
     """Return the first column of ones, if there is one."""
     if issparse(X):
         ones = np.flatnonzero(columns_of_ones(X))
@@ -275,155 +253,6 @@ def _constant(X: Matrix) -> int | None:
     return None
 
 
-def from_formula(
-    formula: str,
-    data: Any,
-    *,
-    scope: dict[str, Any],
-    event: Any = None,
-    offset: Any = None,
-    exposure: Any = None,
-    freq_weights: Any = None,
-    var_weights: Any = None,
-    sampling_weights: Any = None,
-    subset: Any = None,
-    missing: str = "drop",
-    clusters: Any = None,
-    engine: str | None = None,
-) -> Design:
-    """Build a design from a formula and a table."""
-    frame = owned(as_frame(data))
-    n = len(frame)
-    if n == 0:
-        raise InvalidDataError("the data have no rows.")
-    weights = {"freq_weights": freq_weights, "var_weights": var_weights, "sampling_weights": sampling_weights}
-    selection = Selection(
-        formula, scope, offset, exposure, **weights, subset=subset, missing=missing, clusters=clusters
-    )
-    chosen = selection.of(frame)
-    check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing, weights)
-    recipe = formulas.Recipe(
-        selection.right,
-        without_unused_levels(chosen.frame, chosen.factors),
-        selection.scope_beside(frame.columns),
-        engine or "formulaic",
-    )
-    matrix = recipe.take_first()
-    return _finish(
-        matrix,
-        chosen.values,
-        chosen.columns,
-        constant=_constant(matrix),
-        names=recipe.names,
-        recipe=recipe,
-        outcome=formulas.outcome_name(selection.left.text, frame.columns),
-        event=event,
-        rows=chosen.rows,
-        index=chosen.frame.index,
-        n_given=n,
-        n_missing=chosen.n_missing,
-        frame=chosen.frame,
-        weight_names=weight_names(weights),
-        **_offset_facts(offset, exposure),
-    )
-
-
-def from_arrays(
-    endog: Any,
-    exog: Any,
-    *,
-    event: Any = None,
-    offset: Any = None,
-    exposure: Any = None,
-    freq_weights: Any = None,
-    var_weights: Any = None,
-    sampling_weights: Any = None,
-    n_trials: Any = None,
-    missing: str = "none",
-    clusters: Any = None,
-    owned: bool = False,
-) -> Design:
-    """Build a design from an outcome and a design matrix: a copy of it, unless it is `owned`, so that nobody else can change it."""
-    if hasattr(exog, "to_pandas"):  # polars and pyarrow
-        exog = exog.to_pandas()
-    names = [str(name) for name in exog.columns] if hasattr(exog, "columns") else None
-    labelled = exog if isinstance(exog, pd.DataFrame) else endog if isinstance(endog, pd.Series) else None
-    index = None if labelled is None else labelled.index
-    weights = {"freq_weights": freq_weights, "var_weights": var_weights, "sampling_weights": sampling_weights}
-    options = {"offset": offset, "exposure": exposure, **weights}
-    if isinstance(exog, pd.DataFrame):
-        options = {role: aligned(value, exog.index, role) for role, value in options.items()}
-    outcome = str(getattr(endog, "name", None) or "y")
-    if isinstance(endog, pd.Series) and isinstance(exog, pd.DataFrame) and not endog.index.equals(exog.index):
-        raise InvalidDataError("the outcome and the design have different indexes; align them, or give arrays.")
-    X = numeric_matrix(exog, owned)
-    endog = endog.toarray() if issparse(endog) else endog
-    y = np.array(endog.to_numpy() if hasattr(endog, "to_numpy") else unmasked(endog))
-    n = X.shape[0]
-    if n == 0:
-        raise InvalidDataError("the data have no rows.")
-    if y.shape not in ((n,), (n, 1), (n, 2)):
-        raise InvalidDataError(f"the outcome has shape {y.shape}; for {n} rows it has one column, or two of counts.")
-    columns = {role: vector(value, None, role, n) for role, value in (options | {"n_trials": n_trials}).items()}
-    rows, n_missing = None, 0
-    if clusters is not None or not are_all_used(missing, y, X, columns):
-        selected = rows_with_weight(n, y, columns)
-        clustered = cluster_columns(clusters, n, None, index)
-        used = selected & complete_rows(n, missing, [y, X, *columns.values(), *clustered])
-        n_selected, n_missing = int(selected.sum()), int(selected.sum() - used.sum())
-        check_rows(n, n, n_selected, n_missing, missing, weights | {"n_trials": n_trials})
-        rows = None if used.all() else np.flatnonzero(used)
-    if rows is None:
-        if not issparse(X) and (X.base is not None or X is exog) and not owned:  # the caller may change theirs
-            X = X.copy(order="F" if X.size <= IN_COLUMNS else "K")
-    else:
-        X, y = X[rows], y[rows]
-        columns = {role: None if given is None else given[rows] for role, given in columns.items()}
-    constant = _constant(X)
-    if names is None:
-        others = itertools.count(1)
-        names = ["const" if j == constant else f"x{next(others)}" for j in range(X.shape[1])]
-    return _finish(
-        X,
-        y,
-        columns,
-        constant=constant,
-        names=names,
-        outcome=outcome,
-        event=event,
-        rows=rows,
-        index=index if index is None or rows is None else index[rows],
-        n_given=n,
-        n_missing=n_missing,
-        **_offset_facts(offset, exposure),
-    )
-
-
-def _finish(X: Matrix, values: Any, columns: dict[str, NDArray | None], **facts: Any) -> Design:
-    if X.shape[1] == 0:
-        raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
-    for role in WEIGHTS:
-        check_weights(columns[role], role)
-    y, event, freq, trials = outcomes.resolve(
-        values, facts.pop("event"), facts["outcome"], columns["freq_weights"], columns.get("n_trials")
-    )
-    offset = combined_offset(columns["offset"], columns["exposure"])
-    given = product(columns["var_weights"], columns["sampling_weights"])
-    vectors: dict[str, Any] = {"freq": freq, "var": given, "trials": trials, "offset": offset, "represents": given}
-    members = columns["sampling_weights"]
-    population = None if members is None else float(times(members, freq, trials).sum())
-    return Design(X=X, y=y, event=event, population=population, **vectors, **facts)
-
-
 def weight_names(weights: dict[str, Any]) -> dict[str, str]:
     """Return the columns of weights that were given by name, by their roles."""
     return {role: name for role, name in weights.items() if isinstance(name, str)}
-
-
-def _offset_facts(offset: Any, exposure: Any) -> dict[str, Any]:
-    """Return what a :class:`Layout` says of an offset and an exposure that were given by name, as arrays, or not at all."""
-    names = {"offset_name": offset, "exposure_name": exposure}
-    arrays = {"array_offset": offset, "array_exposure": exposure}
-    return {key: value if isinstance(value, str) else None for key, value in names.items()} | {
-        key: value is not None and not isinstance(value, str) for key, value in arrays.items()
-    }

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import csr_array, issparse
 
-from gevglm.data.design import from_arrays
+from gevglm.data.build import from_arrays
 from gevglm.engine import MemoryEngine
 from gevglm.engine.base import Block
 from gevglm.engine.cholesky import Cholesky

@@ -12,7 +12,6 @@ from scipy import sparse
 
 import gevglm
 from gevglm import BinaryGLM, detect_separation, fit
-from gevglm.data import design as designs
 from gevglm.effects.curves import effect_curve
 from gevglm.engine import linalg
 from gevglm.exceptions import CollinearityError, InvalidDataError, InvalidOptionError, MissingRowsWarning
@@ -304,7 +303,7 @@ def _raise():
 
 
 def test_large_designs_are_not_made_dense(both, monkeypatch):
-    monkeypatch.setattr(designs, "MOST_DENSE", 10)
+    monkeypatch.setattr("gevglm.data.design.MOST_DENSE", 10)
     with pytest.raises(InvalidDataError, match=r"get_margeff\(\) needs a dense design"):
         both[0].get_margeff()
 

@@ -203,7 +203,7 @@ class BinaryGLM(GLM):
         self._freq_weights_name = self._var_weights_name = self.scaletype = self._optim_hessian = None
         if design.index is None:
             self.data.xnames = design.names
-        self.data.const_idx = design.constant
+        self.data.const_idx = None if design.constant in design.omitted else design.constant
         self.data.k_constant = self.k_constant = int(design.constant is not None)
         self._init_keys = ["link", "loss", "offset", "freq_weights", "var_weights", "n_trials"]
         self._data_attr.extend(["freq_weights", "var_weights", "iweights", "_offset_exposure", "n_trials", "offset"])

@@ -162,7 +162,8 @@ class Problem:
     def omitting(self, columns: Sequence[int]) -> Problem:
         """Return the problem without some columns: they are zero in every row, and so are their coefficients and variances."""
         omitted = sorted({*self.omitted, *columns})
-        return replace(self, engine=without_columns(self.engine, omitted), omitted=omitted)
+        constant = None if self.constant in omitted else self.constant
+        return replace(self, engine=without_columns(self.engine, omitted), omitted=omitted, constant=constant)
 
     def kept_only(self, matrix: NDArray) -> NDArray:
         """Return a k x k matrix with zeros in the rows and columns of coefficients that are left out."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -62,8 +62,12 @@ def test_columns_are_left_out_as_glm_of_r_does(case):
 @pytest.mark.parametrize("words", FITS, ids=lambda words: "-".join(map(str, list(words.values())[:3])))
 @settings(max_examples=4)
 @given(place=st.integers(0, 4), weights=st.lists(st.integers(-2, 2), min_size=4, max_size=4).filter(any))
+@example(place=0, weights=[2, 0, 0, 0])  # the constant is left out, as a multiple of the column before it
 def test_a_design_with_a_combination_is_the_design_without_it(words, place, weights):
     data = rows()
+    assume(
+        not (words.get("bias") in ("flic", "flac") and (place, weights[1:]) == (0, [0, 0, 0]))
+    )  # they need the constant
     X = with_column(data, place, np.array(weights, dtype=float))
     full = gevglm.fit(data["y"], with_column(data, place, np.zeros(4)).drop(columns="extra"), **words)
     with pytest.warns(CollinearityWarning):

@@ -17,7 +17,7 @@ def table_of(batch: Any, where: str, nullable: Collection[str] = ()) -> pd.DataF
 
     try:
         table = batch if isinstance(batch, pa.Table) else pa.Table.from_batches([batch])
-        frame = table.to_pandas(ignore_metadata=True, split_blocks=True)
+        frame = _signed(table).to_pandas(ignore_metadata=True, split_blocks=True)
         for name in nullable:
             if name in frame.columns:
                 values = batch.column(name)
@@ -25,6 +25,22 @@ def table_of(batch: Any, where: str, nullable: Collection[str] = ()) -> pd.DataF
         return frame
     except Exception as error:
         raise InvalidDataError(f"{where} could not be read: {error}") from error
+
+
+def _signed(table: Any) -> Any:
+    """Return a table whose levels are numbered by signed numbers, as pandas wants them."""
+    import pyarrow as pa
+
+    for i, field in enumerate(table.schema):
+        kind = field.type
+        if pa.types.is_dictionary(kind) and pa.types.is_unsigned_integer(kind.index_type):
+            signed = pa.dictionary(pa.int64(), kind.value_type, kind.ordered)
+            arrays = [
+                pa.DictionaryArray.from_arrays(part.indices.cast(pa.int64()), part.dictionary, ordered=kind.ordered)
+                for part in table.column(i).chunks
+            ]
+            table = table.set_column(i, field.name, pa.chunked_array(arrays, type=signed))
+    return table
 
 
 def kind_of(arrow_type: Any) -> str:

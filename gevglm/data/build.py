@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -152,12 +153,8 @@ def from_arrays(
     columns = {role: vector(value, None, role, n) for role, value in (options | {"n_trials": n_trials}).items()}
     rows, n_missing = None, 0
     if clusters is not None or not are_all_used(missing, y, X, columns):
-        selected = rows_with_weight(n, y, columns)
         clustered = cluster_columns(clusters, n, None, index)
-        used = selected & complete_rows(n, missing, [y, X, *columns.values(), *clustered])
-        n_selected, n_missing = int(selected.sum()), int(selected.sum() - used.sum())
-        check_rows(n, n, n_selected, n_missing, missing, weights | {"n_trials": n_trials})
-        rows = None if used.all() else np.flatnonzero(used)
+        rows, n_missing = _rows_used(X, y, columns, clustered, missing, weights | {"n_trials": n_trials})
     if rows is None:
         if not issparse(X) and (X.base is not None or X is exog) and not owned:  # the caller may change theirs
             X = X.copy(order="F" if X.size <= IN_COLUMNS else "K")
@@ -182,6 +179,23 @@ def from_arrays(
         n_missing=n_missing,
         **_offset_facts(offset, exposure),
     )
+
+
+def _rows_used(
+    X: Matrix,
+    y: NDArray,
+    columns: dict[str, NDArray | None],
+    clustered: Sequence[Any],
+    missing: str,
+    weights: dict[str, Any],
+) -> tuple[NDArray | None, int]:
+    """Return the positions of the complete rows with weight, None for all, and how many were left out as incomplete."""
+    n = X.shape[0]
+    selected = rows_with_weight(n, y, columns)
+    used = selected & complete_rows(n, missing, [y, X, *columns.values(), *clustered])
+    n_selected, n_missing = int(selected.sum()), int(selected.sum() - used.sum())
+    check_rows(n, n, n_selected, n_missing, missing, weights)
+    return None if used.all() else np.flatnonzero(used), n_missing
 
 
 def _finish(X: Matrix, values: Any, columns: dict[str, NDArray | None], **facts: Any) -> Design:

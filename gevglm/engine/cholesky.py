@@ -35,11 +35,16 @@ class Cholesky:
     """
 
     def __init__(self, matrix: NDArray, damping: float = 0.0, *, in_place: bool = False):
-        with np.errstate(divide="ignore", invalid="ignore"):
-            scale = 1.0 / np.sqrt(matrix.diagonal())
-            if not isfinite(scale.dot(scale)):
-                scale[~np.isfinite(scale)] = 1.0
+        diagonal = matrix.diagonal()
+        usual = diagonal.tolist()
+        if isfinite(sum(usual)) and min(usual) > 0.0:
+            scale = 1.0 / np.sqrt(diagonal)
             scaled = _scaled(matrix, scale, in_place)
+        else:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                scale = 1.0 / np.sqrt(diagonal)
+                scale[~np.isfinite(scale)] = 1.0
+                scaled = _scaled(matrix, scale, in_place)
         if damping:
             scaled[np.diag_indices_from(scaled)] += damping
         self._scale, self._clean = scale, len(matrix) < LARGE_MATRIX

@@ -33,10 +33,10 @@ def linear_predictor(X: Matrix, params: NDArray) -> NDArray:
 
 def weighted_gram(X: Matrix, weights: NDArray) -> Matrix:
     """Return X' diag(weights) X of one block, through a scratch copy of the block kept by each thread; sparse for sparse rows."""
-    if issparse(X):
+    if not isinstance(X, np.ndarray):
         return sparse.weighted_gram(X, weights)
     scaled = _scratch_like(X)
-    if weights.min(initial=0.0) >= 0.0:
+    if np.minimum.reduce(weights, initial=0.0) >= 0.0:
         np.multiply(X, np.sqrt(weights)[:, None], out=scaled)
         return np.dot(scaled.T, scaled)  # dot sees one matrix twice, computes half of it, and frees the other threads
     np.multiply(X, weights[:, None], out=scaled)
@@ -128,9 +128,9 @@ def hstack_columns(X: Matrix, columns: Matrix) -> Matrix:
     return hstack([X, columns if issparse(columns) else csr_array(columns.reshape(X.shape[0], -1))], format="csr")
 
 
-def vstack_rows(X: Matrix, rows: Matrix) -> Matrix:
-    """Return a matrix with more rows."""
-    return vstack([X, rows], format="csr") if issparse(X) else np.concatenate([X, rows])
+def vstack_rows(*parts: Matrix) -> Matrix:
+    """Return matrices below each other; sparse for sparse rows."""
+    return vstack(parts, format="csr") if issparse(parts[0]) else np.concatenate(parts)
 
 
 def row_products(X: Matrix, other: NDArray) -> NDArray:
@@ -140,7 +140,7 @@ def row_products(X: Matrix, other: NDArray) -> NDArray:
 
 def column_squares(X: Matrix, weight: NDArray | None) -> NDArray:
     """Return the weighted sum of squares of each column."""
-    if weight is None and not issparse(X):
+    if weight is None and isinstance(X, np.ndarray):
         return np.einsum("ij,ij->j", X, X)
     return (np.ones(X.shape[0]) if weight is None else weight) @ X**2
 

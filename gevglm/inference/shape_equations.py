@@ -217,7 +217,8 @@ def refuse_leverages(covariance: Covariance) -> None:
     """Refuse a covariance by leverages, which those of coefficients with an estimated shape are not."""
     if not covariance.defined_for_shape:
         raise InvalidOptionError(
-            f"{covariance.name} is not defined when xi is estimated (which leverage?); use HC0, HC1 or cluster."
+            "covariances by leverages (HC2, HC3, CR2, CR3) are not defined when xi is estimated; use HC0, HC1, or clusters with "
+            "kind='CR1S', 'CR1' or 'CR0'."
         )
 
 

@@ -168,5 +168,5 @@ def test_score_tests_of_the_canonical_loss_agree_with_wald_tests_of_columns_with
 
 
 def test_score_tests_by_leverages_are_refused(estimated, study):
-    with pytest.raises(InvalidOptionError, match="HC0, HC1 or cluster"):
+    with pytest.raises(InvalidOptionError, match="HC0, HC1, or cluster"):
         estimated.score_test(study["age"] ** 2, cov_type="HC3")

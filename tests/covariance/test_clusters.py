@@ -103,8 +103,10 @@ def test_a_correction_that_is_no_switch_is_refused(study, value):
 
 
 def test_unknown_factors_are_refused(study):
-    with pytest.raises(InvalidOptionError, match="kind='CR2' is not known; use one of 'CR0', 'CR1', 'CR1S'"):
-        clustered(study, "clinic", kind="CR2")
+    with pytest.raises(
+        InvalidOptionError, match="kind='CR4' is not known; use one of 'CR0', 'CR1', 'CR1S', 'CR2', 'CR3'"
+    ):
+        clustered(study, "clinic", kind="CR4")
     with pytest.raises(IncompatibleOptionsError, match="both kind and use_correction"):
         clustered(study, "clinic", kind="CR1", use_correction=True)
 

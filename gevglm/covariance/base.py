@@ -1,0 +1,77 @@
+"""What a covariance needs to know of a fit, and what all of them are: a bread and a meat."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.engine.base import Block, Engine, Reducer, times
+from gevglm.engine.cholesky import sandwich, symmetrised
+from gevglm.engine.linalg import Matrix, add_rows, group_sums, one_blas_thread
+from gevglm.losses import Loss
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a covariance needs to know of a fit; or of b fits at once, with coefficients of shape (k, b) and breads of shape (b, k, k)."""
+
+    engine: Engine
+    loss: Loss
+    params: NDArray  # of shape (k,)
+    bread: NDArray  # inverse expected second derivative of loss plus penalty; of shape (k, k)
+    nobs: float  # number of observations, repeated rows counted as often as they are repeated
+    penalised: bool = False
+
+    @property
+    def rank(self) -> int:
+        """The number of coefficients, without those of columns that are left out."""
+        return int(np.count_nonzero(np.diagonal(self.bread)))
+
+
+class Covariance(ABC):
+    """A covariance of the coefficients."""
+
+    name: str
+    description: str
+    assumes_model: bool = False  # whether it is the inverse of the information where the loss is a likelihood
+    defined_for_shape: bool = True  # whether it is defined for coefficients that are estimated together with a shape
+
+    def matrix(self, fit: Fitted) -> NDArray:
+        """Return the covariance matrix of a fit."""
+        with one_blas_thread():
+            return self.finished(sandwich(fit.bread, self.meat(fit)))
+
+    def finished(self, covariance: NDArray) -> NDArray:
+        """Return a product of bread and meat as the covariance it stands for: symmetric."""
+        return symmetrised(covariance)
+
+    @abstractmethod
+    def meat(self, fit: Fitted) -> NDArray:
+        """Return the variance of the summed scores."""
+
+
+class GroupScores(Reducer):
+    """The scores, summed by group: a matrix of one row per group."""
+
+    def __init__(self, loss: Loss, params: NDArray, codes: Callable[[Block], NDArray], n_groups: int):
+        self.loss = loss
+        self.params = params
+        self.codes = codes
+        self.n_groups = n_groups
+
+    def zero(self) -> Matrix:
+        return np.zeros(())
+
+    def map(self, block: Block) -> tuple[NDArray, Matrix]:
+        codes = self.codes(block)
+        with np.errstate(all="ignore"):
+            point = self.loss.link.at(block.linear_predictor(self.params))
+            slope = times(self.loss.slope_at(block.y, point), block.weight)
+        return group_sums(block.X, slope, codes)
+
+    def combine(self, total: Matrix, part: tuple[NDArray, Matrix]) -> Matrix:
+        return add_rows(total, self.n_groups, *part)

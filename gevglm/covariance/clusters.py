@@ -1,0 +1,151 @@
+"""Cluster-robust covariances, in one way or in two."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.covariance.base import Covariance, Fitted, GroupScores
+from gevglm.covariance.leverage import SingularCluster, corrected_scores
+from gevglm.engine.base import Block, Reducer
+from gevglm.engine.linalg import dense
+from gevglm.exceptions import (
+    GevglmWarning,
+    IncompatibleOptionsError,
+    InvalidDataError,
+    InvalidOptionError,
+    unknown_option,
+    warn,
+)
+
+if TYPE_CHECKING:
+    from gevglm.data.grouping import Grouping
+
+BY_LEVERAGE = ("CR2", "CR3")
+CLUSTER_KINDS = ("CR0", "CR1", "CR1S", *BY_LEVERAGE)
+ROUNDING = 1e-12  # of eigenvalues, as a share of the largest
+
+
+class Cluster(Covariance):
+    r"""One- or two-way cluster-robust sandwich.
+
+    Parameters
+    ----------
+    grouping : Grouping
+        Cluster of each row, in one way or in two.
+    kind : {"CR1S", "CR1", "CR0", "CR2", "CR3"}
+        The small-sample correction. For few clusters "CR2", which is unbiased under the model, or "CR3", the one-step jackknife, both by the
+        leverages of the clusters and equal to those of R's clubSandwich (:mod:`gevglm.covariance.leverage`). For many clusters a factor, for G clusters, n observations and k coefficients: :math:`\frac{G}{G-1}\frac{n-1}{n-k}` (statsmodels;
+        ``vcovCL(type = "HC1")`` of R's sandwich), :math:`\frac{G}{G-1}` (Stata's after maximum likelihood; ``vcovCL`` of a glm), or none
+        (``robcov`` of rms; ``vcovCL(cadjust = FALSE)``).
+
+    Notes
+    -----
+    Two-way: the sum over both clusterings minus that over their intersection, each with the factor of its own number of clusters. The
+    difference need not be positive semi-definite; negative eigenvalues are set to zero then, with a warning (Cameron, Gelbach and Miller 2011;
+    ``vcovCL(fix = TRUE)`` of sandwich).
+    """
+
+    name = "cluster"
+
+    def __init__(self, grouping: Grouping, kind: str = "CR1S"):
+        if kind not in CLUSTER_KINDS:
+            raise unknown_option("kind", kind, CLUSTER_KINDS)
+        self.grouping = grouping
+        self.kind = kind
+        self.defined_for_shape = kind not in BY_LEVERAGE
+        self.repaired = False  # whether negative eigenvalues were set to zero in the last matrix
+        self.counts = [int(code.max()) + 1 for sign, code in grouping.ways if sign > 0]
+        if min(self.counts) < 2:
+            raise InvalidDataError("all rows are in one cluster; cluster-robust errors need at least two.")
+        if kind in BY_LEVERAGE and len(self.counts) > 1:
+            raise IncompatibleOptionsError(
+                f"kind={kind!r} is defined for clusters in one way, but groups has two columns; use kind='CR1' or one column."
+            )
+
+    @property
+    def description(self) -> str:  # type: ignore[override]
+        """What the covariance is, in a sentence."""
+        clusters = " and ".join(f"{count} clusters" for count in self.counts)
+        repaired = " Negative eigenvalues of the two-way covariance were set to zero." if self.repaired else ""
+        kind = "" if self.kind == "CR1S" else f"; {self.kind}"
+        return f"Standard errors are robust to clustering ({clusters}{kind}).{repaired}"
+
+    def finished(self, covariance: NDArray) -> NDArray:
+        covariance = super().finished(covariance)
+        if len(self.counts) == 1:
+            return covariance
+        values, vectors = np.linalg.eigh(covariance)
+        self.repaired = bool(values[0] < -ROUNDING * values[-1])
+        if not self.repaired:
+            return covariance
+        negative = int((np.diagonal(covariance) < 0).sum())
+        warn(
+            "the two-way cluster-robust covariance is not positive semi-definite"
+            + (f" ({negative} of {len(covariance)} variances are negative)" if negative else "")
+            + ": its negative eigenvalues were set to zero (Cameron, Gelbach and Miller 2011), which makes standard errors larger. "
+            f"There are few clusters ({' and '.join(map(str, self.counts))}); compare with clusters in one way.",
+            GevglmWarning,
+        )
+        return super().finished((vectors * np.maximum(values, 0.0)) @ vectors.T)
+
+    def meat(self, fit: Fitted) -> NDArray:
+        if self.kind in BY_LEVERAGE:
+            return self._meat_by_leverage(fit)
+        total = np.zeros_like(fit.bread)
+        engine = fit.engine.with_groups(self.grouping)
+        for sign, code in self.grouping.ways:
+            n_groups = int(code.max()) + 1
+            groups = partial(_codes, self.grouping, code)
+            scores = engine.reduce(GroupScores(fit.loss, fit.params, groups, n_groups))
+            factor = 1.0
+            if self.kind != "CR0":
+                used = int(engine.reduce(_GroupsSeen(groups, n_groups)).sum())
+                factor = used / (used - 1)
+            if self.kind == "CR1S":
+                factor *= (fit.nobs - 1) / (fit.nobs - fit.rank)
+            total += sign * factor * dense(scores.T @ scores)
+        return total
+
+    def _meat_by_leverage(self, fit: Fitted) -> NDArray:
+        if not fit.engine.in_memory:
+            raise InvalidOptionError(
+                f"kind={self.kind!r} looks at all rows of a cluster at once and needs them in memory; use kind='CR1'."
+            )
+        ((_, code),) = self.grouping.ways
+        try:
+            scores = corrected_scores(fit, partial(_codes, self.grouping, code), self.kind)
+        except SingularCluster as found:
+            name = self.grouping.keys.iloc[found.args[0], 0]
+            raise InvalidDataError(
+                f"kind='CR3' is not defined: without cluster {name!r} some coefficient could not be estimated (a column varies in that cluster "
+                "only, such as its indicator or a treatment it alone has). Leave the column out, or use kind='CR2'."
+            ) from None
+        return scores.T @ scores
+
+
+class _GroupsSeen(Reducer):
+    """Which groups have a row with weight."""
+
+    def __init__(self, codes: Callable[[Block], NDArray], n_groups: int):
+        self.codes = codes
+        self.n_groups = n_groups
+
+    def zero(self) -> NDArray:
+        return np.zeros(self.n_groups, dtype=bool)
+
+    def map(self, block: Block) -> NDArray:
+        codes = self.codes(block)
+        return np.unique(codes if block.weight is None else codes[block.weight > 0])
+
+    def combine(self, total: NDArray, part: NDArray) -> NDArray:
+        total[part] = True
+        return total
+
+
+def _codes(grouping: Grouping, code: NDArray, block: Block) -> NDArray:
+    return code[grouping.of_block(block)]

@@ -1,0 +1,170 @@
+r"""Few clusters: residuals corrected for the leverage of their cluster (CR2 and CR3).
+
+Every estimating equation here is :math:`D'Wr = 0` with :math:`D = \mathrm{diag}(F')X`, r the residuals and :math:`\Theta` their variance
+under the model, :math:`\mu(1-\mu)`, whatever the loss; :math:`W\Theta = 1` for the log loss only. The score of cluster g is
+:math:`s_g = E_g' A_g r_g` with E = WD. With the bread M and :math:`N = M E'\Theta E M`, residuals have the variance
+
+.. math:: B_g = \Theta_g - \Theta_g E_g M D_g' - D_g M E_g'\Theta_g + D_g N D_g'
+
+in cluster g, where :math:`\Theta_g` was meant, and the correction puts it right:
+
+* CR2 (Bell and McCaffrey 2002): :math:`A_g = \Theta_g^{1/2} (\Theta_g^{1/2} B_g \Theta_g^{1/2})^{-1/2} \Theta_g^{1/2}`, so that
+  :math:`A_g B_g A_g = \Theta_g` and the covariance is unbiased under the model (Pustejovsky and Tipton 2018).
+* CR3: :math:`A_g = (I - D_g M E_g')^{-1}`; :math:`M s_g` is the Fisher-scoring step from the estimates to those without cluster g.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ellipj, ellipkm1
+
+from gevglm.covariance.base import Fitted
+from gevglm.engine.base import Block, Reducer, times
+from gevglm.engine.linalg import Matrix, dense, vstack_rows
+from gevglm.losses import Loss
+
+FEW_ROWS = 60  # of a cluster: up to here the eigenvalues of its matrix are cheaper than a quadrature
+SPREAD = 1e8  # of eigenvalues, above which those of a matrix lose digits that a quadrature keeps
+NO_VARIANCE = 1e-9  # share of its variance under the model below which a residual has none
+
+
+class SingularCluster(Exception):
+    """A cluster determines a coefficient alone."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a fit, repeated rows as one: each stands for m copies through factors of the root of m."""
+
+    codes: NDArray  # cluster
+    X: Matrix
+    derivative: NDArray  # of the mean, so that D = diag(derivative) X
+    weight: NDArray  # so that E = diag(weight) X
+    variance: NDArray  # of a residual
+    residual: NDArray
+
+    @property
+    def columns(self) -> tuple[NDArray, ...]:
+        """Everything but the design."""
+        return self.codes, self.derivative, self.weight, self.variance, self.residual
+
+    def by_cluster(self) -> Iterator[tuple[int, NDArray, NDArray, NDArray, NDArray]]:
+        """Yield the code of each cluster with its D, E, variances and residuals."""
+        order = np.argsort(self.codes, kind="stable")
+        codes = self.codes[order]
+        starts = np.flatnonzero(np.diff(codes, prepend=-1))
+        for start, end in zip(starts, [*starts[1:], len(codes)], strict=True):
+            rows = order[start:end]
+            X = dense(self.X[rows])
+            D, E = X * self.derivative[rows, None], X * self.weight[rows, None]
+            yield int(codes[start]), D, E, self.variance[rows], self.residual[rows]
+
+
+class _RowsOf(Reducer):
+    """The rows that have weight and can have either outcome."""
+
+    def __init__(self, loss: Loss, params: NDArray, codes: Callable[[Block], NDArray]):
+        self.loss = loss
+        self.params = params
+        self.codes = codes
+
+    def zero(self) -> list[Rows]:
+        return []
+
+    def map(self, block: Block) -> list[Rows]:
+        with np.errstate(all="ignore"):
+            point = self.loss.link.at(block.linear_predictor(self.params))
+            copies = times(np.ones_like(block.y), block.freq, block.trials)
+            root, precision = np.sqrt(copies), 1.0 if block.var is None else block.var
+            columns = (
+                self.codes(block),
+                root * point.pdf,
+                root * precision * self.loss.residual_factor_at(point),
+                point.cdf * point.sf / precision,
+                root * np.where(block.y > 0.5, point.sf - (1.0 - block.y), block.y - point.cdf),
+            )
+        used = (copies > 0) & (columns[3] > 0) & np.isfinite(columns[3])
+        codes, *others = (column[used] for column in columns)
+        return [Rows(codes, block.X[used], *others)]
+
+    def combine(self, total: list[Rows], part: list[Rows]) -> list[Rows]:
+        return total + part
+
+
+def corrected_scores(fit: Fitted, codes: Callable[[Block], NDArray], kind: str) -> NDArray:
+    """Return the scores of the clusters by CR2 or CR3, one row each; raise SingularCluster with the code of a cluster that has none."""
+    parts = fit.engine.reduce(_RowsOf(fit.loss, fit.params, codes))
+    codes_, *columns = (np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True))
+    rows = Rows(codes_, vstack_rows(*(part.X for part in parts)), *columns)
+    M = fit.bread
+    variance_of_score = np.zeros_like(M)
+    for _, _, E, variance, _ in rows.by_cluster():
+        variance_of_score += E.T @ (variance[:, None] * E)
+    N = M @ variance_of_score @ M
+    scores = []
+    for code, D, E, variance, residual in rows.by_cluster():
+        try:
+            adjusted = unbiased(D, E, variance, M, N) if kind == "CR2" else without_cluster(D, E, M)
+        except np.linalg.LinAlgError:
+            raise SingularCluster(code) from None
+        scores.append(residual @ adjusted)
+    return np.array(scores)
+
+
+def without_cluster(D: NDArray, E: NDArray, M: NDArray) -> NDArray:
+    """Return A'E of CR3."""
+    kept = np.eye(len(M)) - M @ (D.T @ E)
+    if np.linalg.svd(kept, compute_uv=False)[-1] < NO_VARIANCE:
+        raise np.linalg.LinAlgError("singular")
+    return np.linalg.solve(kept.T, E.T).T
+
+
+def unbiased(D: NDArray, E: NDArray, variance: NDArray, M: NDArray, N: NDArray) -> NDArray:
+    """Return AE of CR2; for a cluster in which some residuals have no variance, by the Moore-Penrose inverse."""
+    root = np.sqrt(variance)[:, None]
+    inner = np.block([[N, -M], [-M, np.zeros_like(M)]])
+    outer = np.hstack([D, variance[:, None] * E])
+    # the variance of residuals as a share of that under the model: one plus few eigenvalues
+    basis, triangle = np.linalg.qr(outer / root)
+    shares, vectors = np.linalg.eigh(np.eye(len(triangle)) + triangle @ inner @ triangle.T)
+    free = shares < NO_VARIANCE
+    null = np.linalg.qr(basis @ vectors[:, free] / variance[:, None])[0]
+    shares = shares[~free]
+    smallest = variance.min() ** 2 * min(1.0, shares.min(initial=1.0))
+    largest = variance.max() ** 2 * max(1.0, shares.max(initial=1.0))
+    U, Z = root * outer, root * E
+    if not free.any():
+        return root * _inverse_root(variance**2, U, inner, Z, smallest, largest)
+    middle = float(np.median(variance**2))
+    padded = np.block(
+        [[inner, np.zeros((len(inner), free.sum()))], [np.zeros((free.sum(), len(inner))), middle * np.eye(free.sum())]]
+    )
+    smallest = min(smallest * (variance.min() / variance.max()) ** 2, middle)
+    found = _inverse_root(variance**2, np.hstack([U, null]), padded, Z, smallest, max(largest, middle))
+    return root * (found - null @ (null.T @ Z) / np.sqrt(middle))
+
+
+def _inverse_root(diagonal: NDArray, U: NDArray, C: NDArray, Z: NDArray, smallest: float, largest: float) -> NDArray:
+    """Return (diag + U C U')^(-1/2) Z, for eigenvalues between two bounds.
+
+    By the quadrature of Hale, Higham and Trefethen (2008, method 3), which needs solves of the size of C only.
+    """
+    if len(Z) <= FEW_ROWS and largest < SPREAD * smallest:
+        values, vectors = np.linalg.eigh(np.diag(diagonal) + U @ C @ U.T)
+        return (vectors / np.sqrt(values)) @ (vectors.T @ Z)
+    ratio = smallest / largest
+    period = float(ellipkm1(ratio))
+    points = int(np.ceil((3.0 - np.log(ratio)) * 32.0 / (2.0 * np.pi**2))) + 1
+    sn, cn, dn, _ = ellipj((np.arange(points) + 0.5) * period / points, 1.0 - ratio)
+    shifts = smallest * (sn / cn) ** 2
+    weights = 2.0 * period * np.sqrt(smallest) * dn / (np.pi * points * cn**2)
+    total = np.zeros_like(Z)
+    for shift, weight in zip(shifts, weights, strict=True):
+        inverse = 1.0 / (diagonal + shift)[:, None]
+        P, Y = inverse * U, inverse * Z
+        total += weight * (Y - P @ (C @ np.linalg.solve(np.eye(len(C)) + (U.T @ P) @ C, U.T @ Y)))
+    return total

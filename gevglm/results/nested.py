@@ -35,7 +35,7 @@ def lr_test(full: LikelihoodInference, restricted: LikelihoodInference) -> tuple
     given = _given_shapes(full, restricted)
     if full.bias != restricted.bias or given is None:
         raise InvalidOptionError("the models differ in link or bias reduction; fit both by the same method.")
-    _refuse_robust(full, restricted)
+    refuse_robust(full, restricted)
     refuse_other_rows(full.model.design, restricted.model.design)
     df = full.rank - restricted.rank + given
     if df <= 0:
@@ -49,7 +49,7 @@ def lr_test(full: LikelihoodInference, restricted: LikelihoodInference) -> tuple
     if full.bias is None:
         statistic = 2.0 * (full.llf - restricted.llf)
     else:
-        dropped = _dropped_columns(full.model.design, restricted.model.design)
+        dropped = dropped_columns(full.model.design, restricted.model.design)
         statistic = full._likelihood("compare_lr_test").ratios([dropped])[0]
     if statistic < -ROUNDING:
         raise GevglmError(
@@ -100,7 +100,8 @@ def _warn_of_boundary(*fits: LikelihoodInference) -> None:
             return
 
 
-def _refuse_robust(*fits: LikelihoodInference) -> None:
+def refuse_robust(*fits: LikelihoodInference) -> None:
+    """Refuse fits whose covariance says that their likelihood is not to be trusted."""
     for fit in fits:
         if fit.cov_type != "nonrobust":
             raise InvalidOptionError(
@@ -159,7 +160,7 @@ def _is_outside(inner: Design, outer: Design) -> NDArray:
     return np.linalg.norm(rest, axis=0) > OUTSIDE * np.linalg.norm(X, axis=0)
 
 
-def _dropped_columns(full: Design, restricted: Design) -> list[int]:
+def dropped_columns(full: Design, restricted: Design) -> list[int]:
     """Return the columns of a model that a model nested in it does not have."""
     if _comparable(full) and _comparable(restricted):
         dropped = np.flatnonzero(_is_outside(full, restricted)).tolist()
@@ -168,6 +169,6 @@ def _dropped_columns(full: Design, restricted: Design) -> list[int]:
     dropped = [j for j in dropped if j not in full.omitted]
     if len(full.names) - len(full.omitted) - len(dropped) != len(restricted.names) - len(restricted.omitted):
         raise InvalidOptionError(
-            "with bias reduction the columns of the restricted model must be columns of this one; code its factors in the same way."
+            "the columns of the restricted model must be columns of this one; code its factors in the same way."
         )
     return dropped

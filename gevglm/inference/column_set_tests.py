@@ -1,0 +1,76 @@
+r"""Tests that the coefficients of some columns are zero, within models that may lack others: by likelihood ratio, Wald and score.
+
+With the columns R gone from the model, the columns T are tested by
+
+.. math:: LR(T \cup R) - LR(R), \qquad W(T \cup R) - W(R), \quad W(S) = b_S' V_{SS}^{-1} b_S,
+
+where LR(S) is the likelihood ratio of the hypothesis that the coefficients of S are zero; or by the score of T at the estimates without T and R.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.covariance import Covariance
+from gevglm.estimation.estimate import Problem
+from gevglm.exceptions import InvalidDataError
+from gevglm.inference.profile import Likelihood
+from gevglm.inference.score_test import score_test
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """Columns whose coefficients are tested to be zero, and columns that the models lack on both sides."""
+
+    tested: tuple[int, ...]
+    gone: tuple[int, ...] = ()
+
+    @property
+    def all(self) -> tuple[int, ...]:
+        """The columns that the smaller model lacks."""
+        return tuple(sorted({*self.tested, *self.gone}))
+
+
+def likelihood_ratios(likelihood: Likelihood, hypotheses: Sequence[Hypothesis]) -> NDArray:
+    """Return the likelihood-ratio statistics of hypotheses; the restricted maxima are found together."""
+    sets = list(dict.fromkeys(columns for each in hypotheses for columns in (each.all, each.gone) if columns))
+    ratios = {(): 0.0} | dict(zip(sets, likelihood.ratios([list(columns) for columns in sets]), strict=True))
+    return np.array([max(ratios[each.all] - ratios[each.gone], 0.0) for each in hypotheses])
+
+
+def wald_statistics(params: NDArray, covariance: NDArray, hypotheses: Sequence[Hypothesis]) -> NDArray:
+    """Return Wald's chi-squared statistics of hypotheses."""
+
+    def distance(columns: tuple[int, ...]) -> float:
+        places = list(columns)
+        part = covariance[np.ix_(places, places)]
+        if np.linalg.matrix_rank(part, hermitian=True) < len(places):
+            raise InvalidDataError(
+                f"there is no Wald test of {len(places)} coefficients at once: their robust covariance has a lower rank, as with fewer "
+                "clusters than coefficients. Test fewer of them, or use cov_type='nonrobust'."
+            )
+        return float(params[places] @ np.linalg.solve(part, params[places]))
+
+    return np.array([distance(each.all) - (distance(each.gone) if each.gone else 0.0) for each in hypotheses])
+
+
+def score_statistics(
+    problem: Problem, covariance: Covariance, nobs: float, hypotheses: Sequence[Hypothesis]
+) -> NDArray:
+    """Return score statistics of hypotheses, each at the estimates without its columns."""
+    return np.array([_score(problem, covariance, nobs, each) for each in hypotheses])
+
+
+def _score(problem: Problem, covariance: Covariance, nobs: float, hypothesis: Hypothesis) -> float:
+    larger = problem.holding(list(hypothesis.gone), np.zeros(len(hypothesis.gone)))
+    there = np.delete(np.arange(problem.engine.n_cols), hypothesis.gone)
+    places = np.flatnonzero(np.isin(there, hypothesis.tested))
+    kept = np.delete(np.arange(len(there)), places)
+    params = np.zeros(len(there))
+    if len(kept):
+        params[kept] = larger.holding(places.tolist(), np.zeros(len(places))).estimate().params
+    return score_test(larger.engine, larger.loss, params, np.eye(len(there))[places], covariance, nobs).statistic

@@ -21,7 +21,6 @@ from gevglm.exceptions import InvalidOptionError, unknown_option
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
-    from gevglm.inference.shape import ShapeEstimate
     from gevglm.inference.shape_track import ShapeTrack
     from gevglm.links.base import BinaryLink
     from gevglm.model import BinaryGLM
@@ -75,8 +74,8 @@ class Margins(DiscreteMargins):
             return
         averages = _Averages(effects, *_representative(model, exog, at, atexog, weights))
         self.margeff, jacobian = averages.of(model.family.link, params)
-        if results._shape is not None:
-            self.margeff_cov = _shape_covariance(results, results._shape, averages, jacobian, model.family.link)
+        if results._joint is not None:
+            self.margeff_cov = _shape_covariance(results, averages, jacobian, model.family.link)
         elif influence is not None and at == "overall":
             own = partial(averages.own, model.family.link, params, self.margeff)
             self.margeff_cov = influence.covariance(jacobian, own)
@@ -176,18 +175,17 @@ def _with_fixed(X: NDArray, fixed: Mapping[int, float] | None) -> NDArray:
     return X
 
 
-def _shape_covariance(
-    results: ResultsCore, shape: ShapeEstimate, averages: _Averages, jacobian: NDArray, link: BinaryLink
-) -> NDArray:
+def _shape_covariance(results: ResultsCore, averages: _Averages, jacobian: NDArray, link: BinaryLink) -> NDArray:
     """Return the covariance of average effects whose link has an estimated shape, by the delta method."""
     covariance, params = results.joint_covariance, np.asarray(results.params)
 
     def average(params: NDArray, link: BinaryLink) -> NDArray:
         return averages.of(link, params)[0]
 
-    if shape.irregular:
+    shape, xi = results._shape, float(results.xi or 0.0)
+    if shape is not None and shape.irregular:
         return _covariance_by_steps(covariance, params, shape.track, average, link)
-    moved = [average(params, link.with_shape(shape.xi + step)) for step in (SHAPE_STEP, -SHAPE_STEP)]
+    moved = [average(params, link.with_shape(xi + step)) for step in (SHAPE_STEP, -SHAPE_STEP)]
     change = (moved[0] - moved[1]) / (2.0 * SHAPE_STEP)
     gradient = np.column_stack([jacobian, change])
     return gradient @ covariance @ gradient.T

@@ -169,7 +169,8 @@ def averages(worlds: Worlds, risk: Risk, groups: RowGroups, share: NDArray | Non
             if columns is not None:
                 alike = len(columns) == 1 < len(linear)
                 found[i][:, 1 + places] = slope.sum(axis=1)[:, None] * columns if alike else slope @ columns
-                found[i, 0, -1] = (~np.isfinite(columns)).any(axis=1).sum() * (len(linear) if alike else 1)
+                if not np.isfinite(columns).all():
+                    found[i, 0, -1] = (~np.isfinite(columns)).any(axis=1).sum() * (len(linear) if alike else 1)
             if shaped:
                 found[i, :, k + 1] = here @ point.dcdf_dshape
         return found

@@ -15,6 +15,8 @@ from gevglm.engine import Block, MemoryEngine
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import InvalidOptionError
 
+ROWS_BUILT = 1 << 16  # of a block whose columns are built by the formula, which takes a while however few they are
+
 World: TypeAlias = Mapping[str, Scenario]  # what each of the variables is in it; none are as they were observed
 
 
@@ -65,7 +67,9 @@ class Worlds:
         offset = None if np.ndim(self.rows.offset) == 0 and not self.rows.offset else self.rows.offset
         shift = None if offset is None else np.broadcast_to(offset, (n,))
         nothing = np.broadcast_to(0.0, (n,))
-        return MemoryEngine(self.rows.X, nothing, offset=shift, represents=self.rows.weights)
+        built = any(world and columns is None for world, columns in zip(self.worlds, self.columns, strict=True))
+        rows = ROWS_BUILT if built else None
+        return MemoryEngine(self.rows.X, nothing, offset=shift, represents=self.rows.weights, block_rows=rows)
 
     def in_block(self, block: Block, params: NDArray) -> Iterator[tuple[NDArray, NDArray | None]]:
         """Yield, for each world, the linear predictor of the rows of a block, and the columns that were changed; None if none were."""

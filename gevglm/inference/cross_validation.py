@@ -99,7 +99,7 @@ def search(
     shapes = np.unique(np.asarray(grid, dtype=float))
     scores: dict[tuple[float, float], list[float]] = {}
     with one_blas_thread():
-        scorer = _Scorer(problem, loss_of, folds, penalty_of, criterion, raise_collinear)
+        scorer = FoldScores(problem, loss_of, folds, penalty_of, criterion, raise_collinear)
         candidates = [(xi, alpha) for alpha in alphas for xi in outwards(shapes)]
         for xi, alpha in progress_bar(candidates, len(candidates), progress):
             scores[xi, alpha] = scorer.scores(xi, alpha)
@@ -138,7 +138,7 @@ def rows_of(engine: Engine, part: Part) -> MappedEngine:
     return MappedEngine(engine, select, engine.n_cols)
 
 
-class _Scorer:
+class FoldScores:
     """The scores of candidates on held-out rows."""
 
     def __init__(
@@ -165,14 +165,14 @@ class _Scorer:
 
     def scores(self, xi: float, alpha: float) -> list[float]:
         """Return the mean score of the held-out rows of each fold; infinite where the fit fails."""
-        link, params = self.loss_of(xi).link, self._params(xi, alpha)
+        link, params = self.loss_of(xi).link, self.params(xi, alpha)
         if self.codes is not None:
             return scores_by_fold(self.problem.engine, self.codes, params, link, self.score, self.weights)
         return [
             _held_out_score(held, each, link, self.score) for (_, held), each in zip(self.parts, params, strict=True)
         ]
 
-    def _params(self, xi: float, alpha: float) -> list[NDArray]:
+    def params(self, xi: float, alpha: float) -> list[NDArray]:
         """Return the coefficients without each fold."""
         near = None if self.codes is None else self._fits(alpha, self.codes).steps(xi)
         if near is not None and near[1]:

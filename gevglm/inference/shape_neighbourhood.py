@@ -74,11 +74,10 @@ def maximum_nearby(path: ShapePath, grid: NDArray) -> Found | None:
     xi, params, llf, sums = found
     shapes = near.elsewhere
     bounds = [np.inf] * len(shapes) if sums is None else _at_most(path, near, shapes)
-    # fits where one look does not decide
-    values = [
-        bound if bound < llf - FAR else path.log_likelihood(x, ROUGH) for x, bound in zip(shapes, bounds, strict=True)
-    ]
-    if not max(values) < llf - FAR:
+    # fits where one look does not decide, as far as it takes
+    far = llf - FAR
+    values = [bound if bound < far else path.at_most(x, ROUGH, far) for x, bound in zip(shapes, bounds, strict=True)]
+    if not max(values) < far:
         return None
     return Found(xi, params, near.error, (values[0], values[-1]), sums)
 

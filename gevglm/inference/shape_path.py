@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.base import make_pass, make_passes, run, run_in_lockstep
+from gevglm.engine.base import Pass, make_pass, make_passes, run, run_in_lockstep
+from gevglm.engine.cholesky import Cholesky
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.estimation.checks import THINNEST
 from gevglm.estimation.estimate import Estimate, Problem
+from gevglm.estimation.sums import LossSums
 from gevglm.inference.shape_equations import LossOf, log_loss_sum, shape_score
 from gevglm.inference.shape_track import ShapeTrack
 from gevglm.losses import Log
@@ -83,6 +86,42 @@ class ShapePath:
         self.passes += 1
         log = Log(self.loss_of(xi).link)
         return -run(log_loss_sum(self.problem.engine, log, found.params), make_pass)
+
+    def at_most(self, xi: float, tol: float, far: float) -> float:
+        """Return what the log-likelihood of the fit at a shape is no larger than: a first bound below `far`, or where there is none its value.
+
+        On its way, the fit is half a Newton decrement below its maximum, of which a whole one is allowed for: most of its steps are
+        spared, and there are many where rows meet the end of the support. Convex losses, which take few steps, are fitted without looking at
+        their values.
+        """
+        if xi in self._fits and self._fits[xi][0] <= tol:
+            return self.log_likelihood(xi, tol)
+        fit = self.problem_at(xi, self._predicted(xi), tol).estimation()
+        answer: Any = None
+        with np.errstate(all="ignore"):
+            while True:
+                try:
+                    asked = fit.send(answer)
+                except StopIteration as end:
+                    self._fits[xi] = (tol, end.value)
+                    self.steps += end.value.n_iter
+                    return self.log_likelihood(xi, tol)
+                answer = make_pass(asked)
+                self.passes += asked.engine is self.problem.engine
+                bound = self._bound(asked, answer)
+                if bound < far:
+                    return bound
+
+    def _bound(self, asked: Pass, answer: Any) -> float:
+        """Return what the log-likelihood of all rows is no larger than, by a look that a fit takes at them; infinity if it does not tell."""
+        reducer = asked.reducer
+        if not (isinstance(reducer, LossSums) and reducer.value and reducer.loss.is_likelihood and answer.feasible):
+            return np.inf
+        kept = np.flatnonzero(answer.hessian.diagonal())  # columns that are left out have no information
+        factor = Cholesky(answer.hessian[np.ix_(kept, kept)])
+        gradient = answer.gradient[kept]
+        bound = float(gradient @ factor.solve(gradient)) - answer.value
+        return bound if asked.engine is self.problem.engine and factor.positive and np.isfinite(bound) else np.inf
 
     def track(self, estimate: float, shapes: Iterable[float]) -> ShapeTrack:
         """Return how the coefficients move with the shape, from the fits that converged at some shapes, and at the estimate."""

@@ -35,7 +35,14 @@ def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:
     return finish(ax, profile.name, "likelihood-ratio statistic", "best")
 
 
-def plot_shape(profile: pd.DataFrame, xi: float, interval: tuple[float, float], *, ax: Axes | None = None) -> Axes:
+def plot_shape(
+    profile: pd.DataFrame,
+    xi: float,
+    interval: tuple[float, float],
+    *,
+    ax: Axes | None = None,
+    label: str = "log-likelihood below its maximum",
+) -> Axes:
     """Draw the profile log-likelihood of the shape, its maximum and its interval.
 
     Parameters
@@ -46,6 +53,8 @@ def plot_shape(profile: pd.DataFrame, xi: float, interval: tuple[float, float], 
         The estimate.
     interval : tuple of float
     ax : Axes, optional
+    label : str
+        What the curve is.
     """
     ax = ax or new_axes()
     known = profile[np.isfinite(profile["llf"])]
@@ -56,4 +65,4 @@ def plot_shape(profile: pd.DataFrame, xi: float, interval: tuple[float, float], 
     ax.axvline(xi, color=COLORS[1], linewidth=1)
     ax.set_ylim(max(-8.0, 1.1 * float((known["llf"] - top).min()) - 0.1), 0.4)
     ax.set_title(f"xi = {xi:.3g}, 95 % interval {interval[0]:.3g} to {interval[1]:.3g}", fontsize=10)
-    return finish(ax, "xi", "log-likelihood below its maximum")
+    return finish(ax, "xi", label)

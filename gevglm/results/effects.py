@@ -31,7 +31,7 @@ from gevglm.results.clusters import kept_together
 from gevglm.results.core import ResultsCore, check_alpha
 from gevglm.results.refit import Refit, refit_many
 
-METHODS = ("delta", "bootstrap")
+METHODS = ("delta", "bootstrap", "posterior")
 
 
 class RiskEffects(ResultsCore):
@@ -46,7 +46,7 @@ class RiskEffects(ResultsCore):
         by: Any = None,
         data: Any = None,
         covariates: str | None = None,
-        method: str = "delta",
+        method: str | None = None,
         alpha: float = 0.05,
         draws: int = 500,
         groups: Any = None,
@@ -74,13 +74,14 @@ class RiskEffects(ResultsCore):
         covariates : {"fixed", "sampled"}, optional
             Whether the rows are the population of interest, or a sample from it whose randomness is added to the standard errors. By default
             they are a sample if they have sampling weights.
-        method : {"delta", "bootstrap"}
+        method : {"delta", "bootstrap", "posterior"}, optional
             Standard errors by the delta method from the covariance of the fit, or percentiles of the whole procedure refitted to resamples of
-            the observations (of the clusters, for cluster-robust fits).
+            the observations (of the clusters, for cluster-robust fits). After ``xi="map"`` those of the posterior by default, for rows in
+            memory; else the delta method.
         alpha : float
             One minus the coverage.
         draws, rng, progress
-            Resamples, their seed, and whether to show a bar.
+            Resamples or draws, their seed, and whether to show a bar.
         groups : str or array_like, optional
             Column or array of clusters that are drawn as a whole by ``method="bootstrap"``; by default those of a cluster-robust fit. With
             clusters of two kinds, say which.
@@ -97,21 +98,25 @@ class RiskEffects(ResultsCore):
         """
         rule = contrast_of(contrast)
         check_alpha(alpha)
-        _known("method", method, METHODS)
+        method = self._default_method(method)
         influence = influence_for(self, covariates, data)
         rows = Rows.of(self, data)
         chosen = rows.scenarios(variable, at)
         worlds, within = Worlds.of(rows, [{variable: scenario} for scenario in chosen]), rows.groups(by)
         found = averages(worlds, self.risk_at_estimates, within)
-        names, pairs, index = _labels(variable, chosen, within.labels, rule)
+        names, pairs, index = labels_of(variable, chosen, within.labels, rule)
         cov = average_covariance(self, worlds, within, found, influence, f"the risk by {variable}")
         note = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
         table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
-        if method == "bootstrap":
-            drawn = self._bootstrapped(worlds, within, data, groups, draws, rng, progress)
+        if method != "delta":
+            if method == "bootstrap":
+                drawn = self._bootstrapped(worlds, within, data, groups, draws, rng, progress)
+            else:
+                drawn = self._drawn_risks(worlds, within, draws)
             table[["se", "ci_lower", "ci_upper"]] = bootstrap_limits(rule, drawn, pairs, alpha).T
             cov, pvalues = np.cov(drawn, rowvar=False), pvalues * np.nan
-            note += f"; bootstrap of the whole procedure, {len(drawn)} resamples"
+            how = "bootstrap of the whole procedure" if method == "bootstrap" else "posterior"
+            note += f"; {how}, {len(drawn)} {'resamples' if method == 'bootstrap' else 'draws'}"
         else:
             note += f"; delta method, {self.cov_type} covariance"
         note = "; ".join(filter(None, (note, self.model.sampling.remark())))
@@ -204,6 +209,26 @@ class RiskEffects(ResultsCore):
         options = (at, method, atexog, dummy, count, self.row_weights.in_population, influence_for(self, None))
         return Margins(self._with_link(self.model.population_link), options)
 
+    def _default_method(self, method: str | None) -> str:
+        if method is None:
+            return "delta" if self.posterior is None or not self.has_data else "posterior"
+        _known("method", method, METHODS)
+        if method == "posterior" and self.posterior is None:
+            raise InvalidOptionError("method='posterior' needs a fit with xi='map'; use 'delta' or 'bootstrap'.")
+        return method
+
+    def _drawn_risks(self, worlds: Worlds, within: RowGroups, draws: int) -> NDArray:
+        """Return the risks at draws from the posterior, one row per draw."""
+        check_draws(draws)
+        assert self.posterior is not None
+        worlds, link = worlds.held(), self.model.population_link
+        return np.array(
+            [
+                averages(worlds, Risk(link.with_shape(float(draw[-1])), draw[:-1]), within).risks
+                for draw in self.posterior.thinned(draws)
+            ]
+        )
+
     def _bootstrapped(
         self, worlds: Worlds, within: RowGroups, data: Any, groups: Any, draws: int, rng: Any, progress: bool
     ) -> NDArray:
@@ -225,7 +250,7 @@ class RiskEffects(ResultsCore):
         return bootstrap_risks(refits, risks_of, self.model.design.y, of_rows, draws, rng, progress)
 
 
-def _labels(
+def labels_of(
     variable: str, chosen: list[Scenario], groups: pd.Index | None, rule: Contrast
 ) -> tuple[pd.Index, list[tuple[int, int]], pd.Index]:
     """Return the names of all risks, the pairs that are contrasted, and the names of the contrasts."""

@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.effects.king_zeng import RiskChange, RiskModel, corrected_risks, risk_change, risk_range
+from gevglm.effects.posterior import PosteriorRisks
 from gevglm.effects.rows import changed_rows
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
 from gevglm.results.core import ResultsCore
@@ -31,6 +32,9 @@ class PopulationRisks(ResultsCore):
                 f"risks that average over the uncertainty of the coefficients need finite estimates, but those of {listed(self.infinite_names)} are infinite "
                 "because the outcomes are separated; use bias='firth'."
             )
+        if self.posterior is not None:
+            link, covariance = self.model.population_link, self.joint_covariance
+            return PosteriorRisks(self._params, covariance, link, self.prevalence, posterior=self.posterior)
         link, track = self.model.population_link, None if self._shape is None else self._shape.track
         return RiskModel(self._params, self.joint_covariance, link, self.prevalence, track)
 
@@ -65,7 +69,8 @@ class PopulationRisks(ResultsCore):
         method : {"bayes", "unbiased", "simulation"}
             "bayes" adds :math:`C = \frac12 F'' x'Vx` to the risk, which averages it over the uncertainty of the coefficients (for the
             logit :math:`(\frac12 - \pi) \pi (1 - \pi) x'Vx`); "unbiased" subtracts it; "simulation" averages risks at drawn coefficients.
-            All of them account for the estimation of a shape by ``xi="ml"``.
+            All of them account for the estimation of a shape by ``xi="ml"``. After ``xi="map"``, "bayes" is the posterior mean and
+            the limits are the posterior's.
         alpha : float
             One minus the coverage of the limits.
         draws, rng : int, Generator or int

@@ -26,6 +26,7 @@ from gevglm.data.sources.frames import FramesSource
 from gevglm.data.sources.parquet import write_parquet
 from gevglm.data.tables import as_frame, vector
 from gevglm.effects.king_zeng import shape_column
+from gevglm.effects.posterior import DrawnPredictions
 from gevglm.effects.sampled import RowInfluence, influence_for
 from gevglm.engine.base import product
 from gevglm.engine.linalg import Matrix, hstack_columns, quadratic_forms, rows_of
@@ -86,6 +87,8 @@ class Predictions(ResultsCore):
     ):
         """Predictions with standard errors and intervals inside (0, 1); see statsmodels, and :meth:`predict` for `which`.
 
+        After ``xi="map"`` predictions are at the mode, and errors and limits of probabilities and their averages are those of the posterior.
+
         The limits of a probability are those of the linear predictor, transformed; those of an average (``which="mean",
         average=True``) are built on the logit scale, see :func:`gevglm.results.prediction.average_prediction`. ``average=True`` alone averages
         probabilities. Averages are weighted by what the rows stand for (weights and counts of the fit, or the columns of new data that the
@@ -98,6 +101,9 @@ class Predictions(ResultsCore):
             agg_weights = _aggregation(self, exog, transform, which)
             influence = influence_for(self, None, exog) if which == "mean" else None
         exog, offset, exposure, index = rows_to_predict(self, exog, transform, offset, exposure)
+        rows = None
+        if self.posterior is not None and which in (None, "mean", "fitted", "linear"):
+            rows = self._drawn(exog, offset, exposure, which, agg_weights if average else False)
         link = self.link if which == "fitted" else self.model.population_link
         if exog is None:
             offset = self.model.offset if offset is None else offset
@@ -113,7 +119,8 @@ class Predictions(ResultsCore):
             df = self.df_resid if self.use_t else None
             if self.separated:
                 self.leaning(X, "the average")
-            return average_prediction(link, X, linear, results.cov_params_matrix, agg_weights, df, influence)
+            found = average_prediction(link, X, linear, results.cov_params_matrix, agg_weights, df, influence)
+            return found if rows is None else rows.given_to(found)
         leaning = None
         if self.separated:
             leaning = self.leaning(self.model.exog if exog is None else exog, "a prediction")
@@ -133,7 +140,18 @@ class Predictions(ResultsCore):
             agg_weights=agg_weights,
             row_labels=index if row_labels is None else row_labels,
         )
+        if rows is not None:
+            return rows.given_to(found)
         return found if leaning is None else _without_errors(found, leaning)
+
+    def _drawn(self, exog: Any, offset: Any, exposure: Any, which: str | None, average: Any) -> DrawnPredictions:
+        """Return the posterior of predictions, or of their average with weights; False for none."""
+        model, X = self.model, self.model.exog if exog is None else exog
+        shift = model._offset_exposure if exog is None and offset is None else (0.0 if offset is None else offset)
+        shift = shift if exposure is None else shift + np.log(exposure)
+        link = None if which == "linear" else self.link if which == "fitted" else model.population_link
+        assert self.posterior is not None
+        return DrawnPredictions(self.posterior, X, shift, link, average)
 
     def get_distribution(self, exog=None, exposure=None, offset=None, var_weights=1.0, n_trials=1.0):
         """Return the binomial distribution of new outcomes, as a frozen distribution of scipy; see statsmodels."""

@@ -225,7 +225,7 @@ def test_the_paper_grid_has_twenty_seven_points():
 
 @pytest.mark.parametrize("xi", ["mle", "auto", ""])
 def test_other_words_for_the_shape_are_refused(rare, xi):
-    with pytest.raises(InvalidOptionError, match="'ml', 'cv'"):
+    with pytest.raises(InvalidOptionError, match="'ml', 'map', 'cv'"):
         gevglm.fit("y ~ x1", rare, xi=xi)
 
 
@@ -240,7 +240,7 @@ def test_words_that_do_not_go_together_are_refused(rare):
         gevglm.fit("y ~ x1", rare, xi=0.3, search_kwds={"grid": [0]})
     with pytest.raises(InvalidOptionError, match="between -5 and 5"):
         gevglm.fit("y ~ x1", rare, xi="ml", search_kwds={"grid": [0, 7]})
-    with pytest.raises(InvalidOptionError, match="HC0, HC1 or cluster"):
+    with pytest.raises(InvalidOptionError, match="HC0, HC1, or cluster"):
         gevglm.fit("y ~ x1", rare, xi="ml", cov_type="HC3")
     with pytest.raises(InvalidOptionError, match="fit with xi='ml'"):
         gevglm.fit("y ~ x1", rare, xi=0.3).xi_conf_int()

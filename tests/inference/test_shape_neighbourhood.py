@@ -9,6 +9,7 @@ from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.inference import cross_validation, shape
 from gevglm.inference.shape import estimate_shape
+from gevglm.inference.shape_path import ROUGH, ShapePath
 from gevglm.links import GEV, GEVc
 from gevglm.losses import Canonical, Log
 
@@ -121,3 +122,29 @@ def test_a_search_with_a_canonical_loss_far_from_its_fit_is_that_of_single_fits(
     monkeypatch.setattr(cross_validation, "held_out_by", lambda folds, engine: None)
     single = cross_validation.search(problem, lambda xi: Canonical(GEV(xi)), folds, **words)
     assert_allclose(shared.table["score"], single.table["score"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("xi", [-1.0, -0.4, 0.7, 1.5])
+def test_a_fit_that_ends_early_bounds_the_likelihood_at_its_shape(xi):
+    X, y = drawn(20_000)
+    problem = Problem(MemoryEngine(X, y), Log(GEV(0.0)), constant=0)
+
+    def path():
+        return ShapePath(problem, lambda xi: Log(GEV(xi)))
+
+    largest = path().log_likelihood(xi, 1e-6)
+    for above in (1e-3, 1.0, 10.0, 100.0, np.inf):
+        early = path()
+        bound = early.at_most(xi, ROUGH, largest + above)
+        assert largest - 1e-2 <= bound < largest + above
+    assert Log(GEV(xi)).convex or xi not in early._fits  # the first look was enough
+    assert_allclose(path().at_most(xi, ROUGH, -np.inf), path().log_likelihood(xi, ROUGH), rtol=1e-14)
+
+
+def test_a_shape_with_a_column_left_out_is_bounded_by_the_other_columns():
+    X, y = drawn(20_000)
+    wider = Problem(MemoryEngine(np.column_stack([X, np.zeros(len(y))]), y), Log(GEV(0.0)), constant=0, omitted=[3])
+    paths = [
+        ShapePath(p, lambda xi: Log(GEV(xi))) for p in (Problem(MemoryEngine(X, y), Log(GEV(0.0)), constant=0), wider)
+    ]
+    assert_allclose(*(path.at_most(0.9, ROUGH, np.inf) for path in paths), rtol=1e-10)

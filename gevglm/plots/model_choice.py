@@ -81,3 +81,19 @@ def plot_links(reference: NDArray, name: str, others: dict[str, NDArray], *, ax:
     ax.set_xscale("logit")
     ax.set_yscale("logit")
     return finish(ax, f"probability by {name}", "probability by the others", "best")
+
+
+def plot_weights(weights: pd.Series, *, ax: Axes | None = None) -> Axes:
+    """Draw the weights of the candidates of an average over links, as bars.
+
+    Parameters
+    ----------
+    weights : Series
+        With the names of the candidates as index.
+    ax : Axes, optional
+    """
+    ax = ax or new_axes()
+    places = np.arange(len(weights))[::-1]
+    ax.barh(places, weights.to_numpy(), color=color(0))
+    ax.set_yticks(places, list(weights.index))
+    return finish(ax, "weight", "")

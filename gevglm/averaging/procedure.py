@@ -1,0 +1,205 @@
+"""The whole procedure on the rows of a model: penalties and risks by folds, weights by held-out outcomes, fits to all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gevglm.averaging.candidates import ALPHAS
+from gevglm.averaging.optimum import Optimum, best_weights, floored
+from gevglm.data.row_weights import RowWeights
+from gevglm.engine.linalg import linear_predictor, one_blas_thread
+from gevglm.exceptions import GevglmError, InvalidDataError, silenced
+from gevglm.inference.cross_validation import FoldScores
+from gevglm.inference.folds import Folds
+from gevglm.inference.shape_path import outwards
+from gevglm.losses import Loss
+from gevglm.model import BinaryGLM
+from gevglm.options import FitOptions
+from gevglm.results import BinaryGLMResults
+from gevglm.results.refit import refit_many
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Outcomes, their average risks in the population by fits that have not seen them, and what they count there; a row per fold and row."""
+
+    y: NDArray
+    risks: NDArray
+    counts: NDArray
+    rows: NDArray  # of the model
+
+
+@dataclass(frozen=True)
+class Average:
+    """What the procedure found on some rows.
+
+    Attributes
+    ----------
+    fits : dict of str to BinaryGLMResults
+        Of the candidates, to all rows.
+    table : DataFrame
+        One row per candidate.
+    optimum : Optimum
+        Before weights were moved towards equal ones.
+    held_out : HeldOut
+    ruled_out : int
+        Held-out outcomes that every candidate ruled out.
+    left_out : dict of str to str
+        Candidates that could not be fitted, and why.
+    """
+
+    fits: dict[str, BinaryGLMResults]
+    table: pd.DataFrame
+    optimum: Optimum
+    held_out: HeldOut
+    ruled_out: int
+    left_out: dict[str, str]
+
+    @property
+    def weights(self) -> NDArray:
+        """The weights of the fits."""
+        return self.table["weight"].to_numpy()
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """Candidates, criterion and options of the fits."""
+
+    candidates: Mapping[str, Loss]
+    criterion: str
+    options: FitOptions
+    alphas: tuple[float, ...] = ALPHAS
+
+    def run(self, model: BinaryGLM, folds: Folds) -> Average:
+        """Run the procedure on the rows of a model."""
+        held = [model.design.on_rows(test) for _, test in folds.parts]
+        kept: dict[str, tuple[BinaryGLMResults, list[NDArray]]] = {}
+        left_out: dict[str, str] = {}
+        with silenced(), one_blas_thread(), np.errstate(all="ignore"):
+            for name, found in self._fitted(model, folds):
+                if isinstance(found, GevglmError):
+                    left_out[name] = str(found)
+                else:
+                    kept[name] = found
+        if not kept:
+            raise GevglmError(f"no candidate could be fitted; {next(iter(left_out))}: {next(iter(left_out.values()))}")
+        y, counts = (np.concatenate(parts) for parts in zip(*(_outcomes(model, each) for each in held), strict=True))
+        rows = np.concatenate([np.flatnonzero(test.rows) for _, test in folds.parts])
+        events, others = y > 0.0, y < 1.0
+        shares = np.concatenate([(counts * y)[events], (counts * (1.0 - y))[others]])
+        risks, given, scores = np.empty((len(y), len(kept))), np.empty((len(shares), len(kept))), {}
+        for j, (name, (fit, params)) in enumerate(kept.items()):
+            with np.errstate(all="ignore"):
+                point = fit.model.population_link.at(_linear(held, params))
+                observed = np.concatenate([point.cdf[events], point.sf[others]])
+                errors = np.concatenate([point.sf[events], point.cdf[others]])
+                logs = -np.log(observed)
+            risks[:, j] = point.cdf
+            given[:, j] = observed if self.criterion == "log_loss" else errors
+            scores[name] = (np.average(logs, weights=shares), np.average(errors**2, weights=shares))
+        optimum = best_weights(given, shares, self.criterion)
+        ruled_out = int((given.max(axis=1) == 0.0).sum()) if self.criterion == "log_loss" else 0
+        weights = floored(optimum.weights, float(RowWeights.of(model.design).observations.sum()))
+        fits = {name: fit for name, (fit, _) in kept.items()}
+        held_out = HeldOut(y, np.clip(risks @ weights, 0.0, 1.0), counts, rows)
+        return Average(fits, _table(fits, scores, weights), optimum, held_out, ruled_out, left_out)
+
+    def _fitted(self, model: BinaryGLM, folds: Folds) -> Any:
+        """Yield each candidate with its fit to all rows and its coefficients without each fold, or with why there are none."""
+        families: dict[tuple[type, type], dict[str, Loss]] = {}
+        for name, loss in self.candidates.items():
+            families.setdefault((type(loss), type(loss.link)), {})[name] = loss
+        for members in families.values():
+            yield from self._family(model, folds, members)
+
+    def _family(self, model: BinaryGLM, folds: Folds, members: Mapping[str, Loss]) -> Any:
+        """Fit the candidates that differ in their shape only, from the middle outwards, each started from its neighbours."""
+        models = {name: model.with_loss(loss) for name, loss in members.items()}
+        by_shape = {float(loss.link.shape or 0.0): name for name, loss in members.items()}
+        options, first = self.options, next(iter(models.values()))
+        scorer = FoldScores(
+            first.problem(tol=options.tol, maxiter=options.maxiter),
+            lambda shape: models[by_shape[shape]].loss,
+            folds,
+            lambda alpha: first.penalty(alpha, options.penalize_intercept, options.standardized),
+            self.criterion,
+            options.collinear == "raise",
+        )
+        alphas = self.alphas if options.alpha == "cv" else (float(options.alpha),)
+        found: dict[str, Any] = {}
+        shapes = outwards(np.array(sorted(by_shape)))
+        plain = options.bias is None
+        if plain and len(alphas) > 1:
+            means = {(shape, alpha): _mean(scorer, shape, alpha) for alpha in alphas for shape in shapes}
+        for shape in shapes:
+            name, alpha = by_shape[shape], alphas[0]
+            if plain and len(alphas) > 1:
+                alpha = min(alphas, key=lambda each: means[shape, each])
+            try:
+                found[name] = self._candidate(
+                    models[name], alpha, scorer.params(shape, alpha) if plain else None, folds
+                )
+            except GevglmError as error:
+                found[name] = error
+        yield from ((name, found[name]) for name in members)
+
+    def _candidate(self, model: BinaryGLM, alpha: float, params: Any, folds: Folds) -> Any:
+        """Return the fit to all rows with the coefficients without each fold, by refits where bias is reduced; or why there are none."""
+        options = replace(self.options, alpha=alpha, standardize=self.options.standardized)
+        start = None if params is None else np.mean(params, axis=0)
+        usable = start is not None and np.isfinite(start).all()
+        fit: Any = model.fit_by(replace(options, start_params=start if usable else None))
+        results: BinaryGLMResults = fit._results
+        if results.separated or not results.converged:
+            why = "the outcomes are separated" if results.separated else f"it has not converged ({results.reason})"
+            raise InvalidDataError(f"{why}; use alpha='cv' or bias='firth'.")
+        if params is None:
+            refits = [again for _, again in refit_many(results, (train for train, _ in folds.parts))]
+            failed = next((again for again in refits if isinstance(again, GevglmError)), None)
+            if failed is not None:
+                raise failed
+            params = [again.params for again in refits]  # type: ignore[union-attr]
+        if not np.isfinite(params).all():
+            raise InvalidDataError("it could not be fitted without one of the folds.")
+        return results, params
+
+
+def _mean(scorer: FoldScores, shape: float, alpha: float) -> float:
+    try:
+        return float(np.average(scorer.scores(shape, alpha), weights=scorer.weights))
+    except GevglmError:
+        return np.inf
+
+
+def _outcomes(model: BinaryGLM, held: Any) -> tuple[NDArray, NDArray]:
+    weights = RowWeights.of(held, model.sampling.population_weights(held.y))
+    return held.y, weights.in_population
+
+
+def _linear(held: list[Any], params: list[NDArray]) -> NDArray:
+    pairs = zip(held, params, strict=True)
+    return np.concatenate(
+        [linear_predictor(rows.X, each) + (0.0 if rows.offset is None else rows.offset) for rows, each in pairs]
+    )
+
+
+def _table(fits: Mapping[str, Any], scores: Mapping[str, tuple[float, float]], weights: NDArray) -> pd.DataFrame:
+    rows = {
+        name: {
+            "link": type(fit.model.link.population).__name__,
+            "xi": np.nan if fit.xi is None else fit.xi,
+            "loss": fit.loss.name,
+            "alpha": fit.alpha,
+            "weight": weight,
+            "log_loss": scores[name][0],
+            "brier": scores[name][1],
+        }
+        for (name, fit), weight in zip(fits.items(), weights, strict=True)
+    }
+    return pd.DataFrame.from_dict(rows, orient="index")

@@ -10,22 +10,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gevglm import bias, calibration, datasets, families, links, losses, plots, sampling, sklearn, weighting
     from gevglm.api import fit
+    from gevglm.averaging import AveragedLinks, average_links
     from gevglm.batches.many import fit_many
     from gevglm.batches.scan import scan
     from gevglm.comparison import compare, fit_links
+    from gevglm.conditional.results import ConditionalResults
     from gevglm.data import sources
     from gevglm.inference.penalty_path import penalty_path
     from gevglm.inference.separation import Separation, detect_separation
     from gevglm.model import BinaryGLM
     from gevglm.results import BinaryGLMResults, load
+    from gevglm.results.term_tests import anova
 
 __version__ = "0.1.0"
 
 # loaded when first asked for
 _HOMES = {
+    "AveragedLinks": "averaging",
     "BinaryGLM": "model",
     "BinaryGLMResults": "results",
+    "ConditionalResults": "conditional.results",
     "Separation": "inference.separation",
+    "anova": "results.term_tests",
+    "average_links": "averaging",
     "compare": "comparison",
     "detect_separation": "inference.separation",
     "fit": "api",

@@ -6,6 +6,8 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from gevglm.conditional.model import ConditionalLogit, known_for_rows, refuse_options
+from gevglm.conditional.results import ConditionalResultsWrapper
 from gevglm.data.scope import caller_names
 from gevglm.engine.monitor import monitoring
 from gevglm.exceptions import InvalidOptionError
@@ -29,6 +31,7 @@ def fit(
     search_kwds: dict[str, Any] | None = None,
     collinear: str = "drop",
     separation: str = "warn",
+    strata: Any = None,
     offset: Any = None,
     exposure: Any = None,
     freq_weights: Any = None,
@@ -50,7 +53,7 @@ def fit(
     disp: bool = False,
     progress: bool | None = None,
     resume: Any = None,
-) -> BinaryGLMResultsWrapper:
+) -> BinaryGLMResultsWrapper | ConditionalResultsWrapper:
     """Fit a regression of a binary outcome, made for rare events.
 
     Parameters
@@ -63,9 +66,10 @@ def fit(
         folder, a list of files, a function that returns an iterable of DataFrames, a Dask DataFrame, a large lazy frame of polars, dataset of
         pyarrow or relation of DuckDB.
         With an outcome: the design matrix, dense or sparse (of SciPy, or sparse columns of pandas), as it is (no constant is added).
-    xi : float, "ml" or "cv", optional
+    xi : float, "ml", "map" or "cv", optional
         Shape of the GEV link (or of another link that has one); given alone it means ``link="gev", loss="canonical"``. "ml" maximises
-        the likelihood over it, "cv" chooses it by cross-validation.
+        the likelihood over it; "map" finds the posterior of coefficients and shape (log loss) under a prior: by default N(0, 0.5) for the
+        shape, cut off at -1 and 1.5, N(0, 2.5) for coefficients of standardised columns, flat for the constant; "cv" chooses it by cross-validation.
     link : str or BinaryLink, optional
         "gev", "gevc", "logit", "probit", "cloglog", "loglog", "cauchit", or a link of :mod:`gevglm.links`.
     loss : {"canonical", "log"}, optional
@@ -77,13 +81,18 @@ def fit(
         Ridge penalty, whether it includes the constant, and whether it is on coefficients of standardised columns: by default where
         "cv" chooses it (as glmnet and rms do), and not where it is a number (as in statsmodels and scikit-learn).
     search_kwds : dict, optional
-        How "ml" and "cv" search; see :meth:`gevglm.BinaryGLM.fit`.
+        How "ml" and "cv" search; for "map" its prior: ``xi_mean``, ``xi_scale``, ``coef_scale``, ``grid`` (whose ends are the range of the
+        shape), and ``draws`` and ``rng``; see :meth:`gevglm.BinaryGLM.fit`.
     collinear : {"drop", "raise"}
         What to do with a column that is a linear combination of those before it: leave it out with a warning, in its place with a coefficient
         and a standard error of zero and neither test nor interval (NaN); or refuse it. A penalty that determines its coefficient keeps it.
     separation : {"warn", "drop", "ignore"}
         What to do if some estimates are infinite: warn; leave out the rows of levels with one outcome only, and their columns, before (as Stata
         and fixest do); or not look for it.
+    strata : str or array_like, optional
+        The matched set of each row: a column name or an array. The logit is then fitted by its conditional likelihood, given the cases of each set,
+        whose constants drop out; sets with one outcome only are left out and counted. Of the bias reductions "firth" is defined. The results are
+        :class:`gevglm.ConditionalResults`: log odds ratios within sets, and no risks.
     offset, exposure : str or array_like, optional
         Column names or arrays.
     freq_weights, var_weights, sampling_weights : str or array_like, optional
@@ -113,7 +122,7 @@ def fit(
 
     Returns
     -------
-    BinaryGLMResults
+    BinaryGLMResults, or ConditionalResults with `strata`
 
     Examples
     --------
@@ -128,12 +137,17 @@ def fit(
     """
     words = locals()
     fit_options = FitOptions.of(words)
-    options = ModelOptions.of(words | {"clusters": fit_options.clusters})
+    options = ModelOptions.of(words | {"clusters": known_for_rows(fit_options.clusters, strata)})
+    if strata is not None:
+        refuse_options(options, fit_options)
     if isinstance(formula_or_endog, str):
         if data_or_exog is None:
             raise InvalidOptionError(f"the formula {formula_or_endog!r} needs data: fit(formula, data).")
         scope = caller_names(formula_or_endog, subset)
         with monitoring(progress) as monitor:
+            if strata is not None:
+                matched = ConditionalLogit.of_table(formula_or_endog, data_or_exog, strata, options, scope, monitor)
+                return matched.fit_by(fit_options)
             model = BinaryGLM.of_table(formula_or_endog, data_or_exog, options, scope, monitor)
     else:
         if data_or_exog is None:
@@ -142,5 +156,7 @@ def fit(
             raise InvalidOptionError(
                 "subset and formula_engine go with a formula; select the rows of the arrays yourself."
             )
+        if strata is not None:
+            return ConditionalLogit.of_arrays(formula_or_endog, data_or_exog, strata, options).fit_by(fit_options)
         model = BinaryGLM.of_arrays(formula_or_endog, data_or_exog, options)
     return model.fit_by(fit_options)

@@ -224,7 +224,7 @@ def _facts(res: BinaryGLMResults) -> dict[str, Any]:
         "link": type(res.link).__name__,
         "loss": res.loss.name,
         "xi": np.nan if res.xi is None else res.xi,
-        "k": res.rank + (res._shape is not None),
+        "k": res.rank + (res._joint is not None),
         "llf": res._scalars["bernoulli_llf"],
         "aic": res.aic if maximises else np.nan,
         "bic": res.bic if maximises else np.nan,

@@ -37,8 +37,10 @@ from gevglm.exceptions import (
 from gevglm.inference import one_outcome
 from gevglm.inference.cross_validation import search
 from gevglm.inference.folds import Folds, are_given_by_row, make_folds
+from gevglm.inference.posterior import ShapePrior
 from gevglm.inference.shape import estimate_shape, warn_of_irregularity
 from gevglm.inference.shape_equations import joint_covariance
+from gevglm.inference.shape_posterior import posterior_of
 from gevglm.options import FitOptions
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.sampling.schemes import OutcomeSampling
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
 ALPHAS = (0.0, 0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)
 SEARCH_WORDS = {
     "ml": ("grid",),
+    "map": ("grid", "xi_mean", "xi_scale", "coef_scale", "draws", "rng"),
     "cv": ("grid", "alphas", "folds", "groups", "criterion", "rng", "refine", "rule"),
 }
 
@@ -63,8 +66,10 @@ def fit(model: BinaryGLM, options: FitOptions, monitor: Monitor = NULL_MONITOR) 
         results = _cross_validated(model, options, monitor)
     elif model.shape_choice == "ml":
         results = _of_full_rank(_maximum_likelihood, model, options, monitor)
+    elif model.shape_choice == "map":
+        results = _of_full_rank(_posterior_mode, model, options, monitor)
     elif options.search_kwds is not None:
-        raise InvalidOptionError("search_kwds goes with xi='ml', xi='cv' or alpha='cv'.")
+        raise InvalidOptionError("search_kwds goes with xi='ml', xi='map', xi='cv' or alpha='cv'.")
     else:
         results = _of_full_rank(_estimated, model, options, monitor)
     results.options, results.left_out = options, left_out
@@ -300,6 +305,33 @@ def _shape_at_bound(
         fitted = _maximum_likelihood(model.at_sampling(sampling), options, NULL_MONITOR)
     _warn_of_bound(sampling, middle, fitted)
     return fitted.risk_model
+
+
+def _posterior_mode(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> BinaryGLMResults:
+    """Find the mode of the posterior of coefficients and shape, and draw from it."""
+    words = _search_words(model, options, "map")
+    _refuse_posterior(model)
+    prior = ShapePrior.of(words, model.loss.link.default_grid)
+    options = options.under_prior(prior.coef_scale)
+    penalty = model.penalty(options.alpha, False, True)
+    problem = model.problem(tol=options.tol, maxiter=options.maxiter, monitor=monitor, penalty=penalty)
+    found = posterior_of(problem, model.loss.with_shape, prior, words.get("draws"), words.get("rng", 0))
+    results = _estimated(
+        model.at_shape(found.xi), replace(options, start_params=found.params), monitor, at_bounds=False
+    )
+    results.posterior, joint = found.posterior, found.posterior.covariance
+    results._joint, results.cov_params_default = joint, joint[:-1, :-1]
+    results.cov_kwds = {"description": f"Standard errors are posterior standard deviations; prior: {prior}."}
+    results.n_iter, results.n_passes = found.path.steps + results.n_iter, found.path.passes + results.n_passes
+    return results
+
+
+def _refuse_posterior(model: BinaryGLM) -> None:
+    """Refuse losses and weights that are not those of a likelihood, and ranges of the prevalence."""
+    if not model.loss.is_likelihood or model.sampling.reweights or model.sampling.at_bounds:
+        raise IncompatibleOptionsError(
+            "xi='map' needs a likelihood: loss='log', one prevalence, and no rows that are weighted by their outcome or to a population."
+        )
 
 
 def _cross_validated(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> BinaryGLMResults:

@@ -21,10 +21,7 @@ _RANDOM = (
     "random effects are not fitted; cov_type='cluster', cov_kwds={'groups': 'id'} gives standard errors for rows that belong together"
     + _ELSEWHERE
 )
-_STRATA = (
-    "conditional likelihoods are not fitted; C(stratum) among the terms with bias='firth' has a coefficient for each stratum, and "
-    "statsmodels has ConditionalLogit"
-)
+_STRATA = "matched sets are an option of fit(), strata='set', with which the logit is fitted by its conditional likelihood: fit('case ~ x', d, strata='set')"
 _SMOOTH = (
     "penalised smooths are not fitted; ns(x, df=4), rcs(x, 4), bs(x, df=5) and cr(x, df=4, constraints='center') are splines with "
     "fixed knots" + _ELSEWHERE
@@ -54,7 +51,7 @@ ARGUMENTS = {
     **dict.fromkeys(("seed", "random_state", "rng"), _SEED),
     "robust": "robust standard errors are cov_type='HC1' (HC0 to HC3), and cov_type='cluster' for clusters",
     "family": "the outcome is binary, so that a family is its link: link='logit', 'probit', 'cloglog', ...",
-    **dict.fromkeys(("strata", "stratum", "strat"), _STRATA),
+    **dict.fromkeys(("stratum", "strat", "matched"), _STRATA),
     **dict.fromkeys(("random", "re_formula", "random_effects"), _RANDOM),
     **dict.fromkeys(("select", "stepwise", "direction"), _SELECTION),
     "C": "the ridge penalty is alpha=, which is 1 / C of scikit-learn",

@@ -62,8 +62,7 @@ class BinaryGLM(GLM):
     array([-0.6142,  0.3522])
     """
 
-    _results_class = BinaryGLMResults
-    _results_class_wrapper = BinaryGLMResultsWrapper
+    _results_class, _results_class_wrapper = BinaryGLMResults, BinaryGLMResultsWrapper
 
     @known_arguments
     def __init__(
@@ -137,9 +136,8 @@ class BinaryGLM(GLM):
     @classmethod
     def of_arrays(cls, endog: Any, exog: Any, options: ModelOptions, *, owned: bool = False) -> BinaryGLM:
         """Build a model from an outcome, a design matrix and options; a matrix is `owned` if nobody else can change it."""
-        model = cls.__new__(cls)
-        facts = {"n_trials": options.n_trials, "owned": owned, **options.columns()}
-        model._begin(build.from_arrays(endog, exog, **facts), options)
+        model, columns = cls.__new__(cls), options.columns()
+        model._begin(build.from_arrays(endog, exog, n_trials=options.n_trials, owned=owned, **columns), options)
         return model
 
     def _begin(self, design: Design, options: ModelOptions) -> None:
@@ -149,7 +147,11 @@ class BinaryGLM(GLM):
 
     def at_shape(self, xi: float) -> BinaryGLM:
         """Return the same model with its shape fixed."""
-        return self._changed(self.design, self.loss.with_shape(xi), self.sampling)
+        return self.changed(self.design, self.loss.with_shape(xi), self.sampling)
+
+    def with_loss(self, loss: Loss) -> BinaryGLM:
+        """Return the model of the same rows with another loss, given as that of the population."""
+        return self.changed(self.design, self.sampling.loss(loss), self.sampling)
 
     def on_rows(self, rows: NDArray | Part, shape: str | None = None) -> BinaryGLM:
         """Return the model of some of the rows, or observations, as the design has it; with `shape`, its xi is chosen anew."""
@@ -160,18 +162,18 @@ class BinaryGLM(GLM):
     def omitting(self, columns: Mapping[int, tuple[int, ...]], rows: NDArray | None = None) -> BinaryGLM:
         """Return the same model without some columns, which keep their places, each with those it is a combination of; of some rows, if given."""
         design = self.design if rows is None else self.design.selected(rows)
-        model = self._changed(replace(design, omitted=design.omitted | dict(columns)), self.loss, self.sampling)
-        model.shape_choice = self.shape_choice
-        return model
+        design = replace(design, omitted=design.omitted | dict(columns))
+        return self.changed(design, self.loss, self.sampling, self.shape_choice)
 
     def at_sampling(self, sampling: OutcomeSampling) -> BinaryGLM:
         """Return the same model of the population, with another prevalence."""
-        population = type(self.loss)(self.link.population)
-        return self._changed(*sampling.applied_to(self.design.unweighted(), population), sampling)
+        loss = type(self.loss)(self.link.population)
+        return self.changed(*sampling.applied_to(self.design.unweighted(), loss), sampling)
 
-    def _changed(self, design: Design, loss: Loss, sampling: Sampling) -> BinaryGLM:
+    def changed(self, design: Design, loss: Loss, sampling: Sampling, shape: str | None = None) -> BinaryGLM:
+        """Return the model of another design; with `shape`, its xi is chosen anew."""
         model = type(self).__new__(type(self))
-        model._set_up(design, loss, None, sampling, self.options)
+        model._set_up(design, loss, shape, sampling, self.options)
         if hasattr(self, "formula"):
             model._attach_formula(self.formula)
         return model
@@ -179,11 +181,10 @@ class BinaryGLM(GLM):
     def _set_up(
         self, design: Design, loss: Loss, shape_choice: str | None, sampling: Sampling, options: ModelOptions
     ) -> None:
-        self.options, self.shape_choice = options, shape_choice
-        self.sampling, self.design = sampling, design
+        self.options, self.shape_choice, self.sampling, self.design = options, shape_choice, sampling, design
         self.loss, self.link, self.family = loss, loss.link, family_of(loss)
-        self.nobs = n = design.n_rows
-        ones = np.broadcast_to(np.ones(()), (n,))
+        self.nobs = design.n_rows
+        ones = np.broadcast_to(np.ones(()), (self.nobs,))
         self.freq_weights = ones if design.freq is None else design.freq
         self.var_weights = ones if design.var is None else design.var
         self.n_trials = ones if design.trials is None else design.trials
@@ -215,8 +216,8 @@ class BinaryGLM(GLM):
 
     def _attach_terms(self) -> None:
         """Show statsmodels the terms of the formula, under the names that its versions look for."""
-        recipe = self.design.recipe
-        self.model_spec = self.data.model_spec = self.data.design_info = None if recipe is None else recipe.spec
+        spec = getattr(self.design.recipe, "spec", None)
+        self.model_spec = self.data.model_spec = self.data.design_info = spec
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the terms out: statsmodels would rebuild them from the data, which may be gone."""
@@ -306,7 +307,7 @@ class BinaryGLM(GLM):
         cov_type : str or Covariance, optional
             "nonrobust" (the default), "HC0" (if rows are weighted by their outcome) to "HC3", "robust" (HC1), "linearized", "cluster", "HAC".
         cov_kwds : dict, optional
-            ``{"groups": column or array, "kind": "CR1S", "CR1" or "CR0"}`` for clusters (two columns for two-way), ``{"maxlags": n}`` for HAC.
+            ``{"groups": column or array, "kind": "CR0" to "CR3" or "CR1S"}`` for clusters (two columns: two-way), ``{"maxlags": n}`` for HAC.
         use_t : bool, optional
             Whether tests use the t instead of the normal distribution.
         maxiter : int
@@ -364,8 +365,7 @@ class BinaryGLM(GLM):
             raise unknown_option("which", which, PREDICTIONS)
         X, shift = (self.exog, self._offset_exposure) if exog is None else (rows_of(exog), 0.0)
         linear = linear_predictor(X, params) + (shift if offset is None else np.asarray(offset))
-        if exposure is not None:
-            linear = linear + np.log(np.asarray(exposure))
+        linear = linear if exposure is None else linear + np.log(np.asarray(exposure))
         if which in ("linear", "fitted"):
             return linear if which == "linear" else self.link.inverse(linear)
         mean = self.population_link.inverse(linear)
@@ -385,11 +385,11 @@ class BinaryGLM(GLM):
 
     def hessian_factor(self, params, scale=None, observed=True):
         """Return the factor of each row's cross-product in the negative Hessian."""
-        linear = self.predict(params, which="linear")
         if observed:
-            return self._weighted(self.loss.curvature(self.endog, linear))
+            return self._weighted(self.loss.curvature(self.endog, self.predict(params, which="linear")))
         with np.errstate(all="ignore"):
-            return self._weighted(self.loss.expected_curvature_at(self.link.at(linear)))
+            point = self.link.at(self.predict(params, which="linear"))
+            return self._weighted(self.loss.expected_curvature_at(point))
 
     def hessian(self, params, scale=None, observed=None):
         """Return the Hessian of the (quasi-)log-likelihood, observed by default."""

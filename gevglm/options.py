@@ -22,7 +22,7 @@ from gevglm.links import GEV, BinaryLink, Logit
 
 P = ParamSpec("P")
 T = TypeVar("T")
-SHAPE_CHOICES = ("ml", "cv")
+SHAPE_CHOICES = ("ml", "map", "cv")
 ALIASES = {"firth": "mean"}
 COLLINEAR = ("drop", "raise")
 SEPARATION = ("warn", "drop", "ignore")
@@ -131,7 +131,7 @@ class ModelOptions(_Options):
 
     @property
     def shape_choice(self) -> str | None:
-        """How the shape of the link is chosen from the data: "ml" or "cv"; None if it is given, or there is none."""
+        """How the shape of the link is chosen from the data: "ml", "map" or "cv"; None if it is given, or there is none."""
         if not isinstance(self.xi, str):
             return None
         if self.xi.lower() not in SHAPE_CHOICES:
@@ -148,7 +148,8 @@ class ModelOptions(_Options):
 
     def _loss(self) -> losses.Loss:
         link = self._link()
-        name = getattr(link, "default_loss", "log") if self.loss is None else self.loss
+        default = "log" if self.shape_choice == "map" else getattr(link, "default_loss", "log")
+        name = default if self.loss is None else self.loss
         if name not in LOSSES:
             raise unknown_option("loss", name, LOSSES)
         return LOSSES[name](link)
@@ -224,6 +225,17 @@ class FitOptions(_Options):
     def for_other_rows(self) -> FitOptions:
         """Return the options of a refit to other rows: what was estimated in the same way, quietly and without its covariance."""
         return replace(self.without_rows(), cov_type=None, cov_kwds=None, disp=False, progress=False)
+
+    def under_prior(self, coef_scale: float) -> FitOptions:
+        """Return the options of a posterior mode, with the prior of the coefficients as penalty; refuse what would not be one."""
+        for word in ("bias", "alpha", "cov_type"):
+            given = getattr(self, word)
+            if given not in (None, 0.0, "nonrobust"):
+                instead = "; coef_scale in search_kwds is the prior of the coefficients" if word == "alpha" else ""
+                raise IncompatibleOptionsError(
+                    f"xi='map' and {word}={given!r} cannot be combined: estimates and errors are those of the posterior{instead}."
+                )
+        return replace(self, alpha=coef_scale**-2.0, penalize_intercept=False, standardize=True, search_kwds=None)
 
     def check(self, n_cols: int) -> None:
         """Refuse starting values, a tolerance or a number of steps that have no meaning."""

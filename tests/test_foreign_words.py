@@ -27,7 +27,7 @@ ASKED_FOR = {
     "robust": "cov_type='HC1'",
     "family": "link='logit'",
     "groups": "cov_kwds={'groups': 'id'}",
-    "strata": "C(stratum)",
+    "stratum": "strata='set'",
     "absorb": "C(unit)",
     "random": "cov_type='cluster'",
     "penalty": "alpha=",

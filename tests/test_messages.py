@@ -68,7 +68,9 @@ def test_ratios_and_differences_need_no_link_of_their_own(link):
     said(lambda: fit(link=link), f"link='{link}'", "res.risk('x', contrast='ratio')")
 
 
-FOREIGN = "weights cluster vcov robust family groups strata absorb random penalty l1_ratio C method sample_weight vce fixef".split()
+FOREIGN = (
+    "weights cluster vcov robust family groups absorb random penalty l1_ratio C method sample_weight vce fixef".split()
+)
 
 
 @pytest.mark.parametrize("word", FOREIGN)
@@ -82,7 +84,7 @@ def test_keywords_of_other_packages(word):
     ("term", "words"),
     {
         "s(age)": ["splines", "What gevglm does not do"],
-        "strata(clinic)": ["conditional", "ConditionalLogit"],
+        "strata(clinic)": ["conditional", "strata='set'"],
         "age + (1 | clinic)": ["random effect", "What gevglm does not do"],
         "age | clinic": ["fixed effects", "C(unit)", "What gevglm does not do"],
         "I(smoker ^ 2)": ["x**2"],

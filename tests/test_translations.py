@@ -51,7 +51,8 @@ def numbers_of(value):
 # which of our numbers R's are, where they are not all of them in their order
 OURS_FOR_R = {
     "summary(m)": lambda value, res: np.column_stack([res.params, res.bse, res.tvalues, res.pvalues]),
-    'drop1(m, test = "Chisq")': lambda value, res: value.drop(index="Intercept"),
+    'anova(small, large, test = "Chisq")': lambda value, res: value.table.loc["model 2", ["statistic", "pvalue", "df"]],
+    'drop1(m, test = "Chisq")': lambda value, res: value.table.loc[["x", "z"], ["statistic", "pvalue"]],
     "exp(coef(m))": lambda value, res: value["odds_ratio"],
     'predict(m, new, type = "response", se.fit = TRUE)': lambda value, res: value[["mean", "mean_se"]],
     "glmx(y ~ x + z, d, family = gev)": lambda value, res: [*value.params, value.xi],

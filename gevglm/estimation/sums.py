@@ -159,6 +159,8 @@ def _counts(block: Block) -> NDArray:
 
 
 def _outside_unit_interval(y: NDArray) -> int:
+    if np.minimum.reduce(y, initial=0.0) >= 0.0 and np.maximum.reduce(y, initial=1.0) <= 1.0:
+        return 0
     return int((~((y >= 0.0) & (y <= 1.0))).sum())
 
 

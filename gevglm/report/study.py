@@ -51,6 +51,8 @@ def _observations(results: BinaryGLMResults) -> str:
 
 def _estimation(results: BinaryGLMResults) -> str:
     text = method_of(results)
+    if results.posterior is not None:
+        return text
     if results._shape is not None:
         text += ", xi by maximum likelihood"
     if results.search is not None:

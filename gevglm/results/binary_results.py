@@ -30,6 +30,7 @@ from gevglm.results.refit import refit
 from gevglm.results.saving import load, save, strip
 from gevglm.results.shape import ShapeInference
 from gevglm.results.summary import summary_of
+from gevglm.results.terms import TermInference
 
 if TYPE_CHECKING:
     from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
@@ -44,6 +45,7 @@ class BinaryGLMResults(
     Predictions,
     RiskEffects,
     ShapeInference,
+    TermInference,
 ):
     """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.
 
@@ -124,7 +126,7 @@ class BinaryGLMResults(
         m = extra.shape[1]
         engine = model.engine(hstack_columns(model.exog, extra))
         restriction = np.hstack([np.zeros((m, self.k_params)), np.eye(m)])
-        params, with_shape = np.append(self._params, np.zeros(m)), self._shape is not None
+        params, with_shape = np.append(self._params, np.zeros(m)), self._joint is not None
         return score_test(engine, self.loss, params, restriction, covariance, model.wnobs, with_shape=with_shape)
 
     def wald_test(self, r_matrix, **kwargs):

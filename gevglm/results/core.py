@@ -21,6 +21,7 @@ from gevglm.estimation.estimate import Estimate
 from gevglm.estimation.objective import Ridge
 from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, SeparationWarning, listed, warn
 from gevglm.inference.cross_validation import Search
+from gevglm.inference.posterior import Posterior
 from gevglm.inference.separation import Separation
 from gevglm.inference.shape import ShapeEstimate
 from gevglm.links.base import BinaryLink
@@ -46,6 +47,8 @@ class ResultsCore(GLMResults):
         As they were given.
     search : Search or None
         The scores of the candidates, after ``xi="cv"`` or ``alpha="cv"``.
+    posterior : Posterior or None
+        The posterior of coefficients and shape, after ``xi="map"``.
     range_fits : tuple of RiskModel
         The fits at both ends of the range of the prevalence, if a range was given.
     """
@@ -96,6 +99,7 @@ class ResultsCore(GLMResults):
         self.left_out = ""  # levels with one outcome only, in words, which separation="drop" left out with their rows
         self._shape: ShapeEstimate | None = None
         self._joint: NDArray | None = None  # covariance of the coefficients and the shape
+        self.posterior: Posterior | None = None
         self._profiled: dict[
             tuple[str, float | None], Any
         ] = {}  # tests and limits by profile likelihood that were asked for
@@ -137,7 +141,7 @@ class ResultsCore(GLMResults):
 
     @property
     def joint_covariance(self) -> NDArray:
-        """The covariance of everything that was estimated: the coefficients, and after ``xi="ml"`` the shape, which is last."""
+        """The covariance of everything that was estimated: the coefficients, and after ``xi="ml"`` or "map" the shape, which is last."""
         return self.cov_params_matrix if self._joint is None else self._joint
 
     @property

@@ -112,7 +112,7 @@ class FitStatistics(ResultsCore):
             raise InvalidOptionError(
                 f"{crit} is not defined for a penalised or bias-reduced fit, which does not maximise the likelihood."
             )
-        return super().info_criteria(crit, scale=scale, dk_params=dk_params + (self._shape is not None))
+        return super().info_criteria(crit, scale=scale, dk_params=dk_params + (self._joint is not None))
 
     @property
     def bic_deviance(self) -> float:

@@ -15,10 +15,10 @@ from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, listed, nearest, unknown_option
 from gevglm.inference.profile import Likelihood, PenalisedLikelihood, Profile, profile, ratio_tests
 from gevglm.inference.shape_profile import ShapeLikelihood
-from gevglm.results.core import ResultsCore
+from gevglm.results.core import ResultsCore, check_alpha
 from gevglm.results.nested import lr_test
 
-METHODS = ("wald", "profile")
+METHODS = ("wald", "profile", "posterior")
 PROFILE_ROWS = 20_000  # beyond, profiles are made where they are asked for
 SHOWN = 0.05  # one minus the coverage of the limits that outlive the data
 
@@ -41,12 +41,15 @@ class LikelihoodInference(ResultsCore):
 
     @property
     def inference(self) -> str:
-        """How tests and intervals of the coefficients are made where no method is given: "profile" or "wald".
+        """How tests and intervals of the coefficients are made where no method is given: "profile", "posterior" or "wald".
 
+        By the posterior after ``xi="map"``: intervals are its equal-tailed ones, z is a mode over its posterior standard deviation.
         By the profile of the penalised likelihood, as logistf has it, for bias-reduced fits that have one, a model-based covariance, and no more
         than 20,000 rows; by Wald's method otherwise. The summary, ``pvalues``, ``tvalues``, :meth:`conf_int`, :meth:`exp_params`,
         comparisons, plots and reports all follow it. ``bse``, ``t_test`` and ``wald_test`` are Wald's in any case.
         """
+        if self.posterior is not None:
+            return "posterior"
         if self.bias is None or self.cov_type != "nonrobust" or not self.converged or hasattr(self, "constraints"):
             return "wald"
         if not self.model.design.readable:
@@ -68,7 +71,7 @@ class LikelihoodInference(ResultsCore):
 
         Parameters
         ----------
-        method : {"wald", "profile"}, optional
+        method : {"wald", "profile", "posterior"}, optional
             That of ``inference`` by default.
 
         Returns
@@ -76,7 +79,7 @@ class LikelihoodInference(ResultsCore):
         statistic, pvalue : ndarray of shape (k,)
             z (or t, with ``use_t``) and its p-value; by profile likelihood the signed root of the likelihood ratio.
         """
-        if self._method(method) == "wald":
+        if self._method(method) != "profile":
             with np.errstate(divide="ignore", invalid="ignore"):  # coefficients that are held have no error
                 z = self._params / np.asarray(self.bse)
             return z, 2.0 * (t(self.df_resid) if self.use_t else norm).sf(np.abs(z))
@@ -92,12 +95,13 @@ class LikelihoodInference(ResultsCore):
             One minus the coverage.
         cols : sequence of int, optional
             Which coefficients; all by default.
-        method : {"wald", "profile"}, optional
+        method : {"wald", "profile", "posterior"}, optional
             That of ``inference`` by default. Profile intervals need a (penalised) likelihood. After ``xi="ml"`` the shape moves with the other
             coefficients.
         """
-        if self._method(method) == "wald":
-            limits = self._wald_limits(alpha)
+        method = self._method(method)
+        if method != "profile":
+            limits = self._wald_limits(alpha) if method == "wald" else self._posterior_limits(alpha)
             return limits if cols is None else limits[np.asarray(cols)]
         columns = list(range(self.k_params) if cols is None else cols)
         known = self._profiled.get(("limits", alpha))
@@ -126,9 +130,18 @@ class LikelihoodInference(ResultsCore):
         limits[self.is_omitted] = np.nan
         return limits
 
+    def _posterior_limits(self, alpha: float) -> NDArray:
+        assert self.posterior is not None
+        check_alpha(alpha)
+        limits = self.posterior.intervals(alpha)[:-1]
+        limits[self.is_omitted] = np.nan
+        return limits
+
     def _method(self, method: str | None) -> str:
         if method is not None and method not in METHODS:
             raise unknown_option("method", method, METHODS)
+        if method == "posterior" and self.posterior is None:
+            raise InvalidOptionError("method='posterior' needs a fit with xi='map'; use 'wald' or 'profile'.")
         return self.inference if method is None else method
 
     def lr_tests(self) -> pd.DataFrame:
@@ -211,6 +224,10 @@ class LikelihoodInference(ResultsCore):
         """Return what the likelihood is maximised over, and the method whose likelihood it is; refuse where there is none."""
         self.model.sampling.refuse_likelihood(what)
         self.need_likelihood(what, "use method='wald' for intervals, wald_test or score_test")
+        if self.posterior is not None:
+            raise InvalidOptionError(
+                f"{what} is not defined after xi='map', whose intervals are those of the posterior."
+            )
         if self.alpha:
             raise InvalidOptionError(f"{what} is not defined for a penalised (ridge) fit; use Wald intervals.")
         problem = self.model.problem()

@@ -37,7 +37,9 @@ def refit(results: ResultsCore, rows: NDArray | Part, *, choose_shape: bool = Tr
     model = results.model
     options, choice = replace(results.options.for_other_rows(), bias=results.bias), model.options.shape_choice
     if not choose_shape:
-        options, choice = replace(options, alpha=results.alpha, search_kwds=None), None
+        standardize = results.options.standardize if results.posterior is None else True
+        options = replace(options, alpha=results.alpha, standardize=standardize, search_kwds=None)
+        choice = None
     elif choice == "cv" or options.alpha == "cv":
         clusters = kept_together(results, (results.options.search_kwds or {}).get("groups"))
         of_rows = None if clusters is None else clusters[rows.rows if isinstance(rows, Part) else rows]

@@ -29,15 +29,16 @@ NAMES = ("xnames", "ynames")  # what statsmodels' data read off their tables, on
 
 def save(shell: Any, fname: str | Path | Any, remove_data: bool) -> None:
     """Save results inside their wrapper or without, with the version that wrote them; the results at hand are unchanged."""
-    _write(_to_save(shell, remove_data), fname)
+    write(to_save(shell, remove_data), fname)
 
 
 def save_recalibrated(recalibrated: Recalibrated, fname: str | Path | Any, remove_data: bool) -> None:
     """Save results together with the calibrator that corrects their probabilities; those at hand are unchanged."""
-    _write(replace(recalibrated, results=_to_save(recalibrated.results, remove_data)), fname)
+    write(replace(recalibrated, results=to_save(recalibrated.results, remove_data)), fname)
 
 
-def _to_save(shell: Any, remove_data: bool) -> Any:
+def to_save(shell: Any, remove_data: bool) -> Any:
+    """Return a copy of results as a file has it, inside their wrapper or without."""
     results = getattr(shell, "_results", shell)
     if remove_data:
         _keep_scalars(results)
@@ -48,7 +49,8 @@ def _to_save(shell: Any, remove_data: bool) -> Any:
     return type(shell)(results) if isinstance(shell, ResultsWrapper) else results
 
 
-def _write(content: Any, fname: str | Path | Any) -> None:
+def write(content: Any, fname: str | Path | Any) -> None:
+    """Write what holds results to a file."""
     with nullcontext(fname) if hasattr(fname, "write") else writing(fname) as file:
         try:
             pickle.dump(content, file)
@@ -108,7 +110,7 @@ def _refuse_rows(model: BinaryGLM) -> None:
 
 
 def load(fname: str | Path | Any):
-    """Load results saved by :meth:`BinaryGLMResults.save`, or by :meth:`gevglm.results.calibration.Recalibrated.save`.
+    """Load results saved by their ``save``: of a fit, of a fit with a calibrator, or of an average over links.
 
     Unpickling runs code from the file: load only what you, or someone you trust, saved.
 
@@ -116,7 +118,6 @@ def load(fname: str | Path | Any):
     ----------
     fname : path or file
     """
-    from gevglm.results.calibration import Recalibrated
     from gevglm.results.core import ResultsCore
 
     context: Any = nullcontext(fname) if hasattr(fname, "read") else open(fname, "rb")
@@ -125,7 +126,7 @@ def load(fname: str | Path | Any):
             loaded = pickle.load(file)
         except Exception as error:  # a file that is no pickle of ours may raise anything
             raise _unreadable(fname, error) from None
-    results = loaded.results if isinstance(loaded, Recalibrated) else loaded
+    results = getattr(loaded, "results", loaded)  # of what holds results: a calibrator, an average over links
     results = getattr(results, "_results", results)
     if not isinstance(results, ResultsCore):
         raise InvalidDataError(f"{str(fname)!r} does not hold results of gevglm but a {type(loaded).__name__}.")

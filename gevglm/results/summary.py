@@ -11,6 +11,7 @@ from gevglm.calibration._summary_table import EscapedSummary
 from gevglm.estimation.refusals import collinear_text
 
 if TYPE_CHECKING:
+    from gevglm.inference.posterior import Posterior
     from gevglm.inference.shape import ShapeEstimate
     from gevglm.results.core import ResultsCore
 
@@ -87,6 +88,8 @@ def method_of(results: ResultsCore) -> str:
     """Return how the coefficients were estimated, in words."""
     if results.bias is not None:
         return results.bias.title
+    if results.posterior is not None:
+        return "posterior mode"
     return (
         "minimum loss, ridge"
         if results.alpha
@@ -103,6 +106,8 @@ def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     """Return where standard errors, tests and intervals come from, in sentences."""
     notes = [results.cov_kwds["description"], *results.model.sampling.notes()]
     notes += notes_on_shape(results, results._shape) if results._shape is not None else []
+    if results.posterior is not None:
+        return [*notes, *_notes_on_posterior(results, results.posterior, method)]
     if results.search is not None:
         choices = {results.link.shape_name: results.model.options.shape_choice, "alpha": results.options.alpha}
         chosen = [name for name, choice in choices.items() if choice == "cv"]
@@ -116,6 +121,20 @@ def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     if results.alpha:
         columns = ", on coefficients of standardised columns" if results.options.standardized else ""
         notes.append(f"Penalised (alpha = {results.alpha:g}{columns}): the intervals are approximate.")
+    return notes
+
+
+def _notes_on_posterior(results: ResultsCore, posterior: Posterior, method: str) -> list[str]:
+    """Return what is known of coefficients and shape after ``xi="map"``, in sentences."""
+    name, (lower, upper) = results.link.shape_name, results.xi_conf_int()
+    notes = [
+        f"{name} = {results.xi:.4g} at the mode; posterior mean {posterior.mean[-1]:.3g}, standard deviation {results.xi_bse:.3g}, 95 % interval "
+        f"{lower:.3g} to {upper:.3g}; {posterior.effective_draws:,.0f} effective draws."
+    ]
+    if method == "posterior":
+        notes.append(
+            "Intervals are equal-tailed ones of the posterior; z is a mode over its posterior standard deviation."
+        )
     return notes
 
 

@@ -127,7 +127,7 @@ def test_report_numbers_and_model_are_written(call, study, folder):
         ([FORMULA, "study.csv", "--html", "away/r.html"], 2, "no folder 'away' to write 'r.html' to"),
         ([FORMULA, "study.csv", "--json", "."], 2, "'.' is a folder"),
         ([FORMULA, "study.csv", "--level", "95"], 2, "between 0 and 1, such as 0.95"),
-        ([FORMULA, "study.csv", "--xi", "big"], 2, "'big' is neither a number nor one of ml, cv"),
+        ([FORMULA, "study.csv", "--xi", "big"], 2, "'big' is neither a number nor one of ml, map, cv"),
         ([FORMULA, "study.csv", "--prevalence", "2%"], 2, "'2%' is not a share"),
         ([FORMULA, "study.csv", "--prevalence", "2"], 2, "between 0 and 1"),
         ([FORMULA, "study.csv", "--link", "probitt"], 2, "invalid choice: 'probitt'"),

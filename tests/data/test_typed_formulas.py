@@ -173,7 +173,7 @@ SENTENCES = {
     "te(x, z)": ["te(cr(x, df=4), cr(z, df=4))", "x:z"],
     "ti(x, z)": ["splines"],
     "lo(x)": ["splines"],
-    "x + strata(g)": ["conditional", "C(stratum)"],
+    "x + strata(g)": ["conditional", "strata='set'"],
     "x + cluster(k)": ["cov_kwds={'groups': 'id'}"],
     "x + frailty(g)": ["random effects"],
     "lsp(x, 50)": ["np.maximum(x - 50, 0)"],

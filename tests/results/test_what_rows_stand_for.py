@@ -109,6 +109,9 @@ shared = cache(lambda how, fit: written(how, FITS[fit]))
 # -- every public name, and how it is asked ------------------------------------------------------
 
 ASKED = {
+    "add1": lambda r, new: r.add1("age:smoker").table[["df", "statistic", "pvalue"]],
+    "anova": lambda r, new: [r.anova(type).table for type in ("I", "II", "III")],
+    "drop1": lambda r, new: r.drop1().table[["df", "statistic", "pvalue"]],
     "attributable_fraction": lambda r, new: r.attributable_fraction("smoker", 0),
     # standard errors of some indices are those of resamples
     "calibration": lambda r, new: r.calibration(band=None).summary_frame()[["estimate", "statistic", "df"]],
@@ -172,7 +175,16 @@ LEFT_OUT = {
     "compare_lr_test",
 }
 # so far from zero that rounding in the sums over rows is seen
-LOOSE = {"profile": 1e-5, "lr_tests": 1e-5, "xi_conf_int": 1e-4, "xi_lr_test": 1e-5, "plot_shape": 1e-4}
+LOOSE = {
+    "add1": 1e-5,
+    "anova": 1e-5,
+    "drop1": 1e-5,
+    "profile": 1e-5,
+    "lr_tests": 1e-5,
+    "xi_conf_int": 1e-4,
+    "xi_lr_test": 1e-5,
+    "plot_shape": 1e-4,
+}
 # of grouped rows only their own saturated model is known: deviance and chi-squared are those of the groups, as in R
 BY_GROUP = {
     "deviance",
@@ -186,9 +198,9 @@ BY_GROUP = {
     "bic_llf",
     "bic_deviance",
 }
-BY_GROUP |= {"info_criteria", "pseudo_rsquared", "df_resid", "score_test"}
+BY_GROUP |= {"info_criteria", "prsquared", "pseudo_rsquared", "df_resid", "score_test"}
 BY_COVARIANCE = {"attributable_fraction", "bse", "conf_int", "corrected_risk", "cov_params", "cov_params_default"}
-BY_COVARIANCE |= {"delta_covariance", "tests", "without_infinite"}
+BY_COVARIANCE |= {"add1", "anova", "delta_covariance", "drop1", "tests", "without_infinite"}
 BY_COVARIANCE |= {"cov_params_matrix", "exp_params", "f_test", "get_margeff", "get_prediction", "joint_covariance"}
 BY_COVARIANCE |= {
     "pvalues",

@@ -324,13 +324,13 @@ def test_searches_inside_refits_keep_clusters_together(monkeypatch):
         formula, data, link="logit", alpha="cv", search_kwds=search, cov_type="cluster", cov_kwds={"groups": "group"}
     )
     seen = []
-    original = gevglm.fitting.make_folds
+    original = gevglm.fitting.chosen.make_folds
 
     def remembered(endog, folds, rng, *, counts, groups):
         seen.append((len(endog), groups))
         return original(endog, folds, rng, counts=counts, groups=groups)
 
-    monkeypatch.setattr(gevglm.fitting, "make_folds", remembered)
+    monkeypatch.setattr(gevglm.fitting.chosen, "make_folds", remembered)
     gevglm.compare({"it": res}, folds=4)
     assert len(seen) == 4 and all(n == len(groups) and len(set(groups)) == 30 for n, groups in seen)
 

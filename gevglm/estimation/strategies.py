@@ -1,0 +1,82 @@
+"""How a solution is looked for: where to begin, and which iterations lead to it, by the kind of loss."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.engine.base import Passes
+from gevglm.estimation.adjusted_roots import first_root, rough_start
+from gevglm.estimation.newton import SolverResult
+from gevglm.estimation.objective import Adjustment
+from gevglm.estimation.refusals import refuse_nonfinite_columns
+from gevglm.exceptions import SupportError
+from gevglm.losses import Canonical
+
+if TYPE_CHECKING:
+    from gevglm.estimation.estimate import Problem
+
+SHIFTS = 60
+
+
+def solution(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:
+    """Find the minimum, or the root of the adjusted score, and the number of steps before the last iteration."""
+    if problem.adjustment is None:
+        return (yield from _minimum(problem, start))
+    return (yield from _root(problem, problem.adjustment, start)), 0
+
+
+def _minimum(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:
+    """Find the minimum, and the number of steps of Fisher scoring before the last iteration."""
+    given = start is not None
+    if problem.loss.convex:
+        first = (yield from problem.start_from_part()) if start is None else start
+        result = yield from problem.minimise(first)
+        # starting values may lie where there is no curvature, or (from a part of the rows) outside the support of the rest
+        if not np.isfinite(result.decrement) or (given and not result.converged and problem.maxiter > 0):
+            second = yield from _feasible(problem, problem.null_start if given else first)
+            result = yield from problem.minimise(second)
+        return result, 0
+    first = (yield from _canonical_start(problem)) if start is None else start
+    first = yield from _feasible(problem, first)
+    rough = yield from problem.minimise(first, expected=True, tol=1e-2, falling=True)
+    return (yield from problem.minimise(rough.params, falling=True)), rough.n_iter
+
+
+def _root(problem: Problem, adjustment: Adjustment, start: NDArray | None) -> Passes[SolverResult]:
+    """Find the root of an adjusted score."""
+    first = (yield from rough_start(problem)) if start is None else start
+    if np.isfinite(problem.loss.link.support).any():
+        first = yield from _feasible(problem, first)
+    return (yield from first_root(problem, adjustment, first))
+
+
+def _canonical_start(problem: Problem) -> Passes[NDArray]:
+    """Find the canonical fit of the same link: convex, so always found."""
+    canonical = replace(problem, loss=Canonical(problem.loss.link), tol=1e-2)
+    result = yield from canonical.minimise((yield from canonical.start_from_part()))
+    problem.passes = canonical.passes
+    return result.params
+
+
+def _feasible(problem: Problem, start: NDArray) -> Passes[NDArray]:
+    """Find the first of `start` and the null coefficients, their constant moved ever further, where the loss is finite at every row."""
+    null_start, constant = problem.null_start, problem.constant
+    lower, upper = problem.loss.link.support
+    candidates = [start, null_start]
+    if constant is not None:
+        unit = np.zeros_like(null_start)
+        unit[constant] = 1.0 if np.isfinite(lower) else -1.0
+        candidates += [null_start + unit * 2.0**j for j in range(-3, SHIFTS)]
+    for candidate in candidates:
+        sums = yield from problem.sums_at(candidate, value=True)
+        if sums.feasible and np.isfinite(sums.value):
+            return candidate
+    refuse_nonfinite_columns(problem.engine, problem.names)
+    raise SupportError(
+        f"no starting values keep every row inside the support of {problem.loss.link!r} "
+        f"({lower:g} to {upper:g}); give start_params, use loss='canonical', or another xi."
+    )

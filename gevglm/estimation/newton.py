@@ -36,6 +36,7 @@ TRIALS = 40
 LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
 NEAR = 0.01  # decrement from which the last steps predict the next ones
 MOST_DAMPING = 1e10
+CONVERGED = "the Newton decrement is below its tolerance"
 SINGULAR = "the second derivative is singular at the starting values"
 NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
 
@@ -99,8 +100,7 @@ def newton(
         if on_step is not None:
             on_step(params, decrement)
         if decrement <= enough and not damped:
-            reason = "the Newton decrement is below its tolerance"
-            return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+            return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
         if decrement < min(predict_below, last) and decrement**2 <= enough * last and not damped:
             reason = "the next Newton decrement is predicted to be below its tolerance"
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)

@@ -20,8 +20,9 @@ from gevglm.engine.linalg import column_squares
 from gevglm.estimation.checks import GROWING, ROUGH_TOL, VANISHED
 from gevglm.estimation.found import Estimate
 from gevglm.estimation.newton import CONVERGED, SLOPE_LOST, SLOPE_OVERSHOT
-from gevglm.estimation.sums import LossSums, NewtonSums
+from gevglm.estimation.sums import LossSums
 from gevglm.links.standard import Logit
+from gevglm.losses import Loss
 
 if TYPE_CHECKING:
     from gevglm.estimation.estimate import Problem
@@ -35,12 +36,11 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
         return None
     if not (loss.convex and loss.curvature_is_expected):
         return None
-    sums_at = _logit_sums(block) if type(loss.link) is Logit else lambda point: LossSums(loss, point).map(block)
+    sums_at = _sums(loss, block)
     params, slope, enough = problem.null_start if start is None else start, 0.0, problem.tol**2 * problem.scale
     step = params
     for n_iter in range(problem.maxiter + 1):
-        sums = sums_at(params)
-        gradient, hessian = sums.gradient, sums.hessian
+        gradient, hessian = sums_at(params)
         if n_iter and not SLOPE_LOST * slope <= gradient.dot(step) <= -SLOPE_OVERSHOT * slope:
             return None  # a search would shorten or lengthen the step
         factor, info = lapack.dpotrf(hessian)
@@ -59,8 +59,9 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
     moves = (np.abs(step) > GROWING * np.abs(params)).any()
     if moves or not least >= VANISHED or (factor.diagonal() ** 2 < COLLINEAR * information).any():
         return None
-    inverse = lapack.dpotri(factor)[0]
-    inverse += np.triu(inverse, 1).T
+    triangle = lapack.dpotri(factor)[0]
+    inverse = triangle + triangle.T
+    inverse.flat[:: len(inverse) + 1] *= 0.5
     return Estimate(
         params=params,
         information=information,
@@ -77,14 +78,26 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
     )
 
 
-def _logit_sums(block: Block) -> Callable[[NDArray], NewtonSums]:
-    """Return a function that sums the loss of the logit as :class:`LossSums` does, into arrays that are made once."""
+def _sums(loss: Loss, block: Block) -> Callable[[NDArray], tuple[NDArray, NDArray]]:
+    """Return a function that sums gradient and Hessian of a loss over a block."""
+    if type(loss.link) is Logit:
+        return _logit_sums(block)
+
+    def sums_at(params: NDArray) -> tuple[NDArray, NDArray]:
+        sums = LossSums(loss, params).map(block)
+        return sums.gradient, sums.hessian
+
+    return sums_at
+
+
+def _logit_sums(block: Block) -> Callable[[NDArray], tuple[NDArray, NDArray]]:
+    """Do what :func:`_sums` does for the logit, in arrays that are made once."""
     X, offset, weight = block.X, block.offset, block.weight
     moments = X.T.dot(block.y if weight is None else weight * block.y)
     odds, F, scaled = np.empty(len(X)), np.empty(len(X)), np.empty_like(X)
 
-    def sums_at(params: NDArray) -> NewtonSums:
-        np.dot(X, -params, out=odds)
+    def sums_at(params: NDArray) -> tuple[NDArray, NDArray]:
+        X.dot(-params, out=odds)
         if offset is not None:
             np.subtract(odds, offset, out=odds)
         np.exp(odds, out=odds)  # against the event; where it overflows there is no finite sum
@@ -96,6 +109,6 @@ def _logit_sums(block: Block) -> Callable[[NDArray], NewtonSums]:
             np.multiply(F, weight, out=F)
             np.multiply(odds, weight, out=odds)
         np.multiply(X, np.sqrt(odds, out=odds)[:, None], out=scaled)
-        return NewtonSums(F.dot(X) - moments, np.dot(scaled.T, scaled))
+        return F.dot(X) - moments, scaled.T.dot(scaled)
 
     return sums_at

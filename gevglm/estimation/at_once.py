@@ -22,7 +22,8 @@ from gevglm.estimation.checks import GROWING, ROUGH_TOL, VANISHED
 from gevglm.estimation.found import Estimate
 from gevglm.estimation.newton import CONVERGED, NEAR, SLOPE_LOST, SLOPE_OVERSHOT, Extrapolation
 from gevglm.estimation.objective import Adjustment
-from gevglm.estimation.sums import ColumnPairs, LossSums, NewtonSums
+from gevglm.estimation.pairs import ColumnPairs
+from gevglm.estimation.sums import LossSums, NewtonSums
 from gevglm.links.standard import Logit
 from gevglm.losses import Loss
 

@@ -84,6 +84,8 @@ def written(frame: pd.DataFrame) -> pd.DataFrame:
 def _column(name: Any, column: pd.Series) -> list[str]:
     if name in PVALUES:
         return [p_text(value) for value in column.to_numpy(float)]
+    if name == "z":
+        return ["" if np.isnan(value) else f"{value:.2f}" for value in column.to_numpy(float)]
     if pd.api.types.is_bool_dtype(column.dtype) or not pd.api.types.is_numeric_dtype(column.dtype):
         return ["" if value is None or value is pd.NA or value != value else str(value) for value in column]
     return column_texts(column.to_numpy(float, na_value=np.nan))

@@ -83,7 +83,7 @@ class TermInference(ResultsCore):
         """
         return add1_of(self, scope, test)
 
-    @property
+    @cached_property
     def llr(self) -> float:
         """The likelihood ratio against the model with a constant only; by the penalised likelihood of this model, with bias reduction, as logistf."""
         results: Any = self

@@ -23,6 +23,7 @@ from gevglm.results.calibration import CalibrationChecks
 from gevglm.results.effects import RiskEffects
 from gevglm.results.fit_statistics import FitStatistics
 from gevglm.results.likelihood import LikelihoodInference
+from gevglm.results.other_packages import OtherPackages
 from gevglm.results.plotting import Plotting
 from gevglm.results.population import PopulationRisks
 from gevglm.results.prediction import Predictions
@@ -40,6 +41,7 @@ class BinaryGLMResults(
     CalibrationChecks,
     FitStatistics,
     LikelihoodInference,
+    OtherPackages,
     Plotting,
     PopulationRisks,
     Predictions,

@@ -250,7 +250,7 @@ class RiskEffects(ResultsCore):
         Returns
         -------
         DataFrame
-            One row per coefficient but the constant; columns ``odds_ratio`` or ``hazard_ratio``, ``ci_lower`` and ``ci_upper``.
+            One row per coefficient but the constant; columns ``odds_ratio`` or ``hazard_ratio``, ``ci_lower``, ``ci_upper`` and ``pvalue``.
         """
         link = self.model.population_link
         if link.exponentiated is None:
@@ -258,9 +258,11 @@ class RiskEffects(ResultsCore):
                 f"exp(b) has no meaning with {link!r}: it is an odds ratio for the logit and a hazard ratio for the complementary log-log "
                 "only. Use risk(variable, contrast='ratio') for risk ratios, or contrast='odds'."
             )
+        results: Any = self
         limits = np.asarray(self.conf_int(alpha=alpha, method=method))
         table = np.exp(np.column_stack([self.estimates, limits]))
         frame = pd.DataFrame(table, index=self.model.exog_names, columns=[link.exponentiated, "ci_lower", "ci_upper"])
+        frame["pvalue"] = np.asarray(results.tests(method)[1])
         constant = self.model.design.constant
         return frame if constant is None else frame.drop(index=frame.index[constant])
 

@@ -20,6 +20,7 @@ from gevglm.averaging.procedure import Average, Procedure
 from gevglm.averaging.resampling import Mixture, resampled
 from gevglm.calibration.assessment import Assessment
 from gevglm.data.row_weights import RowWeights
+from gevglm.display.brief import Summarised
 from gevglm.effects.curves import EffectCurve, effect_curve
 from gevglm.effects.rows import Rows
 from gevglm.effects.standardised import Risk, RiskContrast, averages, bootstrap_limits, contrast_of, contrast_table
@@ -38,7 +39,7 @@ NEAR = 0.01  # mean absolute difference of risks, as a share of their mean, belo
 RESAMPLES = 200
 
 
-class AveragedLinks:
+class AveragedLinks(Summarised):
     """Risks that are averages over links; made by :func:`gevglm.average_links`.
 
     Attributes
@@ -57,6 +58,10 @@ class AveragedLinks:
         Held-out outcomes that all candidates ruled out; they have no part in the weights.
     criterion : str
     """
+
+    def _in_a_line(self) -> str:
+        used = (self.weights["weight"] > 0.0).sum()
+        return f"{used} of {len(self.weights)} links, {self.n_events:,.10g} events in {self.nobs:,.10g} observations"
 
     def __init__(
         self, procedure: Procedure, average: Average, model: BinaryGLM, clusters: NDArray | None, n_folds: int

@@ -13,6 +13,7 @@ from statsmodels.iolib.summary import Summary, fmt_2cols, fmt_params
 from statsmodels.iolib.table import SimpleTable
 
 LEAST_WIDTH = 78
+TINY = 1e-13  # zeros that were computed
 
 
 class EscapedTable(SimpleTable):
@@ -109,15 +110,17 @@ def summary_table(
 
 def _table(frame: pd.DataFrame, formats: Mapping[str, str]) -> SimpleTable:
     cells = [
-        [_cell(value, formats.get(name, ".4g")) for name, value in zip(frame.columns, row, strict=True)]
+        [_cell(value, formats.get(name)) for name, value in zip(frame.columns, row, strict=True)]
         for row in frame.itertuples(index=False)
-    ]
+    ]  # rows are of different quantities: digits are theirs
     return SimpleTable(
         cells, headers=list(frame.columns), stubs=[str(name) for name in frame.index], txt_fmt=fmt_params
     )
 
 
-def _cell(value: str | float | None, spec: str) -> str:
+def _cell(value: str | float | None, spec: str | None) -> str:
     if isinstance(value, str):
         return value
-    return "" if value is None or np.isnan(value) else format(value, spec)
+    if value is None or np.isnan(value):
+        return ""
+    return "0" if spec is None and abs(value) < TINY else format(value, spec or ".4g")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from gevglm.covariance import covariance_of
 from gevglm.data.design import constant_column
 from gevglm.data.formula import Recipe
 from gevglm.data.terms import Term, design_terms
+from gevglm.display.tables import Part, Shown
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, listed, nearest, unknown_option
 from gevglm.inference.column_set_tests import Hypothesis, likelihood_ratios, score_statistics, wald_statistics
 from gevglm.results.nested import columns_outside, dropped_columns, lr_test, refuse_other_rows, refuse_robust
@@ -26,8 +26,8 @@ TITLES = {"LR": "Likelihood-ratio", "Wald": "Wald", "score": "Score", "F": "F"}
 NONE = "(none)"
 
 
-@dataclass(frozen=True)
-class TermTests:
+@dataclass(frozen=True, repr=False)
+class TermTests(Shown):
     """Tests of terms, or of models one after the other.
 
     Attributes
@@ -46,30 +46,8 @@ class TermTests:
         """Return the tests as a table."""
         return self.table
 
-    def __str__(self) -> str:
-        return "\n".join(filter(None, (self.title, self._shown().to_string(), self.note)))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.title)}</p>{self._shown().to_html(escape=True)}<p>{escape(self.note)}</p>"
-
-    def _shown(self) -> pd.DataFrame:
-        formats = {"pvalue": _p_text, "df": "{:.0f}".format, "df_resid": "{:.0f}".format}
-        return self.table.apply(
-            lambda column: [
-                value
-                if isinstance(value, str)
-                else ""
-                if np.isnan(value)
-                else formats.get(column.name, "{:.4f}".format)(value)
-                for value in column
-            ]
-        )
-
-
-def _p_text(p: float) -> str:
-    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+    def _shown_parts(self) -> tuple[str, Sequence[Part], Sequence[str]]:
+        return self.title, [Part("", self.table)], [self.note]
 
 
 def anova_of(results: Any, type: str, test: str | None) -> TermTests:

@@ -304,6 +304,9 @@ class ConditionalResults(LikelihoodModelResults):
 class ConditionalResultsWrapper(LikelihoodResultsWrapper):
     """Results with the labels of the data attached."""
 
+    def __repr__(self) -> str:
+        return repr(self._results)
+
 
 wrap.populate_wrapper(ConditionalResultsWrapper, ConditionalResults)
 

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from gevglm.display.digits import column_texts
+from gevglm.display.digits import TINY, column_texts
 from gevglm.display.tables import Part, as_html
 
 MOST_ROWS = 12  # of a table in a notebook
-TINY = 1e-13  # numbers so small are zeros that were computed
 
 
 class Brief:

@@ -113,7 +113,9 @@ def summary_table(
 
 def _table(frame: pd.DataFrame, formats: Mapping[str, str]) -> SimpleTable:
     """Return a table whose rows are different quantities: the numbers of a row have the same decimals, those of tests their own."""
-    alone = [name for name in frame.columns if name in TESTS or name in formats or not is_numeric_dtype(frame[name].dtype)]
+    alone = [
+        name for name in frame.columns if name in TESTS or name in formats or not is_numeric_dtype(frame[name].dtype)
+    ]
     alone += [name for name in frame.columns if name not in alone and _whole(frame[name])]
     together = [name for name in frame.columns if name not in alone]
     texts = {name: [_cell(value, formats.get(name, ".4g")) for value in frame[name]] for name in alone}

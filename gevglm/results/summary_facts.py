@@ -30,13 +30,15 @@ class OverallTest(NamedTuple):
 
 def overall_test(results: Any) -> OverallTest | None:
     """Return the likelihood ratio of the model against a constant alone where the fit has one, else Wald's test; None where there is neither."""
+    columns = tuple(j for term in design_terms(results.model.design) for j in term.columns)
+    if not columns:
+        return None
     try:
         if results.cov_type == "nonrobust" and results.has_likelihood:
             return OverallTest("LR chi2", results.llr, int(results.df_model), results.llr_pvalue)
     except GevglmError:  # no constant, or a shape that was estimated
         pass
-    columns = tuple(j for term in design_terms(results.model.design) for j in term.columns)
-    if not columns or np.any(results.infinite[list(columns)] != 0.0):
+    if np.any(results.infinite[list(columns)] != 0.0):
         return None
     try:
         statistic = float(wald_statistics(results._params, results.cov_params_matrix, [Hypothesis(columns)])[0])

@@ -193,6 +193,7 @@ class AveragedLinks(Summarised):
         lower, upper = np.quantile(drawn, shares, axis=0, method="median_unbiased")
         columns = {"estimate": found, "se": drawn.std(axis=0, ddof=1), "ci_lower": lower, "ci_upper": upper}
         note = f"averaged over {rows.observations:,.0f} observations; bootstrap of the whole procedure, {len(drawn)} resamples"
+        note = "; ".join(filter(None, (chosen[0].remark, note)))
         risk_table = pd.DataFrame(columns, index=names)
         return RiskContrast(variable, contrast, risk_table, table, pvalues * np.nan, cov, note, tuple(chosen))
 

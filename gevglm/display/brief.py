@@ -66,7 +66,8 @@ def short(value: Any) -> str:
     if isinstance(value, (int, np.integer)):
         return str(int(value))
     if isinstance(value, (float, np.floating)):
-        return "0" if abs(value) < TINY else f"{float(value):.5g}"
+        number = float(value)
+        return "0" if abs(number) < TINY else f"{number:.5g}"
     if isinstance(value, pd.DataFrame):
         return f"<table of {len(value):,} rows>"
     if isinstance(value, pd.Series):
@@ -74,7 +75,7 @@ def short(value: Any) -> str:
     if isinstance(value, np.ndarray):
         shape = " x ".join(f"{size:,}" for size in value.shape)
         few = value.ndim == 1 and 0 < len(value) <= 4 and value.dtype.kind == "f"
-        return f"[{', '.join(column_texts(value))}]" if few else f"<{shape} numbers>"
+        return f"[{', '.join(column_texts(value.tolist()))}]" if few else f"<{shape} numbers>"
     if isinstance(value, tuple) and len(value) <= 4:
         return f"({', '.join(map(short, value))})"
     if isinstance(value, dict) and len(value) <= 6:

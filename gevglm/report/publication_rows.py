@@ -112,7 +112,7 @@ def _listed(words: str | Iterable[str]) -> list[str]:
 def _matched(pattern: str, fits: Mapping[str, Any], names: list[str]) -> list[str]:
     """Return the coefficients that a name, a pattern such as "C(country)*" or a term of a formula stands for."""
     found = [name for name in names if name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))]
-    terms = {}
+    terms: dict[str, list[str]] = {}
     for res in fits.values():
         for term in design_terms(res.model.design):
             terms.setdefault(term.name, []).extend(res.model.exog_names[j] for j in term.columns)
@@ -145,7 +145,7 @@ def _coefficients(model: str, res: Any, options: TableOptions) -> dict[str, tupl
         with np.errstate(over="ignore", invalid="ignore"):
             numbers, limits = np.exp(numbers), np.exp(limits)
             errors = numbers * errors
-    cells = {}
+    cells: dict[str, tuple[str, ...]] = {}
     for j, name in enumerate(res.model.exog_names):
         p, decimals = float(tests[j]), options.decimals
         mark = next((mark for level, mark in STARS if options.stars and p < level), "")

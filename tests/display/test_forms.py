@@ -97,7 +97,9 @@ def test_forms(name, fits, table):
 
 def test_short_texts_of_results(fits):
     assert repr(fits["b"]) == repr(fits["b"]._results)
-    assert re.fullmatch(r"<BinaryGLMResults: event ~ age; Logit, log loss; \d+ events in 1,200 observations>", repr(fits["b"]))
+    assert re.fullmatch(
+        r"<BinaryGLMResults: event ~ age; Logit, log loss; \d+ events in 1,200 observations>", repr(fits["b"])
+    )
     arrays = gevglm.fit(fits["b"].model.endog, fits["b"].model.exog, link="logit")
     assert "2 columns" in repr(arrays)
 

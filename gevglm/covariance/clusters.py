@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance.base import Covariance, Fitted, GroupScores
-from gevglm.covariance.leverage import SingularCluster, corrected_scores
+from gevglm.covariance.leverage import Corrected, SingularCluster, corrected
 from gevglm.engine.base import Block, Reducer
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import (
@@ -95,7 +95,12 @@ class Cluster(Covariance):
 
     def meat(self, fit: Fitted) -> NDArray:
         if self.kind in BY_LEVERAGE:
-            return self._meat_by_leverage(fit)
+            if not fit.engine.in_memory:
+                raise InvalidOptionError(
+                    f"kind={self.kind!r} looks at all rows of a cluster at once and needs them in memory; use kind='CR1'."
+                )
+            scores = self._corrected(fit).scores
+            return scores.T @ scores
         total = np.zeros_like(fit.bread)
         engine = fit.engine.with_groups(self.grouping)
         for sign, code in self.grouping.ways:
@@ -111,21 +116,16 @@ class Cluster(Covariance):
             total += sign * factor * dense(scores.T @ scores)
         return total
 
-    def _meat_by_leverage(self, fit: Fitted) -> NDArray:
-        if not fit.engine.in_memory:
-            raise InvalidOptionError(
-                f"kind={self.kind!r} looks at all rows of a cluster at once and needs them in memory; use kind='CR1'."
-            )
+    def _corrected(self, fit: Fitted, with_products: bool = False) -> Corrected:
         ((_, code),) = self.grouping.ways
         try:
-            scores = corrected_scores(fit, partial(_codes, self.grouping, code), self.kind)
+            return corrected(fit, partial(_codes, self.grouping, code), self.kind, with_products)
         except SingularCluster as found:
             name = self.grouping.keys.iloc[found.args[0], 0]
             raise InvalidDataError(
                 f"kind='CR3' is not defined: without cluster {name!r} some coefficient could not be estimated (a column varies in that cluster "
                 "only, such as its indicator or a treatment it alone has). Leave the column out, or use kind='CR2'."
             ) from None
-        return scores.T @ scores
 
 
 class _GroupsSeen(Reducer):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance.base import Covariance, Fitted, GroupScores
+from gevglm.covariance.degrees import Degrees, Satterthwaite
 from gevglm.covariance.leverage import Corrected, SingularCluster, corrected
 from gevglm.engine.base import Block, Reducer
 from gevglm.engine.linalg import dense
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 BY_LEVERAGE = ("CR2", "CR3")
 CLUSTER_KINDS = ("CR0", "CR1", "CR1S", *BY_LEVERAGE)
+MOST_PRODUCTS = 1 << 28  # numbers that degrees of freedom may keep of all clusters
 ROUNDING = 1e-12  # of eigenvalues, as a share of the largest
 
 
@@ -115,6 +117,23 @@ class Cluster(Covariance):
                 factor *= (fit.nobs - 1) / (fit.nobs - fit.rank)
             total += sign * factor * dense(scores.T @ scores)
         return total
+
+    def satterthwaite(self, fit: Fitted) -> Degrees:
+        """Return Satterthwaite's degrees of freedom, for every kind of correction."""
+        if len(self.counts) > 1:
+            raise IncompatibleOptionsError(
+                "use_t='satterthwaite' is defined for clusters in one way, but groups has two columns."
+            )
+        if not fit.engine.in_memory:
+            raise InvalidOptionError(
+                "use_t='satterthwaite' looks at all rows of a cluster at once and needs them in memory; use_t=True does not."
+            )
+        needed = 3 * self.counts[0] * len(fit.bread) ** 2
+        if needed > MOST_PRODUCTS:
+            raise InvalidOptionError(
+                f"use_t='satterthwaite' is for few clusters; for {self.counts[0]:,} clusters it would take {8e-9 * needed:.0f} GB and change nothing. Leave it out."
+            )
+        return Satterthwaite.of(self._corrected(fit, with_products=True))
 
     def _corrected(self, fit: Fitted, with_products: bool = False) -> Corrected:
         ((_, code),) = self.grouping.ways

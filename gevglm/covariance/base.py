@@ -17,6 +17,7 @@ from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.losses import Loss
 
 if TYPE_CHECKING:
+    from gevglm.covariance.cluster_facts import ClusterFacts
     from gevglm.covariance.degrees import Degrees
 
 
@@ -60,6 +61,10 @@ class Covariance(ABC):
             f"use_t='satterthwaite' is defined for clusters, with cov_type='cluster', but the covariance is {self.name!r}; use_t=True has n - k "
             "degrees of freedom."
         )
+
+    def clusters(self, fit: Fitted) -> ClusterFacts | None:
+        """Return what a reader has to know of the clusters of a fit; None where rows are independent."""
+        return None
 
     @abstractmethod
     def meat(self, fit: Fitted) -> NDArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance.base import Covariance, Fitted, GroupScores
+from gevglm.covariance.cluster_facts import ClusterFacts, cluster_facts
 from gevglm.covariance.degrees import Degrees, Satterthwaite
 from gevglm.covariance.leverage import Corrected, SingularCluster, corrected
 from gevglm.engine.base import Block, Reducer
@@ -107,7 +109,7 @@ class Cluster(Covariance):
         engine = fit.engine.with_groups(self.grouping)
         for sign, code in self.grouping.ways:
             n_groups = int(code.max()) + 1
-            groups = partial(_codes, self.grouping, code)
+            groups = partial(codes_of, self.grouping, code)
             scores = engine.reduce(GroupScores(fit.loss, fit.params, groups, n_groups))
             factor = 1.0
             if self.kind != "CR0":
@@ -117,6 +119,12 @@ class Cluster(Covariance):
                 factor *= (fit.nobs - 1) / (fit.nobs - fit.rank)
             total += sign * factor * dense(scores.T @ scores)
         return total
+
+    def clusters(self, fit: Fitted) -> ClusterFacts:
+        """Return what a reader has to know of the clusters, the first kind where there are two."""
+        (_, code), *_ = self.grouping.ways
+        fit = replace(fit, engine=fit.engine.with_groups(self.grouping))
+        return cluster_facts(fit, partial(codes_of, self.grouping, code), self.counts[0])
 
     def satterthwaite(self, fit: Fitted) -> Degrees:
         """Return Satterthwaite's degrees of freedom, for every kind of correction."""
@@ -138,7 +146,7 @@ class Cluster(Covariance):
     def _corrected(self, fit: Fitted, with_products: bool = False) -> Corrected:
         ((_, code),) = self.grouping.ways
         try:
-            return corrected(fit, partial(_codes, self.grouping, code), self.kind, with_products)
+            return corrected(fit, partial(codes_of, self.grouping, code), self.kind, with_products)
         except SingularCluster as found:
             name = self.grouping.keys.iloc[found.args[0], 0]
             raise InvalidDataError(
@@ -166,5 +174,6 @@ class _GroupsSeen(Reducer):
         return total
 
 
-def _codes(grouping: Grouping, code: NDArray, block: Block) -> NDArray:
+def codes_of(grouping: Grouping, code: NDArray, block: Block) -> NDArray:
+    """Return the cluster of each row of a block."""
     return code[grouping.of_block(block)]

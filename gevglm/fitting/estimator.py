@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, Degrees, Fitted
+from gevglm.covariance.cluster_facts import ClusterFacts
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
 from gevglm.options import SATTERTHWAITE, FitOptions
@@ -71,6 +72,10 @@ class Estimator:
         if use_t != SATTERTHWAITE:
             return None
         return self.covariance.satterthwaite(self._rows(model, problem, fitted))
+
+    def clusters_of(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> ClusterFacts | None:
+        """Return what a reader has to know of the clusters; None where rows are independent."""
+        return self.covariance.clusters(self._rows(model, problem, fitted))
 
     def _rows(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> Fitted:
         penalised = self.penalty is not None

@@ -33,6 +33,7 @@ from gevglm.results.saving import load, save, strip
 from gevglm.results.shape import ShapeInference
 from gevglm.results.summary import summary_of
 from gevglm.results.terms import TermInference
+from gevglm.results.wild import WildInference
 
 if TYPE_CHECKING:
     from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
@@ -48,6 +49,7 @@ class BinaryGLMResults(
     RiskEffects,
     ShapeInference,
     TermInference,
+    WildInference,
 ):
     """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.
 
@@ -135,7 +137,7 @@ class BinaryGLMResults(
         """Tests of linear combinations of the coefficients, one by one; see statsmodels. Each has its degrees of freedom."""
         results = self if self._degrees is None else copy(self)
         if self._degrees is not None:
-            results.df_resid_inference = self._degrees.of_contrasts(self.restriction(r_matrix)[0])
+            results.df_resid_inference = self._degrees.of_contrasts(self._restriction(r_matrix)[0])
         return super(BinaryGLMResults, results).t_test(r_matrix, cov_p=cov_p, use_t=use_t)
 
     def wald_test(self, r_matrix, **kwargs):
@@ -146,7 +148,7 @@ class BinaryGLMResults(
         given = {name for name in ("cov_p", "invcov", "df_constraints") if kwargs.get(name) is not None}
         if self._degrees is not None and kwargs.get("use_f") is not False and not given:
             results = copy(self)
-            results._degrees, (df, factor) = None, self._degrees.of_joint_test(self.restriction(r_matrix)[0])
+            results._degrees, (df, factor) = None, self._degrees.of_joint_test(self._restriction(r_matrix)[0])
             results.df_resid_inference = df
             return results.wald_test(r_matrix, cov_p=self.cov_params_matrix / factor, **kwargs)
         try:
@@ -171,7 +173,7 @@ class BinaryGLMResults(
         with self._formula_engine():
             return super().t_test_pairwise(*args, **kwargs)
 
-    def restriction(self, r_matrix: Any) -> tuple[NDArray, NDArray]:
+    def _restriction(self, r_matrix: Any) -> tuple[NDArray, NDArray]:
         """Return the matrix and the values of linear restrictions, from the words of statsmodels: a text, a matrix, or a matrix and values."""
         found = DesignInfo(list(self.model.exog_names)).linear_constraint(r_matrix)
         return found.coefs, found.constants.ravel()

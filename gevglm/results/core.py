@@ -13,6 +13,7 @@ from statsmodels.genmod.generalized_linear_model import GLMResults
 
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, Degrees, Given
+from gevglm.covariance.cluster_facts import ClusterFacts
 from gevglm.data.row_weights import RowWeights
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.effects.standardised import Risk
@@ -49,6 +50,8 @@ class ResultsCore(GLMResults):
         The scores of the candidates, after ``xi="cv"`` or ``alpha="cv"``.
     posterior : Posterior or None
         The posterior of coefficients and shape, after ``xi="map"``.
+    clusters : ClusterFacts or None
+        Of a cluster-robust fit: ``n_clusters``, ``n_with_events``, ``largest_leverage``, and ``effective``, the clusters behind each coefficient.
     range_fits : tuple of RiskModel
         The fits at both ends of the range of the prevalence, if a range was given.
     """
@@ -74,10 +77,11 @@ class ResultsCore(GLMResults):
         n_contradicted: int = 0,
         use_t: Any = None,
         degrees: Degrees | None = None,
+        clusters: ClusterFacts | None = None,
         range_fits: Sequence[RiskModel] = (),
     ):
         super().__init__(model, fitted.params, fitted.inverse_information, 1.0, use_t=bool(use_t) or degrees is not None)
-        self._degrees = degrees
+        self._degrees, self.clusters = degrees, clusters
         if degrees is not None:
             of_each = degrees.of_contrasts(np.eye(len(fitted.params)))
             self.df_resid_inference: Any = of_each  # the name that statsmodels looks for

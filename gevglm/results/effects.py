@@ -107,7 +107,7 @@ class RiskEffects(ResultsCore):
         names, pairs, index = labels_of(variable, chosen, within.labels, rule)
         cov = average_covariance(self, worlds, within, found, influence, f"the risk by {variable}")
         note = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
-        table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
+        table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha, self.distribution, found.gradient)
         if method != "delta":
             if method == "bootstrap":
                 drawn = self._bootstrapped(worlds, within, data, groups, draws, rng, progress)
@@ -120,7 +120,7 @@ class RiskEffects(ResultsCore):
         else:
             note += f"; delta method, {self.cov_type} covariance"
         note = "; ".join(filter(None, (note, self.model.sampling.remark())))
-        risks = risk_table(found.risks, cov, names, alpha)
+        risks = risk_table(found.risks, cov, names, alpha, self.distribution, found.gradient)
         return RiskContrast(variable, contrast, risks, table, pvalues, cov, note, tuple(chosen))
 
     def attributable_fraction(
@@ -153,7 +153,8 @@ class RiskEffects(ResultsCore):
         influence = influence_for(self, None, data)
         cov = average_covariance(self, worlds, everybody, found, influence, f"the risk by {variable}")
         index = pd.Index([f"{variable} = {without.label} for all"])
-        table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha)
+        by = self.distribution, found.gradient
+        table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha, *by)
         limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
         return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
 

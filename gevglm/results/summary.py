@@ -9,6 +9,7 @@ from statsmodels.iolib.summary import Summary, summary_params
 
 from gevglm.calibration._summary_table import EscapedSummary
 from gevglm.estimation.refusals import collinear_text
+from gevglm.exceptions import listed
 
 if TYPE_CHECKING:
     from gevglm.inference.posterior import Posterior
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
 
 FEW_EVENTS_PER_PARAMETER = 10
+FEW_DEGREES = 4  # of freedom
 OMITTED = "(omitted)"
 
 
@@ -104,7 +106,7 @@ def notes_of(results: ResultsCore, method: str) -> list[str]:
 
 def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     """Return where standard errors, tests and intervals come from, in sentences."""
-    notes = [results.cov_kwds["description"], *results.model.sampling.notes()]
+    notes = [results.cov_kwds["description"], *results.model.sampling.notes(), *notes_on_tests(results)]
     notes += notes_on_shape(results, results._shape) if results._shape is not None else []
     if results.posterior is not None:
         return [*notes, *_notes_on_posterior(results, results.posterior, method)]
@@ -121,6 +123,29 @@ def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     if results.alpha:
         columns = ", on coefficients of standardised columns" if results.options.standardized else ""
         notes.append(f"Penalised (alpha = {results.alpha:g}{columns}): the intervals are approximate.")
+    return notes
+
+
+def notes_on_tests(results: ResultsCore) -> list[str]:
+    """Return what clusters and degrees of freedom mean for tests, in sentences."""
+    names, degrees = list(results.model.exog_names), results._degrees
+    notes = [] if results.clusters is None else results.clusters.notes(names)
+    if degrees is None:
+        return notes
+    if degrees.note:
+        return [*notes, degrees.note]
+    if results.clusters is not None:  # degrees of freedom say what the warning would
+        notes = [note for note in notes if not note.startswith("FEW CLUSTERS")]
+    of_each = dict(zip(names, np.asarray(results.df_resid_inference), strict=True))
+    of_each = {name: df for name, df in of_each.items() if np.isfinite(df)}
+    listing = listed([f"{name} {df:.1f}" for name, df in of_each.items()])
+    notes.append(f"t and F tests by Satterthwaite's degrees of freedom: {listing}.")
+    low = [name for name, df in of_each.items() if df < FEW_DEGREES]
+    if low:
+        notes.append(
+            f"FEW CLUSTERS: degrees of freedom below {FEW_DEGREES} ({listed(low)}), where tests are conservative and depend on the model for their errors; "
+            "look at wild_test() too. With one or two treated clusters no test holds its level and finds effects."
+        )
     return notes
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gevglm.engine import Block, Engine, Reducer
 from gevglm.engine.base import ArraySum, Pass, Passes, make_pass, run
 from gevglm.engine.linalg import Matrix, column_squares
-from gevglm.estimation.newton import SolverResult
+from gevglm.estimation.newton import UNBOUNDED, SolverResult
 from gevglm.exceptions import ConvergenceWarning, FewEventsWarning, SeparationWarning, SupportWarning, listed, warn
 from gevglm.links.base import BinaryLink
 
@@ -30,7 +30,6 @@ TIGHTER, MANY_STEPS = 1e-4, 20  # tolerance and steps of a second look at a solu
 FEW_EVENTS_PER_PARAMETER = 5
 UNIDENTIFIED = 1e-6  # such a share below which separation is looked for
 ROWS_NAMED = 5
-UNBOUNDED = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
 
 
 # -- whether a solution is one: on the way to infinity the Newton decrement vanishes too -----------
@@ -42,6 +41,8 @@ def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[So
     On the way to infinity the last step still moves the linear predictor, or hardly any information is left.
     """
     loss = problem.loss
+    if result.boundary is not None:
+        return result, result.converged, result.reason, None
     if not result.converged:
         edge = " (it may lie at the end of the support, where the log loss is not smooth)"
         stuck = result.reason.startswith("no step") and loss.is_likelihood and np.isfinite(loss.link.support).any()

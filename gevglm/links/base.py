@@ -310,9 +310,17 @@ class BinaryLink(CDFLink):
         return type(self)(**{self.shape_name: shape})
 
     def outside(self, v: NDArray) -> NDArray:
-        """Return where `v` lies outside the support, that is, where F(v) is 0 or 1 exactly."""
+        """Return where `v` lies outside the support, that is, where F(v) is 0 or 1 exactly; a wall itself is inside."""
         lower, upper = self.support
+        if self.edge == "wall":
+            return (v < lower - AT_THE_END) | (v > upper + AT_THE_END)
         return (v <= lower) | (v >= upper)
+
+    def ratios(self, estimates: NDArray) -> NDArray:
+        """Return estimates with their limits, along the last axis, as the ratios that :attr:`exponentiated` names."""
+        with np.errstate(over="ignore"):
+            found = np.exp(self.exponent * np.asarray(estimates, dtype=float))
+        return found if self.exponent > 0 else found[..., [0, 2, 1]]
 
 
 def probabilities(p: NDArray) -> NDArray:

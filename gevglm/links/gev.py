@@ -224,7 +224,7 @@ class GEV(BinaryLink):
 
     @property
     def edge(self) -> str:
-        return "kink" if self.xi == -1.0 else ""
+        return "kink" if -1.0 <= self.xi < -0.5 else ""  # above -1 smooth on paper, but not in doubles
 
     @property
     def relative_integrals(self) -> tuple[bool, bool]:
@@ -236,7 +236,7 @@ class GEV(BinaryLink):
         if not u.min(initial=np.inf) > -1.0:
             if self.edge:  # rows at the kink, up to rounding, are inside
                 outside = u < -1.0 - AT_THE_END
-                np.maximum(u, JUST_INSIDE, out=u)
+                np.maximum(u, JUST_INSIDE if self.xi == -1.0 else AT_THE_END - 1.0, out=u)
                 u[outside] = -1.0
             else:
                 outside = u <= -1.0

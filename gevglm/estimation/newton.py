@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -35,6 +36,7 @@ TRIALS = 40
 LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
 NEAR = 0.01  # decrement from which the last steps predict the next ones
 SINGULAR = "the second derivative is singular at the starting values"
+UNBOUNDED = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
 NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
 
 
@@ -49,6 +51,7 @@ class SolverResult:
     converged: bool
     reason: str  # why the iteration ended, in words
     step: NDArray  # the last Newton step, taken if converged; of shape (k,)
+    boundary: Any = None  # the rows that hold the solution at the end of the support (:mod:`gevglm.estimation.boundary`), if any do
 
 
 def newton(
@@ -183,6 +186,19 @@ def slope_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[floa
         else:
             length = _between(low, slope_low, high, slope_high)
     return best
+
+
+def inner_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:
+    """Do what :func:`slope_search` does, but find nothing where the full step leaves the support."""
+    search = slope_search(params, sums, step)
+    trial = yield next(search)
+    if not _finite(trial):
+        return None
+    while True:
+        try:
+            trial = yield search.send(trial)
+        except StopIteration as end:
+            return end.value
 
 
 def value_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:

@@ -71,6 +71,9 @@ class BinaryGLMResults(
         Rows whose fitted probability is exactly 0 or 1.
     n_contradicted : int
         Those among them with an event at a probability of 0, or a non-event at one of 1.
+    boundary : Boundary or None
+        Where a fit ended on the boundary of the model: ``rows`` whose outcome it holds to be certain, those among them that are ``active``, and their
+        ``multipliers``; see :mod:`gevglm.estimation.boundary`.
     xi : float or None
         Shape of the link, if it has one.
     alpha : float

@@ -98,6 +98,7 @@ class ResultsCore(GLMResults):
         self.n_passes = fitted.n_passes
         self.decrement = fitted.decrement
         self.reason = fitted.reason
+        self.boundary = fitted.boundary
         self.positive_definite = fitted.positive_definite
         self.n_events = model.design.n_events
         self.n_outside_support = n_outside_support

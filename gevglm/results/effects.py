@@ -159,7 +159,8 @@ class RiskEffects(ResultsCore):
         return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
 
     def exp_params(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
-        """Exponentiated coefficients, named by what they are: odds ratios (logit) or hazard ratios (complementary log-log).
+        """Exponentiated coefficients, named by what they are: odds ratios (logit), risk ratios (log), survival ratios (logc, with the sign of
+        the coefficient changed) or hazard ratios (complementary log-log).
 
         Parameters
         ----------
@@ -171,16 +172,17 @@ class RiskEffects(ResultsCore):
         Returns
         -------
         DataFrame
-            One row per coefficient but the constant; columns ``odds_ratio`` or ``hazard_ratio``, ``ci_lower`` and ``ci_upper``.
+            One row per coefficient but the constant; columns ``odds_ratio``, ``risk_ratio``, ``survival_ratio`` or ``hazard_ratio``, ``ci_lower``
+            and ``ci_upper``.
         """
         link = self.model.population_link
         if link.exponentiated is None:
             raise InvalidOptionError(
-                f"exp(b) has no meaning with {link!r}: it is an odds ratio for the logit and a hazard ratio for the complementary log-log "
-                "only. Use risk(variable, contrast='ratio') for risk ratios, or contrast='odds'."
+                f"exp(b) has no meaning with {link!r}: it is an odds ratio for the logit, a risk ratio for the log link and a hazard ratio for the "
+                "complementary log-log only. Use risk(variable, contrast='ratio') for risk ratios, or contrast='odds'."
             )
         limits = np.asarray(self.conf_int(alpha=alpha, method=method))
-        table = np.exp(np.column_stack([self.estimates, limits]))
+        table = link.ratios(np.column_stack([self.estimates, limits]))
         frame = pd.DataFrame(table, index=self.model.exog_names, columns=[link.exponentiated, "ci_lower", "ci_upper"])
         constant = self.model.design.constant
         return frame if constant is None else frame.drop(index=frame.index[constant])

@@ -8,6 +8,7 @@ import numpy as np
 from statsmodels.iolib.summary import Summary, summary_params
 
 from gevglm.calibration._summary_table import EscapedSummary
+from gevglm.estimation.checks import boundary_text
 from gevglm.estimation.refusals import collinear_text
 from gevglm.exceptions import listed
 
@@ -37,7 +38,7 @@ def summary_of(
         ("Loss:", [results.loss.name]),
         ("Method:", [method_of(results)]),
         ("Covariance Type:", [results.cov_type]),
-        ("Converged:", [f"{'yes' if results.converged else 'NO'}, {results.n_iter} iterations"]),
+        ("Converged:", [_convergence(results)]),
         ("Decrement:", [f"{results.decrement:.1e}"]),
     ]
     fit = (
@@ -65,6 +66,12 @@ def summary_of(
     summary.tables.append(_coefficients(results, yname, xname, alpha, method))
     summary.add_extra_txt(["Notes:"] + [f"[{i}] {note}" for i, note in enumerate(notes_of(results, method), 1)])
     return EscapedSummary.of(summary)
+
+
+def _convergence(results: ResultsCore) -> str:
+    """Return whether and where the iteration ended, in words."""
+    where = ", on the boundary" if results.boundary is not None else ""
+    return f"{'yes' if results.converged else 'NO'}{where}, {results.n_iter} iterations"
 
 
 def _coefficients(results: ResultsCore, yname, xname, alpha: float, method: str):
@@ -201,7 +208,9 @@ def _notes_on_the_fit(results: ResultsCore) -> list[str]:
         notes.append(f"NOT CONVERGED: {results.reason}. Do not use these estimates.")
     elif not results.positive_definite:
         notes.append("The second derivative is not positive definite: the solution may not be a minimum.")
-    if results.n_outside_support:
+    if results.boundary is not None:
+        notes.append(f"ON THE BOUNDARY: {boundary_text(results.model, results.boundary)}.")
+    elif results.n_outside_support:
         n = results.n_outside_support
         notes.append(
             f"{n} observation{' lies' if n == 1 else 's lie'} outside the support of the link, where the fitted probability is 0 or 1; "

@@ -27,7 +27,7 @@ from gevglm.engine.base import ArraySum, Pass, Passes
 from gevglm.engine.cholesky import COLLINEAR, Cholesky
 from gevglm.engine.linalg import dense, weighted_gram
 from gevglm.estimation.edge_rows import AtTheEnd, EdgeRows, Outermost, Reach
-from gevglm.estimation.newton import ARMIJO, NEAR, TRIALS, UNBOUNDED, SolverResult
+from gevglm.estimation.newton import ARMIJO, CONVERGED, NEAR, TRIALS, UNBOUNDED, SolverResult
 from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import AT_THE_END
 
@@ -136,7 +136,7 @@ class _Steps:
                 if found is not None:
                     return found
             elif not len(held) and decrement <= enough and damping == 0.0:
-                reason = "the Newton decrement is below its tolerance"
+                reason = CONVERGED
                 return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
             last = held.position
             if n_iter == problem.maxiter:

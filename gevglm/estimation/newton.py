@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -35,6 +34,7 @@ ARMIJO = 1e-4
 TRIALS = 40
 LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
 NEAR = 0.01  # decrement from which the last steps predict the next ones
+CONVERGED = "the Newton decrement is below its tolerance"
 SINGULAR = "the second derivative is singular at the starting values"
 UNBOUNDED = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
 NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
@@ -100,8 +100,7 @@ def newton(
         if on_step is not None:
             on_step(params, decrement)
         if decrement <= enough and not damped:
-            reason = "the Newton decrement is below its tolerance"
-            return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+            return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
         if decrement < min(predict_below, last) and decrement**2 <= enough * last and not damped:
             reason = "the next Newton decrement is predicted to be below its tolerance"
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
@@ -192,7 +191,7 @@ def inner_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[floa
     """Do what :func:`slope_search` does, but find nothing where the full step leaves the support."""
     search = slope_search(params, sums, step)
     trial = yield next(search)
-    if not _finite(trial):
+    if not trial.finite:
         return None
     while True:
         try:

@@ -145,6 +145,12 @@ class ResultsCore(GLMResults):
         return np.asarray(self.params)
 
     @property
+    def bse(self) -> NDArray:
+        """The standard errors of the coefficients."""
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(np.diagonal(self.cov_params()))
+
+    @property
     def cov_params_matrix(self) -> NDArray:
         """The covariance of the coefficients as a plain array."""
         return self.cov_params_default
@@ -194,6 +200,8 @@ class ResultsCore(GLMResults):
 
     def without_infinite(self, covariance: NDArray) -> NDArray:
         """Return a covariance without the variances of infinite estimates, which there are none of."""
+        if not self.separated:
+            return covariance
         unknown = np.flatnonzero(self.infinite != 0.0)
         if len(unknown):
             covariance = covariance.copy()

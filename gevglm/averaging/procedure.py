@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gevglm.averaging.candidates import ALPHAS
+from gevglm.averaging.candidates import ALPHAS, START
 from gevglm.averaging.optimum import Optimum, best_weights, floored
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine.linalg import linear_predictor, one_blas_thread
@@ -127,24 +128,20 @@ class Procedure:
             first.problem(tol=options.tol, maxiter=options.maxiter),
             lambda shape: models[by_shape[shape]].loss,
             folds,
-            lambda alpha: first.penalty(alpha, options.penalize_intercept, options.standardized),
+            cache(lambda alpha: first.penalty(alpha, options.penalize_intercept, options.standardized)),
             self.criterion,
             options.collinear == "raise",
         )
-        alphas = self.alphas if options.alpha == "cv" else (float(options.alpha),)
         found: dict[str, Any] = {}
-        shapes = outwards(np.array(sorted(by_shape)))
-        plain = options.bias is None
-        if plain and len(alphas) > 1:
-            means = {(shape, alpha): _mean(scorer, shape, alpha) for alpha in alphas for shape in shapes}
-        for shape in shapes:
-            name, alpha = by_shape[shape], alphas[0]
-            if plain and len(alphas) > 1:
-                alpha = min(alphas, key=lambda each: means[shape, each])
+        alpha = START if options.alpha == "cv" else float(options.alpha)
+        for shape in outwards(np.array(sorted(by_shape))):
+            name, params = by_shape[shape], None
             try:
-                found[name] = self._candidate(
-                    models[name], alpha, scorer.params(shape, alpha) if plain else None, folds
-                )
+                if options.alpha == "cv":
+                    alpha = descended(partial(_score, scorer, shape), self.alphas, alpha)
+                if options.bias is None:
+                    params = scorer.params(shape, alpha)
+                found[name] = self._candidate(models[name], alpha, params, folds)
             except GevglmError as error:
                 found[name] = error
         yield from ((name, found[name]) for name in members)
@@ -170,11 +167,31 @@ class Procedure:
         return results, params
 
 
-def _mean(scorer: FoldScores, shape: float, alpha: float) -> float:
+def descended(score: Callable[[float], Any], grid: Sequence[float], start: float) -> float:
+    """Return the point of a sorted grid from which the score rises to both sides, by going down from `start`.
+
+    Examples
+    --------
+    >>> descended(lambda alpha: (alpha - 70.0) ** 2, (0.1, 1.0, 10.0, 100.0, 1000.0), 1.0)
+    100.0
+    """
+    scores, at = cache(score), grid.index(start)
+    while True:
+        near = [j for j in (at, at - 1, at + 1) if 0 <= j < len(grid)]
+        best = min(near, key=lambda j: scores(grid[j]))
+        if best == at:
+            return grid[at]
+        at = best
+
+
+def _score(scorer: FoldScores, shape: float, alpha: float) -> tuple[float, float]:
+    """Return the held-out score; where it is infinite, the Brier score tells penalties apart."""
     try:
-        return float(np.average(scorer.scores(shape, alpha), weights=scorer.weights))
+        mean = float(np.average(scorer.scores(shape, alpha), weights=scorer.weights))
+        tie = 0.0 if np.isfinite(mean) else float(np.average(scorer.scores(shape, alpha, "brier"), weights=scorer.weights))
+        return mean, tie
     except GevglmError:
-        return np.inf
+        return np.inf, np.inf
 
 
 def _outcomes(model: BinaryGLM, held: Any) -> tuple[NDArray, NDArray]:

@@ -199,7 +199,9 @@ class FoldScores:
 
     def _under_nearest_penalty(self, xi: float, alpha: float) -> NDArray | None:
         """Return the coefficients of all rows under the penalty next to this one that has them."""
-        known = [(abs(np.log((alpha + ROUGH) / (a + ROUGH))), a) for a, fits in self._shared.items() if xi in fits.points]
+        known = [
+            (abs(np.log((alpha + ROUGH) / (a + ROUGH))), a) for a, fits in self._shared.items() if xi in fits.points
+        ]
         return self._shared[min(known)[1]].points[xi] if known else None
 
     def _fits(self, alpha: float, codes: NDArray) -> FoldFits:

@@ -87,8 +87,10 @@ class FoldFits:
         return None
 
     def _starts(self, xi: float, loss: Loss, other: NDArray | None) -> Iterator[NDArray]:
-        """Yield where steps may begin: what near shapes and the other penalty say, the fit of a part of the rows (the way from it shows the c
-        above), of all rows; where the loss is not convex, the last alone.
+        """Yield where steps may begin, one after the other until they converge.
+
+        What near shapes and the other penalty say, the fit of a part of the rows (the way from it shows the c above), that of all rows; where the loss
+        is not convex, the last alone.
         """
         known = [point for point in (self._predicted(xi), other) if point is not None]
         whole = self.problem.engine

@@ -84,7 +84,17 @@ def _sections_of_the_reference(app, page, template, context, doctree):
     context["api_sections"] = [(link.astext(), link["anchorname"]) for link in links if link["anchorname"]]
 
 
+def _describe_pictures(app, doctree):
+    """Give pictures that cells draw a text for those who do not see them: the one of the cell, or what drew them."""
+    for cell in doctree.findall(lambda node: "cell" in getattr(node, "attributes", {}).get("classes", [])):
+        code = next((block.astext() for block in cell.findall(nodes.literal_block)), "")
+        for image in cell.findall(nodes.image):
+            drawn = code.strip().rpartition("\n")[2].removesuffix(".figure")
+            image.setdefault("alt", f"Picture drawn by the code above: {drawn}")
+
+
 def setup(app):
+    app.connect("doctree-read", _describe_pictures)
     app.connect("source-read", _say_so)
     app.connect("html-page-context", _sections_of_the_reference)
 

@@ -17,7 +17,7 @@ CODE = 92  # what fits beside the menus
 TOKEN = re.compile(r"(?:<!-- speed:.*?<!-- end -->|(`+)(?!`).+?(?<!`)\1(?!`)|\$[^$]+\$|\S)+", re.DOTALL)
 ITEM = re.compile(r"(\s*)([-*+]|\d+[.)])\s+")
 NOT_FIRST = re.compile(r"([-*+=|]|#+|>|\d+[.)]|:\S*)$")  # would begin something else at the start of a line
-STANDS = re.compile(r"\s*$|#|\||>|:|<!-- (?!speed)|\[\^|---|\$\$|!\[|\([\w-]+\)=")  # lines that are not of a paragraph
+STANDS = re.compile(r"\s*$|#|\||>|:|<!-- (?!speed)|\[\^|---|\s*\$\$|!\[|\([\w-]+\)=")  # lines that are not of a paragraph
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 CELL = re.compile(r"```(?:\{code-cell\} ipython3|python)\n(.*?)```", re.DOTALL)
 
@@ -30,11 +30,12 @@ def pages(root: Path = ROOT) -> list[Path]:
 
 def wrapped(text: str) -> str:
     """Return a page with its long paragraphs wrapped."""
-    return "\n".join(line for block in _blocks(text.split("\n")) for line in _wrap(block))
+    blocks = _blocks(text.split("\n"))
+    return "\n".join(line for block, is_prose in blocks for line in (_wrap(block) if is_prose else block))
 
 
-def _blocks(lines: list[str]) -> Iterator[list[str]]:
-    """Split a page into paragraphs and list items, and everything else line by line."""
+def _blocks(lines: list[str]) -> Iterator[tuple[list[str], bool]]:
+    """Split a page into paragraphs and list items, which are prose, and everything else line by line."""
     fence, verbatim, paragraph = "", "---" if lines[0] == "---" else "", []
     for number, line in enumerate(lines):
         opening = FENCE.match(line)
@@ -42,29 +43,28 @@ def _blocks(lines: list[str]) -> Iterator[list[str]]:
         if fence:
             fence = "" if line.strip() == fence else fence
         elif verbatim:
-            verbatim = "" if number and line.startswith(verbatim) else verbatim
+            verbatim = "" if number and line.lstrip().startswith(verbatim) else verbatim
         elif opening:
             fence, inside = opening[1], True
-        elif line.startswith("$$"):
-            verbatim, inside = "$$" if not line[2:].rstrip().endswith("$$") else "", True
+        elif line.lstrip().startswith("$$"):
+            verbatim, inside = "$$" if not line.strip()[2:].endswith("$$") else "", True
         alone = inside or STANDS.match(line)
         if paragraph and (alone or ITEM.match(line)):
-            yield paragraph
+            yield paragraph, True
             paragraph = []
         if alone:
-            yield [line]
+            yield [line], False
         else:
             paragraph.append(line)
     if paragraph:
-        yield paragraph
+        yield paragraph, True
 
 
 def _wrap(block: list[str]) -> list[str]:
-    if len(block) == 1 and (STANDS.match(block[0]) or FENCE.match(block[0])):
-        return block
-    if max(map(len, block)) <= WIDTH or not _is_prose(block):
-        return block
     item = ITEM.match(block[0])
+    indented = block[0].startswith("    ") and not item  # code
+    if max(map(len, block)) <= WIDTH or indented:
+        return block
     first = item[0] if item else re.match(r"\s*", block[0])[0]  # type: ignore[index]
     rest = " " * len(first)
     tokens = [match[0] for match in TOKEN.finditer("\n".join(block)[len(first) :])]
@@ -78,11 +78,6 @@ def _wrap(block: list[str]) -> list[str]:
                 line = rest
         line += token if line in (first, rest) else f" {token}"
     return [*lines, line]
-
-
-def _is_prose(block: list[str]) -> bool:
-    """Not code that is indented, and not the inside of a formula."""
-    return not block[0].startswith("    ") or bool(ITEM.match(block[0]))
 
 
 def long_lines(text: str) -> Iterator[str]:

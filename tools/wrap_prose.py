@@ -1,7 +1,7 @@
 """Wrap the prose of pages at 100 columns: ``python -m tools.wrap_prose`` (with ``--check``: only say which pages are not).
 
 Paragraphs and list items in which a line is too long are wrapped anew; nothing else is touched: code, tables, formulas, headings, options. Code in
-backticks, formulas and the sentences that ``make bench`` writes are not broken. Code of pages is held against its own width, and changed by hand.
+backticks, formulas and the sentences that ``make bench`` writes are not broken. Long lines of code, which would be cut off, are named, and changed by hand.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 WIDTH = 100
-CODE = 92  # what fits beside the menus
 TOKEN = re.compile(r"(?:<!-- speed:.*?<!-- end -->|(`+)(?!`).+?(?<!`)\1(?!`)|\$[^$]+\$|\S)+", re.DOTALL)
 ITEM = re.compile(r"(\s*)([-*+]|\d+[.)])\s+")
 NOT_FIRST = re.compile(r"([-*+=|]|#+|>|\d+[.)]|:\S*)$")  # would begin something else at the start of a line
-STANDS = re.compile(r"\s*$|#|\||>|:|<!-- (?!speed)|\[\^|---|\s*\$\$|!\[|\([\w-]+\)=")  # lines that are not of a paragraph
+STANDS = re.compile(
+    r"\s*$|#|\||>|:|<!-- (?!speed)|\[\^|---|\s*\$\$|!\[|\([\w-]+\)="
+)  # lines that are not of a paragraph
 FENCE = re.compile(r"\s*(`{3,}|~{3,})")
 CELL = re.compile(r"```(?:\{code-cell\} ipython3|python)\n(.*?)```", re.DOTALL)
 
@@ -85,7 +86,7 @@ def long_lines(text: str) -> Iterator[str]:
     done = wrapped(text)
     yield from (line for line in text.split("\n") if len(line) > WIDTH and line not in done.split("\n"))
     for cell in CELL.findall(text):
-        yield from (line for line in cell.splitlines() if len(line) > CODE)
+        yield from (line for line in cell.splitlines() if len(line) > WIDTH)
 
 
 def main(check: bool) -> int:

@@ -133,7 +133,7 @@ def not_found(folder: Path, sought: tuple[str, ...] = SOUGHT) -> Iterator[str]:
     for words in sought:
         together = None
         for word in words.lower().split():
-            stem = word[:5]
+            stem = word.removesuffix("s")[:5]
             of_word = set()
             for kind in ("terms", "titleterms"):
                 for term, where in index[kind].items():

@@ -9,13 +9,13 @@ import re
 from pathlib import Path
 
 PAGE = Path(__file__).parents[1] / "README.md"
-BLOCK = re.compile(r"(?<=```python\n).*?(?=\n*```)", re.DOTALL)
+BLOCK = re.compile(r"(?<=```python\n).*?(?=```)", re.DOTALL)
 
 
 def with_output(page: str) -> str:
     """Return a page whose examples are followed by what they print."""
     names: dict[str, object] = {}
-    return BLOCK.sub(lambda block: _run(block[0], names) + "\n", page)
+    return BLOCK.sub(lambda block: _run(block[0], names) + "\n\n", page)
 
 
 def _run(block: str, names: dict[str, object]) -> str:

@@ -30,6 +30,8 @@ from gevglm.engine.linalg import dense
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.links.base import BinaryLink
 
+Distribution = Callable[[Any], Any]  # from gradients by the coefficients, one row each, to the distribution of tests
+
 TITLES = {"difference": "Risk difference", "ratio": "Risk ratio", "odds": "Odds ratio"}
 
 
@@ -205,18 +207,32 @@ def averages(worlds: Worlds, risk: Risk, groups: RowGroups, share: NDArray | Non
     return Averages(of_groups[:, :, 0].ravel(), of_groups[:, :, 1:].reshape(-1, k + shaped))
 
 
-def risk_table(risks: NDArray, cov: NDArray, index: pd.Index, alpha: float) -> pd.DataFrame:
-    """Return risks with limits that are symmetric for their log odds."""
+def by_normal(gradient: Any = None) -> Any:
+    """Return the normal distribution, whatever is tested."""
+    return norm()
+
+
+def risk_table(
+    risks: NDArray, cov: NDArray, index: pd.Index, alpha: float, by: Distribution = by_normal, gradient: Any = None
+) -> pd.DataFrame:
+    """Return risks with limits that are symmetric for their log odds; `by` goes from gradients by the coefficients to the distribution."""
     error = np.sqrt(np.diagonal(cov))
     with np.errstate(divide="ignore", invalid="ignore"):
-        reach = norm.isf(alpha / 2.0) * error / (risks * (1.0 - risks))
+        reach = by(gradient).isf(alpha / 2.0) * error / (risks * (1.0 - risks))
         odds = np.log(risks / (1.0 - risks))
         lower, upper = 1.0 / (1.0 + np.exp(reach - odds)), 1.0 / (1.0 + np.exp(-reach - odds))
     return pd.DataFrame({"estimate": risks, "se": error, "ci_lower": lower, "ci_upper": upper}, index=index)
 
 
 def contrast_table(
-    contrast: Contrast, risks: NDArray, cov: NDArray, pairs: Sequence[tuple[int, int]], index: pd.Index, alpha: float
+    contrast: Contrast,
+    risks: NDArray,
+    cov: NDArray,
+    pairs: Sequence[tuple[int, int]],
+    index: pd.Index,
+    alpha: float,
+    by: Distribution = by_normal,
+    gradient: Any = None,
 ) -> tuple[pd.DataFrame, pd.Series]:
     """Return contrasts of pairs of risks (positions of the reference, and of the other) with their limits, and p-values."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -225,8 +241,11 @@ def contrast_table(
         estimate = scaled[other] - scaled[reference]
         variance = slope[other] ** 2 * cov[other, other] + slope[reference] ** 2 * cov[reference, reference]
         error = np.sqrt(variance - 2.0 * slope[other] * slope[reference] * cov[other, reference])
-        reach = norm.isf(alpha / 2.0) * error
-        pvalues = 2.0 * norm.sf(np.abs(estimate / error))
+        if gradient is not None:
+            gradient = slope[other, None] * gradient[other] - slope[reference, None] * gradient[reference]
+        distribution = by(gradient)
+        reach = distribution.isf(alpha / 2.0) * error
+        pvalues = 2.0 * distribution.sf(np.abs(estimate / error))
         columns = {"estimate": estimate, "se": error, "ci_lower": estimate - reach, "ci_upper": estimate + reach}
         if contrast.back is not None:
             columns = {name: contrast.back(values) for name, values in columns.items()}

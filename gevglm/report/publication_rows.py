@@ -142,8 +142,9 @@ def _coefficients(model: str, res: Any, options: TableOptions) -> dict[str, tupl
     numbers, errors = np.asarray(res.estimates, dtype=float), np.asarray(res.bse, dtype=float)
     limits, tests = np.asarray(res.conf_int(), dtype=float), np.asarray(res.pvalues, dtype=float)
     if options.exp:
+        ratios = res.model.population_link.ratios(np.column_stack([numbers, limits]))
+        numbers, limits = ratios[:, 0], ratios[:, 1:]
         with np.errstate(over="ignore", invalid="ignore"):
-            numbers, limits = np.exp(numbers), np.exp(limits)
             errors = numbers * errors
     cells: dict[str, tuple[str, ...]] = {}
     for j, name in enumerate(res.model.exog_names):

@@ -125,12 +125,7 @@ class CalibrationChecks(ResultsCore):
         elif data is not None:
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
-            p = np.asarray(self.predict(data))
-            numbered = np.where(np.isnan(p), np.nan, np.arange(len(p)))
-            y, numbers, weights = complete_rows(self.model.design, data, endog, numbered)
-            rows, clusters = numbers.astype(np.intp), of_new_rows(self, data, groups, len(p))
-            options["groups"] = None if clusters is None else clusters[rows]
-            return _with_size(self.model.design, calibration.assess(y, p[rows], weights, rng=rng, **options))
+            return assess_new_rows(self, data, endog, np.asarray(self.predict(data)), groups, rng=rng, **options)
         elif resampling is not None:
             shared = {"rng": rng, "workers": workers, "progress": progress}
             if resampling == "bootstrap":
@@ -260,6 +255,15 @@ class Recalibrated(Summarised):
         return np.asarray(
             self.results.predict(data, which=which) if data is not None else self.results.predict(which=which)
         )
+
+
+def assess_new_rows(results: ResultsCore, data: Any, endog: Any, p: NDArray, groups: Any, **options: Any) -> Assessment:
+    """Assess probabilities of new rows in memory that have outcomes, with the weights and clusters that the model of results names."""
+    numbered = np.where(np.isnan(p), np.nan, np.arange(len(p)))
+    y, numbers, weights = complete_rows(results.model.design, data, endog, numbered)
+    rows, clusters = numbers.astype(np.intp), of_new_rows(results, data, groups, len(p))
+    options["groups"] = None if clusters is None else clusters[rows]
+    return _with_size(results.model.design, calibration.assess(y, p[rows], weights, **options))
 
 
 # -- samples drawn by the outcome, and weights that are no numbers of observations ------------

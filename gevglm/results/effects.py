@@ -119,7 +119,7 @@ class RiskEffects(ResultsCore):
         cov = average_covariance(self, worlds, within, found, influence, f"the risk by {title}")
         note = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
         note = "; ".join(filter(None, (chosen[0].remark, note)))
-        table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
+        table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha, self.distribution, found.gradient)
         if method != "delta":
             if method == "bootstrap":
                 drawn = self._bootstrapped(worlds, within, data, groups, draws, rng, progress)
@@ -132,7 +132,7 @@ class RiskEffects(ResultsCore):
         else:
             note += f"; delta method, {self.cov_type} covariance"
         note = "; ".join(filter(None, (note, self.model.sampling.remark())))
-        risks = risk_table(found.risks, cov, names, alpha)
+        risks = risk_table(found.risks, cov, names, alpha, self.distribution, found.gradient)
         return RiskContrast(title, contrast, risks, table, pvalues, cov, note, tuple(chosen))
 
     def margins(
@@ -233,12 +233,16 @@ class RiskEffects(ResultsCore):
         influence = influence_for(self, None, data)
         cov = average_covariance(self, worlds, everybody, found, influence, f"the risk by {variable}")
         index = pd.Index([f"{variable} = {without.label} for all"])
-        table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha)
+        by = self.distribution, found.gradient
+        table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha, *by)
         limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
         return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
 
     def exp_params(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
-        """Exponentiated coefficients, named by what they are: odds ratios (logit) or hazard ratios (complementary log-log).
+        """Exponentiated coefficients, named by what they are: odds, risk, survival or hazard ratios.
+
+        Odds ratios are those of the logit, risk ratios of the log link, survival ratios of logc (with the sign of the coefficient changed), hazard
+        ratios of the complementary log-log.
 
         Parameters
         ----------
@@ -250,17 +254,18 @@ class RiskEffects(ResultsCore):
         Returns
         -------
         DataFrame
-            One row per coefficient but the constant; columns ``odds_ratio`` or ``hazard_ratio``, ``ci_lower``, ``ci_upper`` and ``pvalue``.
+            One row per coefficient but the constant; columns ``odds_ratio``, ``risk_ratio``, ``survival_ratio`` or ``hazard_ratio``, ``ci_lower``,
+            ``ci_upper`` and ``pvalue``.
         """
         link = self.model.population_link
         if link.exponentiated is None:
             raise InvalidOptionError(
-                f"exp(b) has no meaning with {link!r}: it is an odds ratio for the logit and a hazard ratio for the complementary log-log "
-                "only. Use risk(variable, contrast='ratio') for risk ratios, or contrast='odds'."
+                f"exp(b) has no meaning with {link!r}: it is an odds ratio for the logit, a risk ratio for the log link and a hazard ratio for the "
+                "complementary log-log only. Use risk(variable, contrast='ratio') for risk ratios, or contrast='odds'."
             )
         results: Any = self
         limits = np.asarray(self.conf_int(alpha=alpha, method=method))
-        table = np.exp(np.column_stack([self.estimates, limits]))
+        table = link.ratios(np.column_stack([self.estimates, limits]))
         frame = pd.DataFrame(table, index=self.model.exog_names, columns=[link.exponentiated, "ci_lower", "ci_upper"])
         frame["pvalue"] = np.asarray(results.tests(method)[1])
         constant = self.model.design.constant

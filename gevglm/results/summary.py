@@ -8,7 +8,9 @@ import numpy as np
 from statsmodels.iolib.summary import Summary, summary_params
 
 from gevglm.calibration._summary_table import EscapedSummary
+from gevglm.estimation.checks import boundary_text
 from gevglm.estimation.refusals import collinear_text
+from gevglm.exceptions import listed
 from gevglm.results.summary_facts import events_per_parameter, facts_of
 
 if TYPE_CHECKING:
@@ -17,6 +19,7 @@ if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
 
 FEW_EVENTS_PER_PARAMETER = 10
+FEW_DEGREES = 4  # of freedom
 OMITTED = "(omitted)"
 
 
@@ -61,8 +64,9 @@ def _ratios(results: Any, yname, xname, alpha: float, method: str):
     """Return the table of exponentiated coefficients but the constant, and what they are."""
     ratios = results.exp_params(alpha=alpha, method=method)
     name = ratios.columns[0].replace("_", " ")
+    limits = np.asarray(results.conf_int(alpha=alpha, method=method))
+    every = results.model.population_link.ratios(np.column_stack([results.estimates, limits]))
     with np.errstate(over="ignore", invalid="ignore"):
-        every = np.exp(np.column_stack([results.estimates, results.conf_int(alpha=alpha, method=method)]))
         errors = every[:, 0] * np.asarray(results.bse)
     table = _table(results, every[:, 0], errors, every[:, 1:], yname, xname, alpha, method)
     table[0][1].data = name
@@ -103,7 +107,7 @@ def notes_of(results: ResultsCore, method: str) -> list[str]:
 
 def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     """Return where standard errors, tests and intervals come from, in sentences."""
-    notes = [results.cov_kwds["description"], *results.model.sampling.notes()]
+    notes = [results.cov_kwds["description"], *results.model.sampling.notes(), *notes_on_tests(results)]
     notes += notes_on_shape(results, results._shape) if results._shape is not None else []
     if results.posterior is not None:
         return [*notes, *_notes_on_posterior(results, results.posterior, method)]
@@ -120,6 +124,29 @@ def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     if results.alpha:
         columns = ", on coefficients of standardised columns" if results.options.standardized else ""
         notes.append(f"Penalised (alpha = {results.alpha:g}{columns}): the intervals are approximate.")
+    return notes
+
+
+def notes_on_tests(results: ResultsCore) -> list[str]:
+    """Return what clusters and degrees of freedom mean for tests, in sentences."""
+    names, degrees = list(results.model.exog_names), results._degrees
+    notes = [] if results.clusters is None else results.clusters.notes(names)
+    if degrees is None:
+        return notes
+    if degrees.note:
+        return [*notes, degrees.note]
+    if results.clusters is not None:  # degrees of freedom say what the warning would
+        notes = [note for note in notes if not note.startswith("FEW CLUSTERS")]
+    of_each = dict(zip(names, np.asarray(results.df_resid_inference), strict=True))
+    of_each = {name: df for name, df in of_each.items() if np.isfinite(df)}
+    listing = listed([f"{name} {df:.1f}" for name, df in of_each.items()])
+    notes.append(f"t and F tests by Satterthwaite's degrees of freedom: {listing}.")
+    low = [name for name, df in of_each.items() if df < FEW_DEGREES]
+    if low:
+        notes.append(
+            f"FEW CLUSTERS: degrees of freedom below {FEW_DEGREES} ({listed(low)}), where tests are conservative and depend on the model for their errors; "
+            "look at wild_test() too. With one or two treated clusters no test holds its level and finds effects."
+        )
     return notes
 
 
@@ -175,7 +202,9 @@ def _notes_on_the_fit(results: ResultsCore) -> list[str]:
         notes.append(f"NOT CONVERGED: {results.reason}. Do not use these estimates.")
     elif not results.positive_definite:
         notes.append("The second derivative is not positive definite: the solution may not be a minimum.")
-    if results.n_outside_support:
+    if results.boundary is not None:
+        notes.append(f"ON THE BOUNDARY: {boundary_text(results.model, results.boundary)}.")
+    elif results.n_outside_support:
         n = results.n_outside_support
         notes.append(
             f"{n} observation{' lies' if n == 1 else 's lie'} outside the support of the link, where the fitted probability is 0 or 1; "

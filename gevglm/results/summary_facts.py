@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.stats import chi2, f
 
 from gevglm.data.terms import design_terms
 from gevglm.display.digits import p_text, significant
 from gevglm.exceptions import GevglmError
-from gevglm.inference.column_set_tests import Hypothesis, wald_statistics
+from gevglm.inference.column_set_tests import Hypothesis
+from gevglm.results.term_tests import tested
 
 if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
@@ -41,13 +41,11 @@ def overall_test(results: Any) -> OverallTest | None:
     if np.any(results.infinite[list(columns)] != 0.0):
         return None
     try:
-        statistic = float(wald_statistics(results._params, results.cov_params_matrix, [Hypothesis(columns)])[0])
+        row = tested(results, ["model"], [Hypothesis(columns)], "Wald", "{}").table.iloc[0]
     except (GevglmError, np.linalg.LinAlgError):  # more coefficients than clusters
         return None
-    df = len(columns)
-    if results.use_t:
-        return OverallTest("Wald F", statistic / df, df, float(f.sf(statistic / df, df, results.df_resid)))
-    return OverallTest("Wald chi2", statistic, df, float(chi2.sf(statistic, df)))
+    name = "Wald F" if results.use_t else "Wald chi2"
+    return OverallTest(name, float(row["statistic"]), len(columns), float(row["pvalue"]))
 
 
 def facts_of(results: ResultsCore, method: str) -> tuple[list[Fact], list[Fact]]:
@@ -66,9 +64,15 @@ def _of_model(results: ResultsCore, method: str) -> list[Fact]:
         ("Loss:", [results.loss.name]),
         ("Method:", [method]),
         ("Covariance Type:", [results.cov_type]),
-        ("Converged:", [f"{'yes' if results.converged else 'NO'}, {results.n_iter} iterations"]),
+        ("Converged:", [_convergence(results)]),
     ]
     return facts if results.converged else [*facts, ("Decrement:", [f"{results.decrement:.1e}"])]
+
+
+def _convergence(results: ResultsCore) -> str:
+    """Return whether and where the iteration ended, in words."""
+    where = ", on the boundary" if results.boundary is not None else ""
+    return f"{'yes' if results.converged else 'NO'}{where}, {results.n_iter} iterations"
 
 
 def _of_data(results: Any) -> list[Fact]:

@@ -158,7 +158,9 @@ class WildInference(ResultsCore):
         ((_, code),) = grouping.ways
         n = int(code.max()) + 1
         if n < 3:
-            raise InvalidDataError(f"wild_test needs at least three clusters, but there {'is' if n == 1 else 'are'} {n}.")
+            raise InvalidDataError(
+                f"wild_test needs at least three clusters, but there {'is' if n == 1 else 'are'} {n}."
+            )
         engine = self.model.engine().with_groups(grouping)
         bias = self.bias if isinstance(self.bias, MeanReduction) else None
         problem, codes = self.model.problem(engine), partial(codes_of, grouping, code)

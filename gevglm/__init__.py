@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from gevglm.comparison import compare, fit_links
     from gevglm.conditional.results import ConditionalResults
     from gevglm.data import sources
-    from gevglm.inference.penalty_path import penalty_path
     from gevglm.data.survey import Survey, survey
+    from gevglm.inference.penalty_path import penalty_path
     from gevglm.inference.separation import Separation, detect_separation
     from gevglm.model import BinaryGLM
     from gevglm.results import BinaryGLMResults, load

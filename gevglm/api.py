@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from gevglm.conditional.model import ConditionalLogit, known_for_rows, refuse_options
 from gevglm.conditional.results import ConditionalResultsWrapper
 from gevglm.data.scope import caller_names
-from gevglm.engine.monitor import monitoring
 from gevglm.data.survey import Survey
+from gevglm.engine.monitor import monitoring
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions, known_arguments

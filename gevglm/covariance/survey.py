@@ -11,7 +11,7 @@ from scipy.linalg import qr
 
 from gevglm.covariance.base import Covariance, Fitted, GroupScores, GroupsSeen
 from gevglm.covariance.degrees import Given
-from gevglm.engine.base import Block, MappedEngine, product
+from gevglm.engine.base import Block, MappedEngine
 from gevglm.engine.cholesky import inverse, symmetrised
 from gevglm.engine.linalg import dense
 from gevglm.estimation.estimate import Problem

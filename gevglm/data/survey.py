@@ -242,15 +242,15 @@ def units_of(given: Survey, units: pd.DataFrame, codes: NDArray | None, names: S
     columns = [name for name in (STRATUM, UNIT) if name in units]
     keys = units[columns].set_axis(names or range(len(columns)), axis=1)
     found = SampleUnits(UnitGrouping(keys, codes), strata, fractions, given.lonely, "fpc" in units)
+    if found.n_units < 2:
+        raise InvalidDataError(
+            "all rows are in one unit of one stratum; a survey design needs at least two units."
+        )
     alone = [str(labels[h]) for h in np.flatnonzero((found.sizes == 1) & (fractions < 1.0))]
     if alone and given.lonely == "raise":
         raise InvalidDataError(
             f"{len(alone)} strata have one unit only ({listed(alone)}), whose variance cannot be told. Join them with others, or say what to do: "
             "survey(..., lonely='adjust'), 'average' or 'certainty'."
-        )
-    if found.n_units - len(fractions) < 1:
-        raise InvalidDataError(
-            f"the design has {found.n_units} units in {len(fractions)} strata: nothing is left for a variance."
         )
     return found
 

@@ -100,6 +100,7 @@ def test_units_without_strata(data):
     same_matrix(fitted(data, gevglm.survey("weight", psu=unit)).cov_params(), clustered.cov_params(), 1e-10)
 
 
+@pytest.mark.filterwarnings("ignore::gevglm.exceptions.FewEventsWarning")
 def test_a_subset_is_a_domain_and_not_a_smaller_sample(data):
     golden = numbers("survey_design")["synthetic"]
     domain = fitted(data, WHOLE, "y ~ x + treat", subset="region == 'b'")
@@ -265,7 +266,7 @@ def test_what_is_wrong_with_a_design_is_said(data):
     refused(
         data.assign(weight=data["weight"].where(data["x"] > 0)), InvalidDataError, "weights of the survey is missing"
     )
-    refused(data, InvalidDataError, "1 units in 1 strata", strata=None, psu=np.ones(len(data)))
+    refused(data, InvalidDataError, "all rows are in one unit", strata=None, psu=np.ones(len(data)))
     refused(data, InvalidDataError, "has 3 rows, but the data have", psu=np.arange(3))
 
 

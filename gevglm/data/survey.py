@@ -243,9 +243,7 @@ def units_of(given: Survey, units: pd.DataFrame, codes: NDArray | None, names: S
     keys = units[columns].set_axis(names or range(len(columns)), axis=1)
     found = SampleUnits(UnitGrouping(keys, codes), strata, fractions, given.lonely, "fpc" in units)
     if found.n_units < 2:
-        raise InvalidDataError(
-            "all rows are in one unit of one stratum; a survey design needs at least two units."
-        )
+        raise InvalidDataError("all rows are in one unit of one stratum; a survey design needs at least two units.")
     alone = [str(labels[h]) for h in np.flatnonzero((found.sizes == 1) & (fractions < 1.0))]
     if alone and given.lonely == "raise":
         raise InvalidDataError(

@@ -259,7 +259,7 @@ class ResultsCore(GLMResults):
         design, groups = self.model.design, self.cluster_groups
         design.need_rows("this")
         of_rows = None if groups is None else design.rows_of(groups, "groups")
-        if isinstance(design.sample, SampleUnits):
+        if isinstance(design.sample, SampleUnits) and design.sample.n_units < design.n_given:
             of_rows = pd.DataFrame({"unit": design.sample.grouping.codes})
         return RowWeights.of(design, self.model.sampling.population_weights(design.y), of_rows)
 

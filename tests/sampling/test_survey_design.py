@@ -1,5 +1,8 @@
 """Survey designs: the numbers of R's survey, domains, lonely units, replicate weights, data in pieces, and what is refused."""
 
+import shutil
+import subprocess
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -297,3 +300,41 @@ def test_words_that_do_not_fit_are_refused(data):
         fitted(data, WHOLE, sampling_weights="weight")
     with pytest.raises(IncompatibleOptionsError, match="satterthwaite"):
         fitted(data, WHOLE, use_t="satterthwaite")
+
+
+# -- data of R's package survey, which no Python package carries ----------------------------------
+
+
+@pytest.fixture(scope="module")
+def of_package(tmp_path_factory):
+    """The data sets nhanes, apistrat and apiclus1, from an installed R."""
+    folder = tmp_path_factory.mktemp("survey")
+    names = ("nhanes", "apistrat", "apiclus1")
+    code = "suppressPackageStartupMessages(library(survey)); data(nhanes); data(api); " + "; ".join(
+        f"write.csv({name}, '{folder / name}.csv', row.names = FALSE)" for name in names
+    )
+    if shutil.which("Rscript") is None or subprocess.run(["Rscript", "-e", code], capture_output=True).returncode:
+        pytest.skip("R with the package survey is not installed")
+    tables = {name: pd.read_csv(folder / f"{name}.csv") for name in names}
+    for name in names[1:]:
+        tables[name]["met"] = (tables[name]["sch.wide"] == "Yes").astype(int)
+    return tables
+
+
+@pytest.mark.filterwarnings("ignore::gevglm.exceptions.MissingRowsWarning")
+def test_nhanes(of_package):
+    golden, nhanes = numbers("survey_design")["nhanes"], of_package["nhanes"]
+    design = gevglm.survey("WTMEC2YR", strata="SDMVSTRA", psu="SDMVPSU")
+    same(fitted(nhanes, design, "HI_CHOL ~ C(race) + agecat + C(RIAGENDR)"), golden)
+    same(fitted(nhanes, design, "HI_CHOL ~ C(race) + agecat", subset="RIAGENDR == 2"), golden["women"])
+
+
+@pytest.mark.parametrize(
+    ("name", "formula", "design"),
+    [
+        ("apistrat", "met ~ meals + ell", gevglm.survey("pw", strata="stype", fpc="fpc")),
+        ("apiclus1", "met ~ meals + mobility", gevglm.survey("pw", psu="dnum", fpc="fpc")),
+    ],
+)
+def test_schools(of_package, name, formula, design):
+    same(fitted(of_package[name], design, formula), numbers("survey_design")[name])

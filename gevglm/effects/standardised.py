@@ -19,6 +19,9 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from gevglm.display.tables import Part, Shown
+from gevglm.effects.linear import linear_tests
+from gevglm.effects.number_needed import number_needed
 from gevglm.effects.rows import RowGroups, Scenario
 from gevglm.effects.worlds import Worlds
 from gevglm.engine import Block
@@ -69,8 +72,8 @@ def contrast_of(word: str) -> Contrast:
     return CONTRASTS[word]
 
 
-@dataclass(frozen=True)
-class RiskContrast:
+@dataclass(frozen=True, repr=False)
+class RiskContrast(Shown):
     """Standardised risks and their contrasts.
 
     Attributes
@@ -106,27 +109,46 @@ class RiskContrast:
 
     @property
     def number_needed(self) -> pd.DataFrame:
-        """The number needed to treat (or to harm): one over the risk difference, with its limits.
+        """The number needed to treat (or to harm): one over the risk difference, with its limits, and ``text``, how it is written.
 
         Where the interval of the difference covers zero, the limits go through infinity (Altman 1998): the interval is everything beyond both
-        ``ci_lower`` and ``ci_upper``.
+        ``ci_lower`` and ``ci_upper``, in words "NNTB 142 (68 to infinity to NNTH 1,524)". NNTB is the number needed to benefit, for one event
+        fewer, NNTH the number needed to harm, for one event more.
         """
         if self.contrast != "difference":
             raise InvalidOptionError(
                 f"the number needed is one over a risk difference, but these are {TITLES[self.contrast].lower()}s; use "
                 f"risk({self.variable!r}, ..., contrast='difference').number_needed."
             )
-        with np.errstate(divide="ignore"):
-            inverse = 1.0 / self.table[["estimate", "ci_upper", "ci_lower"]]
-        return inverse.set_axis(["estimate", "ci_lower", "ci_upper"], axis=1)
+        return number_needed(self.table)
 
-    def __str__(self) -> str:
-        def text(table: pd.DataFrame) -> str:
-            return table.to_string(float_format=lambda x: f"{x:.5g}")
+    @property
+    def zvalues(self) -> pd.Series:
+        """Contrasts over their standard errors; of ratios, those of their logarithms."""
+        estimate, error = self.table["estimate"], self.table["se"]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = estimate / error if contrast_of(self.contrast).back is None else np.log(estimate) / (error / estimate)
+        return z.rename("z")
 
-        return (
-            f"{TITLES[self.contrast]} of {self.variable} ({self.note})\n{text(self.table)}\n\nRisks\n{text(self.risks)}"
-        )
+    def t_test(self, r_matrix: Any, alpha: float = 0.05) -> pd.DataFrame:
+        """Return tests that linear combinations of the risks are zero, such as a difference of differences.
+
+        Parameters
+        ----------
+        r_matrix : array_like of shape (m, number of risks)
+            Weights of the risks, in the order of ``risks``.
+        alpha : float
+            One minus the coverage of the limits.
+        """
+        return linear_tests(self.risks["estimate"], self.cov, r_matrix, alpha)
+
+    def _shown_parts(self) -> tuple[str, Sequence[Part], Sequence[str]]:
+        table = self.table
+        if self.pvalues.notna().any():
+            table = table[["estimate", "se"]].assign(z=self.zvalues, pvalue=self.pvalues)
+            table = table.join(self.table[["ci_lower", "ci_upper"]])
+        title = f"{TITLES[self.contrast]} of {self.variable} ({self.note})"
+        return title, [Part("", table), Part("Risks", self.risks)], []
 
 
 @dataclass(frozen=True)

@@ -83,7 +83,7 @@ class Estimator:
 
 
 def covariance_for(model: BinaryGLM, options: FitOptions) -> Covariance:
-    """Return the covariance that the options ask for, or the default for how the rows were sampled."""
-    covariance = options.covariance(model.sampling.default_covariance, model.design.grouping, model.design.sample)
+    """Return the covariance that the options ask for, or the default of the model."""
+    covariance = options.covariance(model.default_covariance, model.design.grouping, model.design.sample)
     model.sampling.refuse_covariance(covariance.assumes_model)
     return covariance

@@ -25,6 +25,7 @@ from gevglm.results.calibration import CalibrationChecks
 from gevglm.results.effects import RiskEffects
 from gevglm.results.fit_statistics import FitStatistics
 from gevglm.results.likelihood import LikelihoodInference
+from gevglm.results.other_packages import OtherPackages
 from gevglm.results.plotting import Plotting
 from gevglm.results.population import PopulationRisks
 from gevglm.results.prediction import Predictions
@@ -43,6 +44,7 @@ class BinaryGLMResults(
     CalibrationChecks,
     FitStatistics,
     LikelihoodInference,
+    OtherPackages,
     Plotting,
     PopulationRisks,
     Predictions,
@@ -71,6 +73,9 @@ class BinaryGLMResults(
         Rows whose fitted probability is exactly 0 or 1.
     n_contradicted : int
         Those among them with an event at a probability of 0, or a non-event at one of 1.
+    boundary : Boundary or None
+        Where a fit ended on the boundary of the model: ``rows`` whose outcome it holds to be certain, those among them that are ``active``, and their
+        ``multipliers``; see :mod:`gevglm.estimation.boundary`.
     xi : float or None
         Shape of the link, if it has one.
     alpha : float
@@ -191,9 +196,31 @@ class BinaryGLMResults(
 
     # -- reports and files -----------------------------------------------------------------
 
-    def summary(self, yname=None, xname=None, title=None, alpha=0.05, method: str | None = None):
-        """One table of what was fitted, how well, and what to mind."""
-        return summary_of(self, yname=yname, xname=xname, title=title, alpha=alpha, method=method)
+    def summary(
+        self,
+        yname=None,
+        xname=None,
+        title=None,
+        alpha=0.05,
+        method: str | None = None,
+        exponentiate: bool = False,
+    ):
+        """One table of what was fitted, how well, and what to know about it.
+
+        Parameters
+        ----------
+        yname, xname, title
+            Names for the outcome and the coefficients, and a title.
+        alpha : float
+            One minus the coverage of the intervals.
+        method : {"wald", "profile", "posterior"}, optional
+            Of tests and intervals; that of ``inference`` by default.
+        exponentiate : bool
+            Show odds ratios (logit) or hazard ratios (complementary log-log) instead of coefficients; see :meth:`exp_params`.
+        """
+        return summary_of(
+            self, yname=yname, xname=xname, title=title, alpha=alpha, method=method, exponentiate=exponentiate
+        )
 
     def report(
         self,

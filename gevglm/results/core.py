@@ -102,6 +102,7 @@ class ResultsCore(GLMResults):
         self.n_passes = fitted.n_passes
         self.decrement = fitted.decrement
         self.reason = fitted.reason
+        self.boundary = fitted.boundary
         self.positive_definite = fitted.positive_definite
         self.n_events = model.design.n_events
         self.n_outside_support = n_outside_support
@@ -146,6 +147,12 @@ class ResultsCore(GLMResults):
     @property
     def _params(self) -> NDArray:
         return np.asarray(self.params)
+
+    @property
+    def bse(self) -> NDArray:
+        """The standard errors of the coefficients."""
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(np.diagonal(self.cov_params()))
 
     @property
     def cov_params_matrix(self) -> NDArray:
@@ -197,6 +204,8 @@ class ResultsCore(GLMResults):
 
     def without_infinite(self, covariance: NDArray) -> NDArray:
         """Return a covariance without the variances of infinite estimates, which there are none of."""
+        if not self.separated:
+            return covariance
         unknown = np.flatnonzero(self.infinite != 0.0)
         if len(unknown):
             covariance = covariance.copy()

@@ -201,7 +201,8 @@ def warn_of_rows_outside(link: BinaryLink, outside: int, n_rows: int) -> None:
     """Warn of rows to predict that lie outside the support of the link, if there are any."""
     if outside:
         warn(
-            f"{outside} of {n_rows} rows lie outside the support of {link.population!r}; their probability is exactly 0 or 1.",
+            f"{outside} of {n_rows} rows lie outside the support of {link.population!r}; their probability is exactly 0 or 1."
+            + (" By the formula of the link it would be below 0 or above 1." if link.edge == "wall" else ""),
             SupportWarning,
         )
 

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 import gevglm
 from gevglm.covariance import leverage
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, InvalidOptionError
-from tests.support.golden import arrays, numbers, quiet_fit, same_matrix
+from tests.support.golden import arrays, numbers, quiet_fit, same_matrix, text_of
 
 CLUSTERS = {
     "rare": lambda rows: rows // 7 % 12,
@@ -173,7 +173,7 @@ def test_what_they_are_not_defined_for_is_refused(study):
 
 
 def test_the_summary_names_the_kind(study):
-    assert "robust to clustering (12 clusters; CR2)" in str(clustered(*study, "CR2", link="logit").summary())
+    assert "robust to clustering (12 clusters; CR2)" in text_of(clustered(*study, "CR2", link="logit"))
 
 
 # -- degrees of freedom -----------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_degrees_of_freedom_are_everywhere_in_the_results(study, tmp_path):
     risk = res.risk("treat", contrast="difference")
     z = risk.table["estimate"] / risk.table["se"]
     assert (risk.pvalues > 2 * scipy.stats.norm.sf(np.abs(z))).all()
-    assert "Satterthwaite's degrees of freedom: Intercept" in str(res.summary())
+    assert "Satterthwaite's degrees of freedom: Intercept" in text_of(res)
     res.save(tmp_path / "fit.pickle")
     assert_allclose(
         gevglm.load(tmp_path / "fit.pickle").wald_test("x = 0, treat = 0").pvalue,
@@ -309,16 +309,14 @@ def test_facts_of_clusters(study):
 
 def test_the_summary_warns_of_few_clusters(study):
     y, X, clinic = study
-    text = str(clustered(y, X, clinic % 6, "CR1S", link="logit").summary())
+    text = text_of(clustered(y, X, clinic % 6, "CR1S", link="logit"))
     assert "6 clusters, 6 of them with events; the largest leverage of a cluster is" in text
     assert "FEW CLUSTERS: only 6 clusters have events" in text
     assert "kind': 'CR2'" in text and "wild_test()" in text
     lone = np.column_stack([X[:, :2], clinic == 11])
-    text = str(
-        clustered(y, lone, np.where(clinic == 11, 11, np.arange(len(y)) % 200 + 20), "CR1S", link="logit").summary()
-    )
+    text = text_of(clustered(y, lone, np.where(clinic == 11, 11, np.arange(len(y)) % 200 + 20), "CR1S", link="logit"))
     assert "x2 is estimated from the differences of few clusters (effectively 2)" in text
-    text = str(clustered(y, X, np.arange(len(y)) % 430, "CR1S", link="logit").summary())
+    text = text_of(clustered(y, X, np.arange(len(y)) % 430, "CR1S", link="logit"))
     assert "Nearly every observation is a cluster of its own" in text and "FEW" not in text
-    text = str(clustered(y, lone, clinic, "CR2", link="logit", use_t="satterthwaite").summary())
+    text = text_of(clustered(y, lone, clinic, "CR2", link="logit", use_t="satterthwaite"))
     assert "degrees of freedom below 4 (x2)" in text

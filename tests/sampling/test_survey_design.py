@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import gevglm
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, InvalidOptionError
-from tests.support.golden import numbers, same_matrix
+from tests.support.golden import numbers, same_matrix, text_of
 
 FORMULA = "y ~ C(region) + x + treat"
 UNITS = (2, 3, 4, 5, 6, 2, 3, 4)
@@ -137,7 +137,7 @@ def test_replicate_weights(data, case):
     design = gevglm.survey("weight", replicates="rep*", kind=kind, mse=case.endswith("mse"), **options)
     res = fitted(table, design, "y ~ x + treat")
     same(res, golden)
-    assert f"{len(names)} fits with replicate weights ({kind})" in str(res.summary())
+    assert f"{len(names)} fits with replicate weights ({kind})" in text_of(res)
     by_name = gevglm.survey("weight", replicates=names, kind=kind, mse=case.endswith("mse"), **options)
     assert_allclose(fitted(table, by_name, "y ~ x + treat").bse, res.bse, rtol=1e-12)
 
@@ -222,7 +222,7 @@ def test_shares_are_finite_populations(data):
 
 def test_summary_save_and_repr(data, tmp_path):
     res = fitted(data, FINITE)
-    text = str(res.summary())
+    text = text_of(res)
     assert "survey design (8 strata, 29 units, finite populations)" in text
     assert "17 degrees of freedom: 21 of the design, plus 1, minus 5 coefficients" in text
     res.save(tmp_path / "fit.pickle")

@@ -280,7 +280,12 @@ class Rows:
         for chosen in product(*(self.scenarios(name, given.get(name)) for name in names)):
             label = ", ".join(f"{name} = {each.label}" for name, each in zip(names, chosen, strict=True))
             remark = "; ".join(each.remark for each in chosen if each.remark)
-            found.append((Scenario(label, tuple(each.value for each in chosen), remark=remark), dict(zip(names, chosen, strict=True))))
+            found.append(
+                (
+                    Scenario(label, tuple(each.value for each in chosen), remark=remark),
+                    dict(zip(names, chosen, strict=True)),
+                )
+            )
         return found
 
 

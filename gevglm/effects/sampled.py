@@ -72,7 +72,7 @@ class RowInfluence:
         """Return the covariance by the design of a survey, from totals over units or by replicate weights."""
         engine, m = self.results.model.engine(), by_score.shape[1]
         if hasattr(sample, "factors"):
-            weights = self.results.model.design.represents
+            weights: Any = self.results.model.design.represents
 
             def changes(block: Block) -> NDArray:
                 ratios = sample.weights[block.rows] / weights[block.rows, None]

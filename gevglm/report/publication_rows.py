@@ -32,7 +32,9 @@ def _shape(res: Any) -> str | None:
     return None if res.xi is None else f"{res.xi:.3g}" + (f" ({res.xi_bse:.2g})" if estimated else "")
 
 
-STATS: dict[str, tuple[str, Callable[[Any], Any]]] = {  # from words to the label of a row and what is in it; None for what a fit does not have
+STATS: dict[
+    str, tuple[str, Callable[[Any], Any]]
+] = {  # from words to the label of a row and what is in it; None for what a fit does not have
     "link": ("Link", lambda res: type(res.link.population).__name__),
     "loss": ("Loss", lambda res: res.loss.name),
     "xi": ("xi", _shape),
@@ -80,7 +82,11 @@ def publication_table(
     dropped = {pattern: _matched(pattern, fits, names) for pattern in _listed(options.drop)}
     gone = {name for found in dropped.values() for name in found}
     if options.exp:
-        gone |= {res.model.exog_names[res.model.design.constant] for res in fits.values() if res.model.design.constant is not None}
+        gone |= {
+            res.model.exog_names[res.model.design.constant]
+            for res in fits.values()
+            if res.model.design.constant is not None
+        }
     kept = [name for name in names if name not in gone]
     rename = dict(options.rename or {})
     cells = {name: _coefficients(name, res, options) for name, res in fits.items()}

@@ -351,9 +351,7 @@ def labels_of(
 
 def _within(groups: pd.Index, labels: list[str]) -> pd.MultiIndex:
     keys = [group if isinstance(group, tuple) else (group,) for group in groups]
-    return pd.MultiIndex.from_tuples(
-        [(*key, label) for key in keys for label in labels], names=[*groups.names, None]
-    )
+    return pd.MultiIndex.from_tuples([(*key, label) for key in keys for label in labels], names=[*groups.names, None])
 
 
 def _known(name: str, word: Any, words: tuple[str, ...]) -> None:

@@ -106,7 +106,11 @@ def _of_fit(results: Any) -> list[Fact]:
             facts.append((name, [_number(number())]))
         except GevglmError:  # not defined for the fit, which the loss or the method says
             continue
-    scores = {"Log loss:": _number(results.log_loss), "Brier score:": _number(results.brier), "AUC:": f"{results.auc:.4f}"}
+    scores = {
+        "Log loss:": _number(results.log_loss),
+        "Brier score:": _number(results.brier),
+        "AUC:": f"{results.auc:.4f}",
+    }
     return facts + [(name, [text]) for name, text in scores.items()]
 
 

@@ -319,4 +319,4 @@ def test_the_summary_warns_of_few_clusters(study):
     text = text_of(clustered(y, X, np.arange(len(y)) % 430, "CR1S", link="logit"))
     assert "Nearly every observation is a cluster of its own" in text and "FEW" not in text
     text = text_of(clustered(y, lone, clinic, "CR2", link="logit", use_t="satterthwaite"))
-    assert "degrees of freedom below 4 (x2)" in text
+    assert "effectively fewer than 3 clusters (x2)" in text

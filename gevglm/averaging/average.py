@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -149,6 +150,8 @@ def _code(model: BinaryGLM, options: FitOptions, words: dict[str, Any]) -> dict[
         for name, default in own.items()
         if words[name] is not default and not (np.isscalar(words[name]) and words[name] == default)
     }
+    if isinstance(words["links"], Sequence):
+        given["links"] = f"[{', '.join(code_of(link, 'link') for link in words['links'])}]"
     of_fit = {name: text for name, text in options.code().items() if name != "alpha"}
     alpha = {} if options.alpha == "cv" else {"alpha": code_of(options.alpha, "alpha")}
     return given | alpha | of_fit | {name: text for name, text in model.options.code().items() if name != "loss"}
@@ -162,7 +165,8 @@ def _possible(model: BinaryGLM, folds: Any) -> Any:
     events = float(counts @ model.endog)
     rarer = int(min(events, counts.sum() - events))
     if rarer < 2:
-        raise InvalidDataError(f"there are {rarer} observations of the rarer outcome; held-out scores need at least 2.")
+        seen = "is 1 observation" if rarer else "are 0 observations"
+        raise InvalidDataError(f"there {seen} of the rarer outcome; weights by held-out outcomes need at least 2.")
     if rarer >= folds:
         return folds
     warn(

@@ -90,7 +90,7 @@ def average_links(
     -----
     With the risks :math:`p_{ij}` that candidate j predicts for row i without having seen its fold, the weights minimise the criterion of
     :math:`\sum_j w_j p_{ij}` over :math:`w_j \ge 0, \sum_j w_j = 1`, which is convex (:mod:`gevglm.averaging.optimum`), and are then moved towards
-    equal ones by one part in n + 1: equations :eq:`averaged-risk` to :eq:`weight-floor` of the theory pages. Weights are not probabilities that a link is
+    equal ones by one part in n + 1: equations :eq:`stacked-risk` to :eq:`weight-floor` of the theory pages. Weights are not probabilities that a link is
     true.
 
     Examples

@@ -30,7 +30,7 @@ def default_candidates() -> dict[str, Loss]:
 
 
 def _log_name(kind: type[GEV] | type[GEVc], xi: float) -> str:
-    return f"{kind.word}({xi:g}), log" if xi else {GEV: LogLog, GEVc: CLogLog}[kind].word
+    return f"{kind.word}({xi:g}), log" if xi else str((LogLog if kind is GEV else CLogLog).word)
 
 
 def candidates_of(links: Any) -> dict[str, Loss]:

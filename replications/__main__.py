@@ -26,7 +26,7 @@ def main() -> None:
     for paper in asked:
         print(f"== {paper}", file=sys.stderr, flush=True)
         if options.fresh:
-            for records in (Path(__file__).parent / paper / "results").glob("*.csv.gz"):
+            for records in (Path(__file__).parent / paper / "results").glob("*.csv*"):
                 records.unlink()
         before = _processor_seconds()
         try:

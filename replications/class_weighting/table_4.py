@@ -18,7 +18,7 @@ from replications.class_weighting.scoring import DRAWS, MAIN, RARE, RESULTS, bri
 PAPER_RECALL = 0.92
 COSTS = tuple(np.arange(1.0, 10.5, 0.5).tolist())  # the paper's grid of 19
 SHOWN = (1.0, 2.0, 3.0, 5.0, 7.5, 10.0)
-COST_DRAWS = 10  # of 19 costs each
+COST_DRAWS = 5  # of 19 costs each
 PEERS = (AdaCost, AdaC1, AdaC2, AdaC3, CSB1, CSB2)
 PROPOSED = ("AdaClassWeight", "DiffBoost")
 TITLES = {

@@ -61,7 +61,7 @@ LEARNERS: dict[str, Callable[[int], Any]] = {
     "neural network": network,
     "ensemble of networks": lambda seed: NetworkEnsemble(MEMBERS, seed=seed),
 }
-CROSS_VALIDATED = LEARNERS | {"ensemble of networks": lambda seed: NetworkEnsemble(MEMBERS // 10, seed=seed)}
+CROSS_VALIDATED = LEARNERS | {"ensemble of networks": lambda seed: NetworkEnsemble(MEMBERS // FOLDS, seed=seed)}
 
 
 def learned(make: Callable[[int], Any], data: Events, beta1: float, seed: int = 0) -> Callable[[NDArray], NDArray]:

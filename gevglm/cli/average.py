@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> None:
         if name not in (None, "-"):
             check_target(name)
     refuse_overwriting(targets, [options.data])
-    frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
+    frame = read_table(options.data, options)
     say(f"{options.data}: {len(frame):,} rows, {len(frame.columns)} columns", options.quiet)
     average = average_links(options.formula, frame, **_words(options, frame))
     if options.resamples:

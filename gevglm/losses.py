@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
-from gevglm.links.base import BinaryLink, Point
+from gevglm.links.base import AT_THE_END, BinaryLink, Point
 
 
 class Loss(ABC):
@@ -41,6 +41,8 @@ class Loss(ABC):
         Whether the loss is a log-likelihood, so that likelihood-ratio tests, AIC and profile intervals exist.
     convex : bool
         Whether the loss is convex in v.
+    default_covariance : str
+        The covariance of the coefficients that goes with it where nothing else is asked for.
     """
 
     name: str
@@ -81,6 +83,10 @@ class Loss(ABC):
         """Whether the loss is convex in v."""
 
     @property
+    def default_covariance(self) -> str:
+        return "nonrobust"
+
+    @property
     def curvature_is_expected(self) -> bool:
         """Whether the curvature does not depend on y, so that it equals its expectation."""
         return True
@@ -108,6 +114,18 @@ class Loss(ABC):
     @abstractmethod
     def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
         """Return what mean bias reduction adds to the score of an observation; `quadratic` is x'Cx, with C the covariance."""
+
+    @abstractmethod
+    def mean_adjustment_slope_at(self, point: Point) -> NDArray:
+        """Return the derivative by v of that, where x'Cx is 1."""
+
+    @abstractmethod
+    def expected_curvature_slope_at(self, point: Point) -> NDArray:
+        """Return the derivative by v of the expected curvature."""
+
+    @abstractmethod
+    def score_variance_slope_at(self, point: Point) -> NDArray:
+        """Return the derivative by v of the variance of the slope."""
 
     @abstractmethod
     def feasible(self, y: NDArray, v: NDArray) -> bool:
@@ -187,11 +205,23 @@ class Log(Loss):
     def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
         return 0.5 * self.expected_curvature_at(point) * point.dlogpdf * quadratic
 
+    def mean_adjustment_slope_at(self, point: Point) -> NDArray:
+        slope = self.expected_curvature_at(point) * point.d2logpdf
+        return 0.5 * (slope + self.expected_curvature_slope_at(point) * point.dlogpdf)
+
+    def expected_curvature_slope_at(self, point: Point) -> NDArray:
+        return self.expected_curvature_at(point) * (point.dlog_reverse_hazard + point.dlog_hazard)
+
+    def score_variance_slope_at(self, point: Point) -> NDArray:
+        return self.expected_curvature_slope_at(point)
+
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         lower, upper = self.link.support
         if lower == -np.inf and upper == np.inf:
             return True
-        return not (((v <= lower) & (y > 0)) | ((v >= upper) & (y < 1))).any()
+        if (((v <= lower) & (y > 0)) | ((v >= upper) & (y < 1))).any():
+            return False
+        return self.link.edge != "wall" or not ((v < lower - AT_THE_END) | (v > upper + AT_THE_END)).any()
 
     def value_at(self, y: NDArray, point: Point) -> NDArray:
         return -np.where(y > 0, y * point.log_cdf, 0.0) - np.where(y < 1, (1.0 - y) * point.log_sf, 0.0)
@@ -204,7 +234,9 @@ class Canonical(Loss):
     -----
     Outside the support the loss continues linearly with its slope at the end, which is what the integrals of F and
     1 - F do by themselves, equation :eq:`extension`; it is convex and continuously differentiable for all v. Where an integral
-    diverges (GEV with xi >= 1, cauchit), it is taken from v = 0, and the loss is known up to a constant.
+    diverges (GEV with xi >= 1, cauchit), it is taken from v = 0, and the loss is known up to a constant. The links of risks (log, logc,
+    identity) go on with their formula instead, beyond probabilities of 0 and 1, so that the Bernoulli variance is not that of the fit: the covariance
+    is robust by default.
     """
 
     name = "canonical"
@@ -214,14 +246,18 @@ class Canonical(Loss):
     def convex(self) -> bool:
         return True
 
+    @property
+    def default_covariance(self) -> str:
+        return "HC0" if self.link.edge == "wall" else "nonrobust"
+
     def slope_at(self, y: NDArray, point: Point) -> NDArray:
-        return point.cdf - y
+        return point.continued.cdf - y
 
     def curvature_at(self, y: NDArray, point: Point) -> NDArray:
-        return point.pdf
+        return point.continued.pdf
 
     def expected_curvature_at(self, point: Point) -> NDArray:
-        return point.pdf
+        return point.continued.pdf
 
     def residual_factor_at(self, point: Point) -> NDArray:
         return np.ones_like(point.v)
@@ -230,7 +266,16 @@ class Canonical(Loss):
         return point.cdf * point.sf
 
     def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
-        return 0.5 * point.dpdf * quadratic
+        return 0.5 * point.continued.dpdf * quadratic
+
+    def mean_adjustment_slope_at(self, point: Point) -> NDArray:
+        return 0.5 * point.pdf * (point.dlogpdf**2 + point.d2logpdf)
+
+    def expected_curvature_slope_at(self, point: Point) -> NDArray:
+        return point.dpdf
+
+    def score_variance_slope_at(self, point: Point) -> NDArray:
+        return point.pdf * (point.sf - point.cdf)
 
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         return True
@@ -238,6 +283,6 @@ class Canonical(Loss):
     def value_at(self, y: NDArray, point: Point) -> NDArray:
         value, y = np.zeros_like(point.v), np.broadcast_to(y, point.v.shape)
         event, rest = y > 0, y < 1
-        value[event] = y[event] * self.link.integral_sf(point.v[event])
-        value[rest] += (1.0 - y[rest]) * self.link.integral_cdf(point.v[rest])
+        value[event] = y[event] * self.link.continued_integral_sf(point.v[event])
+        value[rest] += (1.0 - y[rest]) * self.link.continued_integral_cdf(point.v[rest])
         return value

@@ -21,9 +21,10 @@ from gevglm.estimation.adjusted_roots import MANY_ROWS, ROUGH, ROUGH_STEPS, SHRI
 from gevglm.estimation.checks import GROWING, ROUGH_TOL, VANISHED
 from gevglm.estimation.found import Estimate
 from gevglm.estimation.newton import CONVERGED, NEAR, SLOPE_LOST, SLOPE_OVERSHOT, Extrapolation
+from gevglm.estimation.newton_sums import NewtonSums
 from gevglm.estimation.objective import Adjustment
 from gevglm.estimation.pairs import ColumnPairs
-from gevglm.estimation.sums import LossSums, NewtonSums
+from gevglm.estimation.sums import LossSums
 from gevglm.links.standard import Logit
 from gevglm.losses import Loss
 

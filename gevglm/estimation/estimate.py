@@ -32,7 +32,7 @@ from gevglm.estimation.adjusted_roots import MOST_POINTS, adjusted_sums_at
 from gevglm.estimation.at_once import estimate_at_once
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.found import Estimate as Estimate
-from gevglm.estimation.newton import SINGULAR, SolverResult, newton, slope_search, value_search
+from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.pairs import MOST_PRODUCTS, PairsOfBlocks
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
@@ -122,26 +122,30 @@ class Problem:
         converged, reason, least = result.converged, result.reason, None
         if self.adjustment is None:
             result, converged, reason, least = yield from check_convergence(problem, result)
-        last = result.sums
+        last, boundary = result.sums, result.boundary
         with last.factored() as factor:
             positive, smallest_pivot = factor.positive, factor.smallest_pivot
         if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
         if self.adjustment is None and not self.loss.curvature_is_expected:
             last, least = (yield from problem.sums_at(result.params, expected=True)), None
+        information = last.hessian.diagonal().copy()
         return Estimate(
             params=result.params,
-            information=last.hessian.diagonal().copy(),
-            inverse_information=self.kept_only(last.inverted()),
+            information=information,
+            inverse_information=self.kept_only(
+                last.inverted() if boundary is None else boundary.confined(last.hessian)
+            ),
             weight=weight,
             events=events,
             n_iter=steps + result.n_iter,
             n_passes=problem.passes,
             decrement=result.decrement,
             converged=converged,
-            positive_definite=positive,
+            positive_definite=positive or boundary is not None,
             reason=reason,
             least_information=least,
+            boundary=boundary,
         )
 
     def omitting(self, columns: Sequence[int]) -> Problem:
@@ -296,13 +300,14 @@ class Problem:
         *,
         expected: bool = False,
         falling: bool = False,
+        inside: bool = False,
         tol: float | None = None,
         maxiter: int | None = None,
     ) -> Passes[SolverResult]:
-        """Take Newton (or Fisher-scoring) steps on loss plus penalty, with a search on slopes or, `falling`, on values."""
+        """Take Newton (or Fisher-scoring) steps on loss plus penalty, with a search on slopes or, `falling`, on values; `inside` the support only."""
         steps = newton(
             start,
-            search=value_search if falling else slope_search,
+            search=value_search if falling else inner_search if inside else slope_search,
             tol=self.tol if tol is None else tol,
             scale=self.scale,
             maxiter=self.maxiter if maxiter is None else maxiter,

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from gevglm.estimation.boundary import Boundary
 
 
 @dataclass(frozen=True)
@@ -26,3 +30,4 @@ class Estimate:
     reason: str  # why the iteration ended
     # the smallest share of the null model's information on a column that `information` is; None if it was not looked at
     least_information: float | None = field(default=None, kw_only=True)
+    boundary: Boundary | None = field(default=None, kw_only=True)  # if some rows are held at the end of the support

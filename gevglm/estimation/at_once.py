@@ -170,8 +170,7 @@ def _sums(loss: Loss, block: Block) -> Look:
 
 def _logit_sums(block: Block, pairs: ColumnPairs | None) -> Look:
     """Do what :func:`_sums` does for the logit, in arrays that are made once."""
-    X, offset, weight = block.X, block.offset, block.weight
-    moments = X.T.dot(block.y if weight is None else weight * block.y)
+    X, y, offset, weight = block.X, block.y, block.offset, block.weight
     odds, F = np.empty(len(X)), np.empty(len(X))
 
     def look(params: NDArray) -> tuple[NDArray, NDArray]:
@@ -183,9 +182,10 @@ def _logit_sums(block: Block, pairs: ColumnPairs | None) -> Look:
         np.divide(1.0, F, out=F)
         np.multiply(odds, F, out=odds)
         np.multiply(odds, F, out=odds)
+        np.subtract(F, y, out=F)  # the residual takes its place
         if weight is not None:
             np.multiply(F, weight, out=F)
             np.multiply(odds, weight, out=odds)
-        return F.dot(X) - moments, weighted_gram(X, odds) if pairs is None else pairs.gram(odds)
+        return F.dot(X), weighted_gram(X, odds) if pairs is None else pairs.gram(odds)
 
     return look

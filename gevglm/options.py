@@ -23,7 +23,7 @@ from gevglm.links import GEV, BinaryLink, Logit
 P = ParamSpec("P")
 T = TypeVar("T")
 SHAPE_CHOICES = ("ml", "map", "cv")
-ALIASES = {"firth": "mean"}
+ALIASES = {"firth": "mean", "fernandez-val": "correction"}
 COLLINEAR = ("drop", "raise")
 SEPARATION = ("warn", "drop", "ignore")
 LOSSES: dict[str, type[losses.Loss]] = {"log": losses.Log, "canonical": losses.Canonical}

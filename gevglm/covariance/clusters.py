@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gevglm.covariance.base import Covariance, Fitted, GroupScores
 from gevglm.covariance.leverage import SingularCluster, corrected_scores
-from gevglm.engine.base import Block, Reducer
+from gevglm.engine.base import Block, Engine, Reducer
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import (
     GevglmWarning,
@@ -99,17 +99,24 @@ class Cluster(Covariance):
         total = np.zeros_like(fit.bread)
         engine = fit.engine.with_groups(self.grouping)
         for sign, code in self.grouping.ways:
-            n_groups = int(code.max()) + 1
             groups = partial(_codes, self.grouping, code)
-            scores = engine.reduce(GroupScores(fit.loss, fit.params, groups, n_groups))
-            factor = 1.0
-            if self.kind != "CR0":
-                used = int(engine.reduce(_GroupsSeen(groups, n_groups)).sum())
-                factor = used / (used - 1)
-            if self.kind == "CR1S":
-                factor *= (fit.nobs - 1) / (fit.nobs - fit.rank)
-            total += sign * factor * dense(scores.T @ scores)
+            scores = engine.reduce(GroupScores(fit.loss, fit.params, groups, int(code.max()) + 1))
+            total += sign * self._factor(fit, engine, code) * dense(scores.T @ scores)
         return total
+
+    def weighted_ways(self, fit: Fitted) -> list[tuple[float, NDArray]]:
+        """Return what the products of the scores of clusters are multiplied with, and the cluster of each row in memory, for each way."""
+        rows = self.grouping.codes
+        assert rows is not None, "the rows are in memory"
+        return [(sign * self._factor(fit, fit.engine, code), code[rows]) for sign, code in self.grouping.ways]
+
+    def _factor(self, fit: Fitted, engine: Engine, code: NDArray) -> float:
+        """Return the factor for few clusters."""
+        if self.kind == "CR0":
+            return 1.0
+        used = int(engine.reduce(_GroupsSeen(partial(_codes, self.grouping, code), int(code.max()) + 1)).sum())
+        factor = used / (used - 1)
+        return factor * (fit.nobs - 1) / (fit.nobs - fit.rank) if self.kind == "CR1S" else factor
 
     def _meat_by_leverage(self, fit: Fitted) -> NDArray:
         if not fit.engine.in_memory:

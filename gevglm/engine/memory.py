@@ -58,6 +58,11 @@ class MemoryEngine(Engine):
         # few rows are one block, which is made once, and its sums are the total
         self._only = self._block(0) if len(self._starts) <= 1 and X.dtype == np.float64 and not issparse(X) else None
 
+    @property
+    def X(self) -> Matrix:
+        """The whole design."""
+        return self._X
+
     def subsample_blocks(self, every: int) -> Engine:
         return self if self._only is not None else super().subsample_blocks(every)
 

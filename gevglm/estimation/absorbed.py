@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
@@ -76,21 +76,23 @@ class AbsorbedProblem:
         with one_blas_thread(self.engine.n_rows * self.engine.n_cols):
             result = self._iterate(self._start(start))
             sums = self._sums(result.params, expected=True, value=True)
-        return AbsorbedEstimate(
-            result.params,
-            sums.information,
-            sums.value,
-            result.n_iter,
-            result.decrement,
-            result.converged,
-            result.reason,
-        )
+        how = (result.n_iter, result.decrement, result.converged, result.reason)
+        return AbsorbedEstimate(result.params, sums.information, sums.value, *how)
+
+    def at(self, found: AbsorbedEstimate, params: NDArray) -> AbsorbedEstimate:
+        """Return an estimate with other coefficients, and the information and loss there."""
+        sums = self._sums(params, expected=True, value=True)
+        return replace(found, params=params, information=sums.information, value=sums.value)
+
+    def start_without_slopes(self) -> NDArray:
+        """Return the coefficients at which every group has its own share of events."""
+        return self._start(None)
 
     def _iterate(self, start: NDArray) -> SolverResult:
         options = {"scale": self._scale, "maxiter": self.maxiter, "on_step": self.monitor.on_step}
         if self.adjustment is not None:
             steps = newton(start, search=whole_step, tol=0.1 * self.tol, extrapolate=True, **options)
-            return run(steps, partial(self._adjusted_sums, self.adjustment))
+            return run(steps, partial(self.adjusted_sums, self.adjustment))
         if self.loss.convex:
             return run(newton(start, search=slope_search, tol=self.tol, **options), self._sums)
         return run(
@@ -103,9 +105,11 @@ class AbsorbedProblem:
         return max(1.0, null_loss(*totals(self.engine)))
 
     def _sums(self, params: NDArray, *, expected: bool = False, value: bool = False) -> ArrowSums:
-        return sums_of(self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, expected=expected, value=value)))
+        return sums_of(
+            self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, expected=expected, value=value))
+        )
 
-    def _adjusted_sums(self, adjustment: RowAdjustment, params: NDArray) -> ArrowSums:
+    def adjusted_sums(self, adjustment: RowAdjustment, params: NDArray) -> ArrowSums:
         """Sum the adjusted loss: one pass for the information, one for the quadratic forms by its inverse."""
         known: dict[int, BlockPoint] = {}
         variance = not self.loss.is_likelihood

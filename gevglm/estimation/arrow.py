@@ -128,20 +128,28 @@ class Arrow:
         return Cholesky(self.schur)
 
     @cached_property
+    def inverse(self) -> NDArray:
+        """The inverse of the Schur complement of a symmetric arrow: the last block of the whole inverse."""
+        return self.factor.inverse() if len(self.schur) else self.schur
+
+    @cached_property
     def positive(self) -> bool:
         """Whether a symmetric arrow is positive definite."""
-        return bool((self.diagonal > 0.0).all()) and self.factor.positive and self.factor.smallest_pivot >= COLLINEAR
+        if not (self.diagonal > 0.0).all():
+            return False
+        return not len(self.schur) or (self.factor.positive and self.factor.smallest_pivot >= COLLINEAR)
 
     @property
     def log_determinant(self) -> float:
         """The logarithm of the determinant of a symmetric arrow."""
-        return float(np.log(self.diagonal).sum()) + self.factor.log_determinant
+        return float(np.log(self.diagonal).sum()) + (self.factor.log_determinant if len(self.schur) else 0.0)
 
     def solve(self, rhs: NDArray) -> NDArray:
         """Return the solution x of H x = rhs."""
         n = len(self.diagonal)
         of_groups, rest = rhs[:n], rhs[n:] - self.lower @ rhs[:n]
-        rest = self.factor.solve(rest) if self.lower is self.upper else np.linalg.solve(self.schur, rest)
+        if len(rest):
+            rest = self.factor.solve(rest) if self.lower is self.upper else np.linalg.solve(self.schur, rest)
         return np.concatenate([of_groups / self.diagonal - rest @ self.upper, rest])
 
     def times(self, vector: NDArray) -> NDArray:
@@ -153,10 +161,9 @@ class Arrow:
     @cached_property
     def variances_of_constants(self) -> NDArray:
         """The diagonal of the inverse that belongs to the constants; of shape (G,)."""
-        return 1.0 / self.diagonal + ((self.factor.inverse() @ self.upper) * self.upper).sum(axis=0)
+        return 1.0 / self.diagonal + ((self.inverse @ self.upper) * self.upper).sum(axis=0)
 
     @cached_property
     def forms(self) -> RowForms:
         """The quadratic form of rows in the inverse."""
-        inverse = self.factor.inverse()
-        return RowForms(self.variances_of_constants, -2.0 * (inverse @ self.upper), inverse)
+        return RowForms(self.variances_of_constants, -2.0 * (self.inverse @ self.upper), self.inverse)

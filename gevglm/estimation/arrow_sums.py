@@ -23,7 +23,9 @@ from gevglm.links.base import Point
 from gevglm.losses import Loss
 
 LONGEST = 2.0  # change of a constant in one step for an adjusted score
-LEAST_CURVATURE = 0.2  # share of the information on a constant below which the derivative of its equation is not believed
+LEAST_CURVATURE = (
+    0.2  # share of the information on a constant below which the derivative of its equation is not believed
+)
 
 
 class RowAdjustment(Protocol):
@@ -184,7 +186,7 @@ class ScoreVariance:
     def forms(self, arrow: Arrow) -> RowForms:
         """Return the quadratic form of rows in the covariance that follows."""
         M, crossed, spread = self.of_groups, self.crossed, self.spread
-        inverse, D, means = arrow.factor.inverse(), arrow.diagonal, arrow.upper
+        inverse, D, means = arrow.inverse, arrow.diagonal, arrow.upper
         V, pulled = inverse @ spread @ inverse, inverse @ crossed / D
         constant = M / D**2 + (means * (V @ means - 2.0 * pulled)).sum(axis=0)
         return RowForms(constant, 2.0 * (pulled - V @ means), V)

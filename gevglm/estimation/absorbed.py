@@ -27,6 +27,7 @@ from gevglm.estimation.arrow_sums import (
 )
 from gevglm.estimation.estimate import null_loss
 from gevglm.estimation.newton import SolverResult, Steps, newton, slope_search, value_search
+from gevglm.estimation.newton_sums import Sums
 from gevglm.estimation.sums import totals
 from gevglm.losses import Loss
 
@@ -152,7 +153,7 @@ class AbsorbedProblem:
         return np.concatenate([constants, at_rows])
 
 
-def whole_step(params: NDArray, sums: ArrowSums, step: NDArray) -> Steps[tuple[float, ArrowSums] | None]:
+def whole_step(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:
     """Take the whole step, or a half of it as often as the loss is not finite there."""
     length = 1.0
     for _ in range(TRIALS):

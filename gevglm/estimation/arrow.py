@@ -69,8 +69,12 @@ class BlockColumns:
         numbers = weighted_gram(self.X, values)
         if self.levels is None:
             return numbers
-        crossed = np.array([self._by_level(values * column) for column in self.X.T]).reshape(-1, self.n_levels)
-        return np.block([[np.diag(self._by_level(values)), crossed.T], [crossed, numbers]])
+        m, found = self.n_levels, np.zeros((self.n_columns, self.n_columns))
+        found[m:, m:] = numbers
+        found[range(m), range(m)] = self._by_level(values)
+        for j, column in enumerate(self.X.T, m):
+            found[j, :m] = found[:m, j] = self._by_level(values * column)
+        return found
 
     def linear(self, coefficients: NDArray) -> NDArray:
         """Return the columns times coefficients."""

@@ -90,9 +90,8 @@ class PanelFit:
 
     @property
     def counted(self) -> int:
-        """Constants that count as coefficients where a factor of the covariance has their number: those of units within clusters do not."""
-        levels = self.panel.groups.n_levels
-        return levels if self.nested else levels + len(self.panel.groups)
+        """Constants that count as coefficients where a factor of the covariance has their number: of units within clusters one, as in fixest."""
+        return self.panel.groups.n_levels + (1 if self.nested else len(self.panel.groups))
 
 
 def estimated(fit: PanelFit) -> PanelFit:

@@ -13,7 +13,7 @@ from gevglm.conditional.model import CONSTANT
 from gevglm.data import build
 from gevglm.data.design import Design
 from gevglm.engine.base import Block
-from gevglm.engine.linalg import combinations, independent_columns
+from gevglm.engine.linalg import combinations, independent_columns, one_blas_thread
 from gevglm.engine.monitor import Monitor
 from gevglm.estimation.arrow import Arrow, BlockColumns
 from gevglm.exceptions import (
@@ -113,7 +113,11 @@ class PanelGLM(LikelihoodModel):
             raise IncompatibleOptionsError(
                 "separation='drop' goes with terms; absorbed units of one outcome are left out as they are."
             )
-        fit = PanelFit.of(self, options, all_units=units == "all")
+        with one_blas_thread():
+            return self._fitted(options, all_units=units == "all")
+
+    def _fitted(self, options: FitOptions, *, all_units: bool) -> PanelResultsWrapper:
+        fit = PanelFit.of(self, options, all_units=all_units)
         panel, omitted = self._independent(fit.panel, options.collinear)
         if options.start_params is not None:
             kept = np.isin(self.columns, panel.columns)

@@ -357,7 +357,10 @@ class PanelResults(LikelihoodModelResults):
 
 
 class PanelResultsWrapper(LikelihoodResultsWrapper):
-    """Results with the labels of the data attached."""
+    """Results with the names of the slopes attached; rows have their labels already."""
+
+    _attrs = {name: what for name, what in LikelihoodResultsWrapper._attrs.items() if what != "rows"}
+    _wrap_attrs = _attrs
 
 
 wrap.populate_wrapper(PanelResultsWrapper, PanelResults)

@@ -64,7 +64,9 @@ class Panel:
     positions: NDArray  # of the rows, in the design they were taken from
     left_out: list[LeftOut]  # for each factor
     columns: NDArray  # those of the design that are slopes
-    components: int = 1  # parts of two factors that share no level: a constant in each has no estimate
+    # of two factors: the number of parts that share no level, in each of which one constant has no estimate, and the part of each level of the second
+    components: int = 1
+    parts: NDArray | None = None
 
     @cached_property
     def groups(self) -> Groups:
@@ -80,9 +82,7 @@ class Panel:
     @cached_property
     def references(self) -> NDArray:
         """The first level of the second factor in each part that shares no level with others."""
-        first, second = self.factors
-        label = parts_of(first, second)[1][len(first) :]
-        return np.unique(label, return_index=True)[1]
+        return np.unique(np.asarray(self.parts), return_index=True)[1]
 
     @cached_property
     def centres(self) -> NDArray:
@@ -170,8 +170,8 @@ def panel_of(design: Design, factors: list[Factor], columns: NDArray, *, all_uni
         rows = rows[np.argsort(codes, kind="stable")]
     if len(rows) < design.n_rows or (np.diff(rows) != 1).any():
         design, factors = design.selected(rows), [factor.on(rows) for factor in factors]
-    components = 1 if len(factors) == 1 else parts_of(*factors)[0]
-    return Panel(design, factors, rows, left_out, columns, components)
+    components, parts = (1, None) if len(factors) == 1 else parts_of(*factors)
+    return Panel(design, factors, rows, left_out, columns, components, parts)
 
 
 def _informative(design: Design, factors: list[Factor]) -> tuple[NDArray, list[LeftOut]]:
@@ -197,13 +197,11 @@ def _informative(design: Design, factors: list[Factor]) -> tuple[NDArray, list[L
 
 
 def parts_of(first: Factor, second: Factor) -> tuple[int, NDArray]:
-    """Return in how many parts two factors fall that share no level, and the part of each level, of the first factor and of the second."""
+    """Return in how many parts two factors fall that share no level, and the part of each level of the second."""
     size = len(first) + len(second)
-    cells = np.unique(first.codes * np.int64(len(second)) + second.codes)
-    edges = coo_array(
-        (np.ones(len(cells)), np.divmod(cells, len(second)) + np.array([[0], [len(first)]])), (size, size)
-    )
-    return connected_components(edges, directed=False)
+    edges = coo_array((np.ones(len(first.codes)), (first.codes, second.codes + len(first))), (size, size))
+    components, label = connected_components(edges, directed=False)
+    return components, label[len(first) :]
 
 
 def _no_variation(factor: Factor, left_out: LeftOut, design: Design) -> str:

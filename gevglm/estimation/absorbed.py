@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,7 +91,7 @@ class AbsorbedProblem:
         return self._start(None)
 
     def _iterate(self, start: NDArray) -> SolverResult:
-        options = {"scale": self._scale, "maxiter": self.maxiter, "on_step": self.monitor.on_step}
+        options: dict[str, Any] = {"scale": self._scale, "maxiter": self.maxiter, "on_step": self.monitor.on_step}
         if self.adjustment is not None:
             steps = newton(start, search=whole_step, tol=0.1 * self.tol, extrapolate=True, **options)
             return run(steps, partial(self.adjusted_sums, self.adjustment))
@@ -115,7 +116,7 @@ class AbsorbedProblem:
         known: dict[int, BlockPoint] = {}
         variance = not self.loss.is_likelihood
         kept = known if self.engine.n_rows <= MOST_KNOWN else None
-        options = {"expected": True, "variance": variance, "known": kept}
+        options: dict[str, Any] = {"expected": True, "variance": variance, "known": kept}
         total = self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, **options))
         sums = sums_of(total)
         if not sums.finite:

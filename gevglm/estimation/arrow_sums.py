@@ -94,7 +94,7 @@ class Totals:
     feasible: bool = True
 
 
-class ByGroup(Reducer[Totals]):
+class ByGroup(Reducer):
     """Sums of groups, which no two blocks share, and sums over rows."""
 
     def __init__(self, groups: Groups):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,17 +67,10 @@ class PanelFit:
     @property
     def problem(self) -> AbsorbedProblem:
         """What is to be estimated."""
-        adjustment = None if self.bias is None or isinstance(self.bias, Correction) else self.bias
+        adjustment: Any = None if self.bias is None or isinstance(self.bias, Correction) else self.bias
         panel, options = self.panel, self.options
-        return AbsorbedProblem(
-            panel.engine,
-            panel.groups,
-            self.loss,
-            panel.centres,
-            adjustment,
-            options.tol,
-            options.maxiter,  # type: ignore[arg-type]
-        )
+        facts = (panel.engine, panel.groups, self.loss, panel.centres)
+        return AbsorbedProblem(*facts, adjustment, options.tol, options.maxiter)
 
     @property
     def nested(self) -> bool:

@@ -13,6 +13,7 @@ from gevglm.conditional.model import CONSTANT
 from gevglm.data import build
 from gevglm.data.design import Design
 from gevglm.engine.base import Block
+from gevglm.engine.cholesky import Cholesky
 from gevglm.engine.linalg import combinations, independent_columns, one_blas_thread
 from gevglm.engine.monitor import Monitor
 from gevglm.estimation.arrow import Arrow, BlockColumns
@@ -31,6 +32,7 @@ from gevglm.panel.results import PanelResults, PanelResultsWrapper
 from gevglm.panel.units import MOST_LEVELS, Panel, factors_of, panel_of
 
 UNITS = ("informative", "all")
+PLAINLY = 1e-6  # share of a column, squared, above which it is no combination of those before it, whatever the rounding
 EXPLAINED = 1e-10  # share of a column, squared, that two factors leave unexplained, below which nothing is left
 NO_MEANING = {
     "class_weight": "weights by the outcome move the constants; give risks by marginal_effects() instead",
@@ -133,6 +135,8 @@ class PanelGLM(LikelihoodModel):
         within[:, constant] = 0.0
         if panel.groups.n_levels:
             within = _beside_levels(panel, within)
+        elif not constant.any() and Cholesky(within.T @ within).smallest_pivot > PLAINLY:
+            return panel, {}
         kept = independent_columns(within)
         dependent = [j for j in range(within.shape[1]) if j not in kept]
         if not dependent:

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from gevglm.data.design import Design
-from gevglm.engine.base import times
+from gevglm.engine.base import product, times
 from gevglm.engine.grouped import Groups, grouped_engine
 from gevglm.engine.memory import MemoryEngine
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
@@ -94,7 +94,7 @@ class Panel:
         """The columns minus their means; of shape (n, k), column by column."""
         return (self._X.T - self.groups.at_rows(self.centres)).T
 
-    @property
+    @cached_property
     def _X(self) -> NDArray:
         return self.design.dense("absorb=", "leave columns out")[:, self.columns]
 
@@ -176,19 +176,20 @@ def panel_of(design: Design, factors: list[Factor], columns: NDArray, *, all_uni
 
 def _informative(design: Design, factors: list[Factor]) -> tuple[NDArray, list[LeftOut]]:
     """Return the rows of levels with both outcomes; leaving out those of one factor may leave a level of the other with one outcome."""
-    weight = times(np.ones(design.n_rows), design.freq, design.var, design.trials)
-    events = weight * design.y
+    weight = product(design.freq, design.var, design.trials)
+    events = times(design.y, weight)
     kept, left_out = np.ones(design.n_rows, dtype=bool), [LeftOut() for _ in factors]
-    changed = True
-    while changed:
-        changed = False
+    looking, everything = True, True
+    while looking:
+        looking = False
         for j, factor in enumerate(factors):
-            total = np.bincount(factor.codes, weight * kept, len(factor))
-            cases = np.bincount(factor.codes, events * kept, len(factor))
+            there = weight if everything else kept if weight is None else weight * kept
+            total = np.bincount(factor.codes, there, len(factor))
+            cases = np.bincount(factor.codes, events if everything else events * kept, len(factor))
             never, always = (total > 0) & (cases <= 0), (total > 0) & (cases >= total)
             one = (never | always)[factor.codes] & kept
             if one.any():
-                known, changed = left_out[j], True
+                known, looking, everything = left_out[j], len(factors) > 1, False
                 kept &= ~one
                 left_out[j] = LeftOut(
                     known.never + int(never.sum()), known.always + int(always.sum()), known.rows + int(one.sum())

@@ -45,7 +45,7 @@ ARGUMENTS = {
     **dict.fromkeys(("cluster", "clusters", "groups", "id"), _CLUSTER),
     **dict.fromkeys(("vcov", "vce", "se", "cov", "se_type"), _COVARIANCE),
     **dict.fromkeys(("penalty", "l1_ratio", "L1_wt", "lambda_", "lam", "regularization", "l2"), _RIDGE),
-    **dict.fromkeys(("fixef", "fe", "fixed_effects", "entity_effects", "time_effects"), _FIXED),
+    **dict.fromkeys(("absorb", "fixef", "fe", "fixed_effects", "entity_effects", "time_effects"), _FIXED),
     **dict.fromkeys(("data", "df", "frame"), _DATA),
     **dict.fromkeys(("formula", "endog", "exog", "y", "X", "x"), _ARRAYS),
     **dict.fromkeys(("seed", "random_state", "rng"), _SEED),

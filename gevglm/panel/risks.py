@@ -80,7 +80,7 @@ def _all_units(panel: Panel, loss: Loss, slopes: NDArray) -> AllUnits:
     constants = problem.estimate().params
     weight = panel.weight
     v = linear + groups.at_rows(constants)
-    shift = _shift(loss.link, v, design.y, weight)
+    shift = shift_to_share(loss.link, v, design.y, weight)
     back = np.empty_like(v)
     back[panel.positions] = v + shift
     by_row = np.empty_like(v)
@@ -88,7 +88,7 @@ def _all_units(panel: Panel, loss: Loss, slopes: NDArray) -> AllUnits:
     return AllUnits(loss.link, constants + shift, groups.sums(weight), back, by_row)
 
 
-def _shift(link: BinaryLink, v: NDArray, y: NDArray, weight: NDArray) -> float:
+def shift_to_share(link: BinaryLink, v: NDArray, y: NDArray, weight: NDArray) -> float:
     """Return the shift of all linear predictors at which the mean risk is the share of events, by Newton steps."""
     shift, events = 0.0, float(weight @ y)
     with np.errstate(all="ignore"):

@@ -29,6 +29,7 @@ from gevglm.estimation.arrow_sums import (
 from gevglm.estimation.estimate import null_loss
 from gevglm.estimation.newton import SolverResult, Steps, newton, slope_search, value_search
 from gevglm.estimation.newton_sums import Sums
+from gevglm.estimation.paired_arrow import Cells, PairedArrow, PairedLossSums
 from gevglm.estimation.sums import totals
 from gevglm.losses import Loss
 
@@ -41,7 +42,7 @@ class AbsorbedEstimate:
     """Coefficients with the constants of groups, and how they were found."""
 
     params: NDArray  # the constants, the levels of a second factor, and the slopes; of shape (G + p,)
-    information: Arrow  # expected second derivative there
+    information: Arrow | PairedArrow  # expected second derivative there
     value: float  # the loss there
     n_iter: int
     decrement: float
@@ -107,9 +108,16 @@ class AbsorbedProblem:
         return max(1.0, null_loss(*totals(self.engine)))
 
     def _sums(self, params: NDArray, *, expected: bool = False, value: bool = False) -> ArrowSums:
+        if self.groups.large:
+            paired = PairedLossSums(self.loss, self.groups, self._cells, params, expected=expected, value=value)
+            return paired.sums(self.engine.reduce(paired))
         return sums_of(
             self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, expected=expected, value=value))
         )
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return Cells.of(self.groups)
 
     def adjusted_sums(self, adjustment: RowAdjustment, params: NDArray) -> ArrowSums:
         """Sum the adjusted loss: one pass for the information, one for the quadratic forms by its inverse."""
@@ -152,6 +160,21 @@ class AbsorbedProblem:
         share = (events + half) / (weight + 2.0 * half)
         constants = self.loss.link.at_probability(share).v - shift / weight
         return np.concatenate([constants, at_rows])
+
+
+def unexplained(groups: Groups, X: NDArray) -> NDArray:
+    """Return the products of columns beside what the constants of two factors explain of them; of shape (k, k)."""
+    block, m = Block(0, X, np.zeros(len(X))), groups.n_levels
+    rows, ones = BlockColumns(groups, block), np.ones(len(X))
+    D = rows.sums(ones)
+    if groups.large:
+        by_level = np.array([np.bincount(groups.levels, one, m + 1)[:m] for one in (ones, *X.T)])  # type: ignore[arg-type]
+        cells = Cells.of(groups)
+        matrix = cells.matrix(np.bincount(cells.of_rows).astype(float), m)
+        return PairedArrow(D, by_level[0], matrix, np.hstack([rows.sums(X.T), by_level[1:]]), X.T @ X).schur
+    B = rows.column_sums(ones)
+    schur = rows.gram(ones) - (B / D) @ B.T
+    return schur[m:, m:] - schur[m:, :m] @ np.linalg.solve(schur[:m, :m], schur[:m, m:])
 
 
 def whole_step(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:

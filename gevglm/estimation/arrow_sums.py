@@ -11,7 +11,7 @@ for a likelihood), depends on the rows of its own group only. The derivative of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from gevglm.engine.grouped import Groups
 from gevglm.estimation.arrow import Arrow, BlockColumns, RowForms
 from gevglm.links.base import Point
 from gevglm.losses import Loss
+
+if TYPE_CHECKING:
+    from gevglm.estimation.paired_arrow import PairedArrow
 
 LONGEST = 2.0  # change of a constant in one step for an adjusted score
 LEAST_CURVATURE = (
@@ -43,7 +46,7 @@ class ArrowSums:
     """Sums of a loss, or of an adjusted one, at one set of coefficients: the constants of the groups first."""
 
     gradient: NDArray  # of shape (G + p,)
-    information: Arrow
+    information: Arrow | PairedArrow
     value: float = 0.0
     feasible: bool = True
     jacobian: Arrow | None = None  # derivative of an adjusted gradient, where it is not the information

@@ -25,7 +25,7 @@ from gevglm.exceptions import (
 from gevglm.inference.separation import Separation, find_directions
 from gevglm.losses import Loss
 from gevglm.options import FitOptions
-from gevglm.panel.units import Panel
+from gevglm.panel.units import MOST_LEVELS, Panel
 from gevglm.panel.within import Within, nested
 from gevglm.sampling.schemes import AS_FITTED
 
@@ -62,7 +62,15 @@ class PanelFit:
                 "these units say nothing about the slopes."
             )
         panel = model.panel(all_units)
-        return cls(panel, model.loss, options, bias, _covariance(options, panel.design), all_units)
+        covariance = _covariance(options, panel.design)
+        if panel.groups.large and (bias is not None or covariance.name in ("HC2", "HC3")):
+            what = f"cov_type={covariance.name!r}" if bias is None else f"bias={bias.word!r}"
+            levels = " and ".join(f"{len(factor):,} levels of {factor.name!r}" for factor in panel.factors)
+            raise IncompatibleOptionsError(
+                f"{what} needs leverages, which there are none of with {levels} absorbed: one of two factors may have {MOST_LEVELS:,}. Use maximum likelihood "
+                "with 'nonrobust', 'HC0', 'HC1' or 'cluster', or absorb the larger factor only."
+            )
+        return cls(panel, model.loss, options, bias, covariance, all_units)
 
     @property
     def problem(self) -> AbsorbedProblem:
@@ -97,7 +105,7 @@ def estimated(fit: PanelFit) -> PanelFit:
     found = problem.estimate(start)
     bias = None
     if fit.bias is None or isinstance(fit.bias, Correction):
-        step = bias_of(problem, found) if found.converged else None
+        step = bias_of(problem, found) if found.converged and not problem.groups.large else None
         bias = None if step is None else step[-k:]
         if isinstance(fit.bias, Correction) and step is not None:
             found = problem.at(found, found.params - step)
@@ -151,9 +159,11 @@ def _covariance(options: FitOptions, design: Design) -> Covariance:
 def _separation(fit: PanelFit, problem: AbsorbedProblem, found: AbsorbedEstimate) -> Separation | None:
     """Look for separation where the fit shows its symptoms: a direction in which events are before all others of their unit."""
     m, panel = problem.groups.n_levels, fit.panel
+    if m:
+        return None
     start = problem.at(found, problem.start_without_slopes())
-    left = np.diagonal(found.information.schur)[m:] / np.diagonal(start.information.schur)[m:]
-    if (found.converged and (left >= UNIDENTIFIED).all()) or m:
+    left = np.diagonal(found.information.schur) / np.diagonal(start.information.schur)
+    if found.converged and (left >= UNIDENTIFIED).all():
         return None
     design, codes = panel.design, panel.groups.codes
     if not np.isin(design.y, (0.0, 1.0)).all():

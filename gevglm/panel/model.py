@@ -12,11 +12,10 @@ from statsmodels.base.model import LikelihoodModel
 from gevglm.conditional.model import CONSTANT
 from gevglm.data import build
 from gevglm.data.design import Design
-from gevglm.engine.base import Block
 from gevglm.engine.cholesky import Cholesky
 from gevglm.engine.linalg import combinations, independent_columns, one_blas_thread
 from gevglm.engine.monitor import Monitor
-from gevglm.estimation.arrow import Arrow, BlockColumns
+from gevglm.estimation.absorbed import unexplained
 from gevglm.exceptions import (
     CollinearityError,
     CollinearityWarning,
@@ -29,7 +28,7 @@ from gevglm.exceptions import (
 from gevglm.options import FitOptions, ModelOptions
 from gevglm.panel.estimation import PanelFit, estimated
 from gevglm.panel.results import PanelResults, PanelResultsWrapper
-from gevglm.panel.units import MOST_LEVELS, Panel, factors_of, panel_of
+from gevglm.panel.units import Panel, factors_of, panel_of
 
 UNITS = ("informative", "all")
 PLAINLY = 1e-6  # share of a column, squared, above which it is no combination of those before it, whatever the rounding
@@ -64,11 +63,6 @@ class PanelGLM(LikelihoodModel):
         self.factors = factors_of(design, absorb)
         self.absorb_names = [factor.name for factor in self.factors] if _named(absorb) else None
         _refuse_terms(design, self.factors)
-        if len(self.factors) == 2 and len(self.factors[1]) > MOST_LEVELS:
-            raise InvalidDataError(
-                f"{self.factors[0].name!r} has {len(self.factors[0]):,} levels and {self.factors[1].name!r} {len(self.factors[1]):,}; of two absorbed factors the "
-                f"smaller may have {MOST_LEVELS:,}. Join levels of one of them."
-            )
         self.columns = np.delete(np.arange(len(design.names)), [] if design.constant is None else [design.constant])
         if not len(self.columns):
             raise InvalidDataError(
@@ -151,11 +145,7 @@ class PanelGLM(LikelihoodModel):
 
 def _beside_levels(panel: Panel, within: NDArray) -> NDArray:
     """Return a few rows with the products of the columns that two factors leave; columns of which nothing is left are zero."""
-    rows = BlockColumns(panel.groups, Block(0, within, panel.design.y))
-    ones, m = np.ones(len(within)), panel.groups.n_levels
-    D, B = rows.sums(ones), rows.column_sums(ones)
-    schur = Arrow(D, B / D, B / D, rows.gram(ones) - (B / D) @ B.T).schur
-    left = schur[m:, m:] - schur[m:, :m] @ np.linalg.solve(schur[:m, :m], schur[:m, m:])
+    left = unexplained(panel.groups, within)
     gone = np.diagonal(left) <= EXPLAINED * np.maximum((within**2).sum(axis=0), 1e-300)
     left[gone] = left[:, gone] = 0.0
     values, vectors = np.linalg.eigh(left)

@@ -184,7 +184,7 @@ class PanelResults(LikelihoodModelResults):
             free = np.delete(np.arange(len(second)), panel.references)
             estimate, errors = np.zeros(len(second)), np.full(len(second), np.nan)
             estimate[free] = found.params[n : n + m]
-            if self.cov_type == "nonrobust" and fit.loss.is_likelihood:
+            if self.cov_type == "nonrobust" and fit.loss.is_likelihood and not panel.groups.large:
                 errors[free] = np.sqrt(np.diagonal(found.information.inverse)[:m])
             parts.append(_table(second.levels, estimate, errors, second.codes, panel))
         if len(parts) == 1:
@@ -202,7 +202,7 @@ class PanelResults(LikelihoodModelResults):
                 GevglmWarning,
             )
             return np.full(n, np.nan)
-        if fit.panel.groups.n_levels and not by_model:
+        if fit.panel.groups.large or (fit.panel.groups.n_levels and not by_model):
             return np.full(n, np.nan)
         return np.sqrt(fit.within.variances_of_constants(fit.covariance, fit.within.covariance(fit.covariance)))
 

@@ -19,7 +19,8 @@ from gevglm.engine.memory import MemoryEngine
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 CONTINUOUS = 0.5  # different values per row from which a column of fractions is taken for a measurement
-MOST_LEVELS = 3000  # of the smaller of two factors
+MOST_LEVELS = 3000  # of the smaller of two factors, with which everything is exact
+MOST_CELLS = 1 << 27  # of both
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,9 @@ class Panel:
         kept = np.ones(len(second), dtype=bool)
         kept[references] = False
         places = np.where(kept, np.cumsum(kept) - 1, kept.sum())
-        return Groups(self.factors[0].codes, places[second.codes], int(kept.sum()))
+        m = int(kept.sum())
+        large = m > MOST_LEVELS or m * len(self.factors[0]) > MOST_CELLS
+        return Groups(self.factors[0].codes, places[second.codes], m, large)
 
     @cached_property
     def references(self) -> NDArray:

@@ -13,8 +13,9 @@ from gevglm.covariance.rows import Nonrobust, RowCovariance
 from gevglm.engine.base import Block, times
 from gevglm.engine.memory import MemoryEngine
 from gevglm.estimation.absorbed import AbsorbedEstimate, AbsorbedProblem
-from gevglm.estimation.arrow import BlockColumns
+from gevglm.estimation.arrow import Arrow, BlockColumns
 from gevglm.estimation.arrow_sums import linear_predictor
+from gevglm.estimation.paired_arrow import PairedArrow
 from gevglm.panel.units import Panel
 
 
@@ -47,23 +48,32 @@ class Within:
     @cached_property
     def bread(self) -> NDArray:
         """The inverse information on the slopes."""
-        m = self.panel.groups.n_levels
-        inverse = self.estimate.information.inverse
-        return inverse[m:, m:]
+        k, inverse = self.problem.engine.n_cols, self.estimate.information.inverse
+        return inverse[len(inverse) - k :, len(inverse) - k :]
 
     @cached_property
     def fitted(self) -> Fitted:
         """The fit of the columns that are free of constants, at the linear predictors as offset."""
         (_, rows), arrow, m = self._whole, self.estimate.information, self.panel.groups.n_levels
+        if isinstance(arrow, PairedArrow):
+            return self._fitted(self._free_of_large_factors(rows, arrow), None)
         X = rows.centred(arrow.upper)
         if rows.levels is not None:
             explained = np.linalg.solve(arrow.schur[:m, :m], arrow.schur[:m, m:])
             X -= np.vstack([explained, np.zeros(X.shape[1])])[rows.levels]
             X += rows.at_rows(explained.T @ arrow.upper[:m]).T
         X = np.asfortranarray(X)
+        return self._fitted(X, arrow.forms.of(rows) - np.einsum("ij,jk,ik->i", X, self.bread, X))
+
+    def _free_of_large_factors(self, rows: BlockColumns, arrow: PairedArrow) -> NDArray:
+        n, columns = len(arrow.diagonal), []
+        for column, constants in zip(rows.X.T, arrow.explained, strict=True):
+            columns.append(column - rows.at_rows(constants[:n]) - np.append(constants[n:], 0.0)[rows.levels])
+        return np.asfortranarray(np.array(columns).T)
+
+    def _fitted(self, X: NDArray, constants: NDArray | None) -> Fitted:
         design, k = self.panel.design, X.shape[1]
         engine = MemoryEngine(X, design.y, freq=design.freq, var=design.var, trials=design.trials, offset=self.linear)
-        constants = arrow.forms.of(rows) - np.einsum("ij,jk,ik->i", X, self.bread, X)
         return Fitted(engine, self.problem.loss, np.zeros(k), self.bread, self.nobs, False, self.counted, constants)
 
     def covariance(self, covariance: Covariance) -> NDArray:
@@ -84,6 +94,7 @@ class Within:
             \frac{\sum_c u_{cg}^2}{D_g^2} - \frac{2}{D_g} \bar x_g' S^{-1} \sum_c u_{cg} U_c + \bar x_g' V \bar x_g.
         """
         arrow, m = self.estimate.information, self.panel.groups.n_levels
+        assert isinstance(arrow, Arrow), "of two large factors there are no variances of constants"
         means = arrow.upper.copy()
         means[m:] += self.panel.centres
         if isinstance(covariance, Nonrobust) and self.problem.loss.is_likelihood:

@@ -130,6 +130,24 @@ def test_two_ways(bias, cov_type):
     same_as_dummies("y ~ x + z | unit + year", **options)
 
 
+@pytest.mark.parametrize("link", ["logit", "cloglog"])
+@pytest.mark.parametrize("cov_type", ["nonrobust", "HC0", "HC1", "cluster"])
+def test_two_large_factors(link, cov_type, monkeypatch):
+    options = {"link": link, "cov_type": cov_type}
+    options["cov_kwds"] = {"groups": "cluster"} if cov_type == "cluster" else None
+    formula = "y ~ x + z | unit + year"
+    dense = quietly(formula, DATA, **options)
+    monkeypatch.setattr("gevglm.panel.units.MOST_LEVELS", 2)
+    ours = quietly(formula, DATA, **options)
+    assert ours._fit.panel.groups.large and not dense._fit.panel.groups.large
+    assert_allclose(ours.params, dense.params, rtol=1e-10)
+    assert_allclose(ours.bse, dense.bse, rtol=1e-10)
+    assert_allclose(ours.fixed_effects["estimate"], dense.fixed_effects["estimate"], atol=1e-9)
+    assert_allclose([ours.llf, ours.llnull], [dense.llf, dense.llnull], rtol=1e-10)
+    assert ours.fixed_effects["std_err"].isna().all()
+    assert_allclose(ours.fittedvalues, dense.fittedvalues, atol=1e-10)
+
+
 def test_two_ways_with_the_canonical_loss():
     same_as_dummies("y ~ x + z | unit + year", link="probit", loss="canonical", bias="mean", constants=False)
 

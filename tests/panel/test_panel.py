@@ -336,6 +336,17 @@ def test_options_that_have_no_meaning(options, message):
         fit(**options)
 
 
+def test_two_large_factors_have_no_leverages(monkeypatch):
+    monkeypatch.setattr("gevglm.panel.units.MOST_LEVELS", 2)
+    for options, word in (({"bias": "firth"}, "bias='mean'"), ({"cov_type": "HC3"}, "cov_type='HC3'")):
+        with pytest.raises(IncompatibleOptionsError, match=f"{word} needs leverages.* levels of 'unit'"):
+            fit("y ~ x | unit + year", **options)
+    two = DATA.assign(trend=DATA["unit"] * 3.0 + DATA["year"] ** 2)
+    with pytest.warns(CollinearityWarning, match="trend: no variation within 'unit' and 'year'"):
+        res = gevglm.fit("y ~ x + trend | unit + year", two)
+    assert_allclose(res.params["x"], fit("y ~ x | unit + year", two).params["x"], rtol=1e-9)
+
+
 def test_a_factor_is_absorbed_or_a_term():
     with pytest.raises(InvalidDataError, match="'unit' is absorbed and also among the terms"):
         fit("y ~ x + C(unit) | unit")

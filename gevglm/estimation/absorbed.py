@@ -129,7 +129,9 @@ class AbsorbedProblem:
         sums = sums_of(total)
         if not sums.finite:
             return sums
-        arrow, M, forms = sums.information, sums.information.diagonal, None
+        arrow, forms = sums.information, None
+        assert isinstance(arrow, Arrow), "two large factors have no leverages"
+        M = arrow.diagonal
         if variance:
             scores = ScoreVariance.of(total)
             M, forms = scores.of_groups, scores.forms(arrow)

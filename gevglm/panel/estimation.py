@@ -61,6 +61,10 @@ class PanelFit:
                 "units='all' needs bias='firth', 'median' or 'jeffreys': without, the constants of units with one outcome only are infinite, and "
                 "these units say nothing about the slopes."
             )
+        if isinstance(bias, MedianReduction) and len(model.factors) > 1:
+            raise IncompatibleOptionsError(
+                "bias='median' is available for one absorbed factor; use bias='firth', or have the other factor as C(...) among the terms."
+            )
         panel = model.panel(all_units)
         covariance = _covariance(options, panel.design)
         if panel.groups.large and (bias is not None or covariance.name in ("HC2", "HC3")):

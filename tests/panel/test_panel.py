@@ -348,6 +348,8 @@ def test_two_large_factors_have_no_leverages(monkeypatch):
 
 
 def test_a_factor_is_absorbed_or_a_term():
+    with pytest.raises(IncompatibleOptionsError, match="one absorbed factor"):
+        fit("y ~ x | unit + year", bias="median")
     with pytest.raises(InvalidDataError, match="'unit' is absorbed and also among the terms"):
         fit("y ~ x + C(unit) | unit")
     with pytest.raises(InvalidDataError, match="constant only"):

@@ -11,6 +11,7 @@ from gevglm.conditional.results import ConditionalResultsWrapper
 from gevglm.data.dialect import absorbed_in
 from gevglm.data.scope import caller_names
 from gevglm.data.sources import as_source
+from gevglm.data.survey import Survey
 from gevglm.data.tables import as_frame
 from gevglm.engine.monitor import monitoring
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
@@ -45,6 +46,7 @@ def fit(
     freq_weights: Any = None,
     var_weights: Any = None,
     sampling_weights: Any = None,
+    design: Survey | None = None,
     class_weight: Any = None,
     prevalence: Any = None,
     sampling: str = "prior",
@@ -77,7 +79,7 @@ def fit(
     xi : float, "ml", "map" or "cv", optional
         Shape of the GEV link (or of another link that has one); given alone it means ``link="gev", loss="canonical"``. "ml" maximises
         the likelihood over it; "map" finds the posterior of coefficients and shape (log loss) under a prior: by default N(0, 0.5) for the
-        shape, cut off at -1 and 1.5, N(0, 2.5) for coefficients of standardised columns, flat for the constant; "cv" chooses it by cross-validation.
+        shape, cut off at -1 and 1.5, N(0, 2.5) for coefficients of standardised columns as log odds ratios (at the share of events), flat for the constant; "cv" chooses it by cross-validation.
     link : str or BinaryLink, optional
         "gev", "gevc", "logit", "probit", "cloglog", "loglog", "cauchit", or a link of :mod:`gevglm.links`.
     loss : {"canonical", "log"}, optional
@@ -111,6 +113,9 @@ def fit(
     freq_weights, var_weights, sampling_weights : str or array_like, optional
         How many observations a row is; how much it counts, as an inverse variance; how many members of the population it stands for (Stata's
         pweight), with linearised standard errors and no likelihood. All of them count in averages; rows of weight zero are left out.
+    design : Survey, optional
+        How the sample was drawn (strata, units, finite populations, replicate weights), from :func:`gevglm.survey`, with its weights. Standard
+        errors, tests, risks and effects are those of the design, and `subset` is a domain of it.
     class_weight : "balanced" or dict, optional
         Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. The link is that of the population, with its odds multiplied by the
         weights in the fit (:class:`gevglm.links.Weighted`): coefficients and predictions are those of the population.
@@ -159,6 +164,8 @@ def fit(
     elif subset is not None or formula_engine is not None:
         raise InvalidOptionError("subset and formula_engine go with a formula; select the rows of the arrays yourself.")
     _refuse_together(strata, absorb, units)
+    if design is not None:
+        words |= {"sampling_weights": weights_of(design, words)}
     fit_options = FitOptions.of(words)
     together = strata if absorb is None else absorb
     options = ModelOptions.of(words | {"clusters": known_for_rows(fit_options.clusters, together)})
@@ -204,3 +211,16 @@ def _refuse_together(strata: Any, absorb: Any, units: str | None) -> None:
         )
     if units is not None and absorb is None:
         raise IncompatibleOptionsError("units= goes with absorbed constants, as in fit('y ~ x | unit', data).")
+
+
+def weights_of(design: Any, words: dict[str, Any]) -> Any:
+    """Return the weights of a survey design; refuse what does not go with one."""
+    if not isinstance(design, Survey):
+        raise InvalidOptionError(f"design={design!r} must come from gevglm.survey(weights, strata=..., psu=...).")
+    for word in ("sampling_weights", "freq_weights", "strata", "cov_type", "cov_kwds"):
+        if words[word] is not None:
+            instead = "; matched sets and a survey do not go together" if word == "strata" else ""
+            raise IncompatibleOptionsError(
+                f"design= says what {word}= would say of a survey{instead}; leave {word} out."
+            )
+    return design.weights

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
-from gevglm.links.base import BinaryLink, Point
+from gevglm.links.base import AT_THE_END, BinaryLink, Point
 
 
 class Loss(ABC):
@@ -41,6 +41,8 @@ class Loss(ABC):
         Whether the loss is a log-likelihood, so that likelihood-ratio tests, AIC and profile intervals exist.
     convex : bool
         Whether the loss is convex in v.
+    default_covariance : str
+        The covariance of the coefficients that goes with it where nothing else is asked for.
     """
 
     name: str
@@ -79,6 +81,10 @@ class Loss(ABC):
     @abstractmethod
     def convex(self) -> bool:
         """Whether the loss is convex in v."""
+
+    @property
+    def default_covariance(self) -> str:
+        return "nonrobust"
 
     @property
     def curvature_is_expected(self) -> bool:
@@ -213,7 +219,9 @@ class Log(Loss):
         lower, upper = self.link.support
         if lower == -np.inf and upper == np.inf:
             return True
-        return not (((v <= lower) & (y > 0)) | ((v >= upper) & (y < 1))).any()
+        if (((v <= lower) & (y > 0)) | ((v >= upper) & (y < 1))).any():
+            return False
+        return self.link.edge != "wall" or not ((v < lower - AT_THE_END) | (v > upper + AT_THE_END)).any()
 
     def value_at(self, y: NDArray, point: Point) -> NDArray:
         return -np.where(y > 0, y * point.log_cdf, 0.0) - np.where(y < 1, (1.0 - y) * point.log_sf, 0.0)
@@ -226,7 +234,9 @@ class Canonical(Loss):
     -----
     Outside the support the loss continues linearly with its slope at the end, which is what the integrals of F and
     1 - F do by themselves, equation :eq:`extension`; it is convex and continuously differentiable for all v. Where an integral
-    diverges (GEV with xi >= 1, cauchit), it is taken from v = 0, and the loss is known up to a constant.
+    diverges (GEV with xi >= 1, cauchit), it is taken from v = 0, and the loss is known up to a constant. The links of risks (log, logc,
+    identity) go on with their formula instead, beyond probabilities of 0 and 1, so that the Bernoulli variance is not that of the fit: the covariance
+    is robust by default.
     """
 
     name = "canonical"
@@ -236,14 +246,18 @@ class Canonical(Loss):
     def convex(self) -> bool:
         return True
 
+    @property
+    def default_covariance(self) -> str:
+        return "HC0" if self.link.edge == "wall" else "nonrobust"
+
     def slope_at(self, y: NDArray, point: Point) -> NDArray:
-        return point.cdf - y
+        return point.continued.cdf - y
 
     def curvature_at(self, y: NDArray, point: Point) -> NDArray:
-        return point.pdf
+        return point.continued.pdf
 
     def expected_curvature_at(self, point: Point) -> NDArray:
-        return point.pdf
+        return point.continued.pdf
 
     def residual_factor_at(self, point: Point) -> NDArray:
         return np.ones_like(point.v)
@@ -252,7 +266,7 @@ class Canonical(Loss):
         return point.cdf * point.sf
 
     def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
-        return 0.5 * point.dpdf * quadratic
+        return 0.5 * point.continued.dpdf * quadratic
 
     def mean_adjustment_slope_at(self, point: Point) -> NDArray:
         return 0.5 * point.pdf * (point.dlogpdf**2 + point.d2logpdf)
@@ -269,6 +283,6 @@ class Canonical(Loss):
     def value_at(self, y: NDArray, point: Point) -> NDArray:
         value, y = np.zeros_like(point.v), np.broadcast_to(y, point.v.shape)
         event, rest = y > 0, y < 1
-        value[event] = y[event] * self.link.integral_sf(point.v[event])
-        value[rest] += (1.0 - y[rest]) * self.link.integral_cdf(point.v[rest])
+        value[event] = y[event] * self.link.continued_integral_sf(point.v[event])
+        value[rest] += (1.0 - y[rest]) * self.link.continued_integral_cdf(point.v[rest])
         return value

@@ -38,6 +38,7 @@ LAYERS = (
     "losses",
     "links",
     "plots",
+    "display",
     "_files",
     "exceptions",
     "foreign_words",

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from html import escape
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from statsmodels.iolib.summary import Summary, fmt_2cols, fmt_params
 from statsmodels.iolib.table import SimpleTable
+
+from gevglm.display.digits import column_texts
+
+LEAST_WIDTH = 78
+TESTS = ("z", "statistic", "df", "pvalue", "P>|z|")  # columns that have digits of their own
 
 
 class EscapedTable(SimpleTable):
@@ -40,15 +47,40 @@ class EscapedSummary(Summary):
     def of(cls, summary: Summary) -> EscapedSummary:
         """Return a summary that statsmodels has made, as one of these."""
         escaped = cls()
-        escaped.tables = [EscapedTable.of(table) for table in summary.tables]
+        escaped.tables = _as_wide_as_the_widest([EscapedTable.of(table) for table in summary.tables])
         escaped.extra_txt = summary.extra_txt
         return escaped
+
+    def as_text(self) -> str:
+        """Return tables and notes as text; notes are no wider than the tables."""
+        tables = copy(self)
+        tables.extra_txt = None
+        text = Summary.as_text(tables)
+        if self.extra_txt is None:
+            return text
+        width = max(LEAST_WIDTH, *(len(line) for line in text.splitlines()))
+        notes = [fill(note, width, subsequent_indent="    ") for note in self.extra_txt.splitlines()]
+        return "\n".join([text, "", *notes])
 
     def as_html(self) -> str:
         """Return tables and notes as HTML."""
         tables = "\n".join(table.as_html() for table in self.tables)
         notes = "" if self.extra_txt is None else "<br/><br/>" + escape(self.extra_txt).replace("\n", "<br/>")
         return tables + notes
+
+
+def _as_wide_as_the_widest(tables: list[EscapedTable]) -> list[EscapedTable]:
+    """Return tables whose first columns are wide enough to make all tables of the same width, as text."""
+    widths = [max(map(len, table.as_text().splitlines())) for table in tables]
+    for table, width in zip(tables, widths, strict=True):
+        if width < max(widths):
+            columns = list(table.get_colwidths("txt"))
+            columns[0] += max(widths) - width
+            formats = {kind: dict(options) for kind, options in table.output_formats.items()}
+            formats["txt"]["colwidths"] = columns
+            table.output_formats = formats
+            table._colwidths = {}
+    return tables
 
 
 def summary_table(
@@ -80,13 +112,24 @@ def summary_table(
 
 
 def _table(frame: pd.DataFrame, formats: Mapping[str, str]) -> SimpleTable:
-    cells = [
-        [_cell(value, formats.get(name, ".4g")) for name, value in zip(frame.columns, row, strict=True)]
-        for row in frame.itertuples(index=False)
+    """Return a table whose rows are different quantities: the numbers of a row have the same decimals, those of tests their own."""
+    alone = [
+        name for name in frame.columns if name in TESTS or name in formats or not is_numeric_dtype(frame[name].dtype)
     ]
+    alone += [name for name in frame.columns if name not in alone and _whole(frame[name])]
+    together = [name for name in frame.columns if name not in alone]
+    texts = {name: [_cell(value, formats.get(name, ".4g")) for value in frame[name]] for name in alone}
+    rows = [column_texts(row) for row in frame[together].to_numpy(float)]
+    texts |= {name: [row[j] for row in rows] for j, name in enumerate(together)}
+    cells = [[texts[name][i] for name in frame.columns] for i in range(len(frame))]
     return SimpleTable(
         cells, headers=list(frame.columns), stubs=[str(name) for name in frame.index], txt_fmt=fmt_params
     )
+
+
+def _whole(column: pd.Series) -> bool:
+    values = column.to_numpy(float)
+    return bool((np.isnan(values) | (values == np.floor(values))).all())
 
 
 def _cell(value: str | float | None, spec: str) -> str:

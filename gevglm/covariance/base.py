@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,12 @@ from numpy.typing import NDArray
 from gevglm.engine.base import Block, Engine, Reducer, times
 from gevglm.engine.cholesky import sandwich, symmetrised
 from gevglm.engine.linalg import Matrix, add_rows, group_sums, one_blas_thread, quadratic_forms
+from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.losses import Loss
+
+if TYPE_CHECKING:
+    from gevglm.covariance.cluster_facts import ClusterFacts
+    from gevglm.covariance.degrees import Degrees
 
 
 @dataclass(frozen=True)
@@ -57,6 +63,21 @@ class Covariance(ABC):
         """Return a product of bread and meat as the covariance it stands for: symmetric."""
         return symmetrised(covariance)
 
+    def satterthwaite(self, fit: Fitted) -> Degrees:
+        """Return Satterthwaite's degrees of freedom of a fit."""
+        raise IncompatibleOptionsError(
+            f"use_t='satterthwaite' is defined for clusters, with cov_type='cluster', but the covariance is {self.name!r}; use_t=True has n - k "
+            "degrees of freedom."
+        )
+
+    def design_degrees(self, fit: Fitted) -> Degrees | None:
+        """Return the degrees of freedom of the design of a survey; None for other fits."""
+        return None
+
+    def clusters(self, fit: Fitted) -> ClusterFacts | None:
+        """Return what a reader has to know of the clusters of a fit; None where rows are independent."""
+        return None
+
     @abstractmethod
     def meat(self, fit: Fitted) -> NDArray:
         """Return the variance of the summed scores."""
@@ -83,3 +104,22 @@ class GroupScores(Reducer):
 
     def combine(self, total: Matrix, part: tuple[NDArray, Matrix]) -> Matrix:
         return add_rows(total, self.n_groups, *part)
+
+
+class GroupsSeen(Reducer):
+    """Which groups have a row with weight."""
+
+    def __init__(self, codes: Callable[[Block], NDArray], n_groups: int):
+        self.codes = codes
+        self.n_groups = n_groups
+
+    def zero(self) -> NDArray:
+        return np.zeros(self.n_groups, dtype=bool)
+
+    def map(self, block: Block) -> NDArray:
+        codes = self.codes(block)
+        return np.unique(codes if block.weight is None else codes[block.weight > 0])
+
+    def combine(self, total: NDArray, part: NDArray) -> NDArray:
+        total[part] = True
+        return total

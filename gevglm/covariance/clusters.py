@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.covariance.base import Covariance, Fitted, GroupScores
-from gevglm.covariance.leverage import SingularCluster, corrected_scores
-from gevglm.engine.base import Block, Engine, Reducer
+from gevglm.covariance.base import Covariance, Fitted, GroupScores, GroupsSeen
+from gevglm.covariance.cluster_facts import ClusterFacts, cluster_facts
+from gevglm.covariance.degrees import Degrees, Satterthwaite
+from gevglm.covariance.leverage import Corrected, SingularCluster, corrected
+from gevglm.engine.base import Block, Engine
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import (
     GevglmWarning,
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
 BY_LEVERAGE = ("CR2", "CR3")
 CLUSTER_KINDS = ("CR0", "CR1", "CR1S", *BY_LEVERAGE)
+MOST_PRODUCTS = 1 << 28  # numbers that degrees of freedom may keep of all clusters
 ROUNDING = 1e-12  # of eigenvalues, as a share of the largest
 
 
@@ -95,11 +98,16 @@ class Cluster(Covariance):
 
     def meat(self, fit: Fitted) -> NDArray:
         if self.kind in BY_LEVERAGE:
-            return self._meat_by_leverage(fit)
+            if not fit.engine.in_memory:
+                raise InvalidOptionError(
+                    f"kind={self.kind!r} looks at all rows of a cluster at once and needs them in memory; use kind='CR1'."
+                )
+            scores = self._corrected(fit).scores
+            return scores.T @ scores
         total = np.zeros_like(fit.bread)
         engine = fit.engine.with_groups(self.grouping)
         for sign, code in self.grouping.ways:
-            groups = partial(_codes, self.grouping, code)
+            groups = partial(codes_of, self.grouping, code)
             scores = engine.reduce(GroupScores(fit.loss, fit.params, groups, int(code.max()) + 1))
             total += sign * self._factor(fit, engine, code) * dense(scores.T @ scores)
         return total
@@ -114,45 +122,45 @@ class Cluster(Covariance):
         """Return the factor for few clusters."""
         if self.kind == "CR0":
             return 1.0
-        used = int(engine.reduce(_GroupsSeen(partial(_codes, self.grouping, code), int(code.max()) + 1)).sum())
+        used = int(engine.reduce(GroupsSeen(partial(codes_of, self.grouping, code), int(code.max()) + 1)).sum())
         factor = used / (used - 1)
         return factor * (fit.nobs - 1) / (fit.nobs - fit.rank) if self.kind == "CR1S" else factor
 
-    def _meat_by_leverage(self, fit: Fitted) -> NDArray:
+    def clusters(self, fit: Fitted) -> ClusterFacts:
+        """Return what a reader has to know of the clusters, the first kind where there are two."""
+        (_, code), *_ = self.grouping.ways
+        fit = replace(fit, engine=fit.engine.with_groups(self.grouping))
+        return cluster_facts(fit, partial(codes_of, self.grouping, code), self.counts[0])
+
+    def satterthwaite(self, fit: Fitted) -> Degrees:
+        """Return Satterthwaite's degrees of freedom, for every kind of correction."""
+        if len(self.counts) > 1:
+            raise IncompatibleOptionsError(
+                "use_t='satterthwaite' is defined for clusters in one way, but groups has two columns."
+            )
         if not fit.engine.in_memory:
             raise InvalidOptionError(
-                f"kind={self.kind!r} looks at all rows of a cluster at once and needs them in memory; use kind='CR1'."
+                "use_t='satterthwaite' looks at all rows of a cluster at once and needs them in memory; use_t=True does not."
             )
+        needed = 3 * self.counts[0] * len(fit.bread) ** 2
+        if needed > MOST_PRODUCTS:
+            raise InvalidOptionError(
+                f"use_t='satterthwaite' is for few clusters; for {self.counts[0]:,} clusters it would take {8e-9 * needed:.0f} GB and change nothing. Leave it out."
+            )
+        return Satterthwaite.of(self._corrected(fit, with_products=True))
+
+    def _corrected(self, fit: Fitted, with_products: bool = False) -> Corrected:
         ((_, code),) = self.grouping.ways
         try:
-            scores = corrected_scores(fit, partial(_codes, self.grouping, code), self.kind)
+            return corrected(fit, partial(codes_of, self.grouping, code), self.kind, with_products)
         except SingularCluster as found:
             name = self.grouping.keys.iloc[found.args[0], 0]
             raise InvalidDataError(
                 f"kind='CR3' is not defined: without cluster {name!r} some coefficient could not be estimated (a column varies in that cluster "
                 "only, such as its indicator or a treatment it alone has). Leave the column out, or use kind='CR2'."
             ) from None
-        return scores.T @ scores
 
 
-class _GroupsSeen(Reducer):
-    """Which groups have a row with weight."""
-
-    def __init__(self, codes: Callable[[Block], NDArray], n_groups: int):
-        self.codes = codes
-        self.n_groups = n_groups
-
-    def zero(self) -> NDArray:
-        return np.zeros(self.n_groups, dtype=bool)
-
-    def map(self, block: Block) -> NDArray:
-        codes = self.codes(block)
-        return np.unique(codes if block.weight is None else codes[block.weight > 0])
-
-    def combine(self, total: NDArray, part: NDArray) -> NDArray:
-        total[part] = True
-        return total
-
-
-def _codes(grouping: Grouping, code: NDArray, block: Block) -> NDArray:
+def codes_of(grouping: Grouping, code: NDArray, block: Block) -> NDArray:
+    """Return the cluster of each row of a block."""
     return code[grouping.of_block(block)]

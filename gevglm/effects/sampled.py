@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm.covariance.survey import design_variance, influence_variance
 from gevglm.data.grouping import Grouping
 from gevglm.data.row_weights import RowWeights
 from gevglm.effects.rows import RowGroups
@@ -54,6 +55,9 @@ class RowInfluence:
         value, :math:`w_i (F_i - R) / \sum_j w_j`, of shape (rows, m).
         """
         by_score = self.results.normalized_cov_params @ gradient.T
+        sample = self.results.model.design.sample
+        if sample is not None:
+            return self._by_design(sample, by_score, own)
         clusters = self.weights.clusters
         if clusters is None:
             total = self.results.model.engine().reduce(ArraySum(lambda block: self._products(block, by_score, own)))
@@ -63,6 +67,21 @@ class RowInfluence:
         return sum(
             sign * self._factor(len(of_clusters)) * of_clusters.T @ of_clusters for (sign, _), of_clusters in ways
         )
+
+    def _by_design(self, sample: Any, by_score: NDArray, own: Callable[[Block], NDArray]) -> NDArray:
+        """Return the covariance by the design of a survey, from totals over units or by replicate weights."""
+        engine, m = self.results.model.engine(), by_score.shape[1]
+        if hasattr(sample, "factors"):
+            weights: Any = self.results.model.design.represents
+
+            def changes(block: Block) -> NDArray:
+                ratios = sample.weights[block.rows] / weights[block.rows, None]
+                return ratios.T @ sum(part * size[:, None] for part, size in self._influence(block, by_score, own))
+
+            return influence_variance(sample, engine.reduce(ArraySum(changes)))
+        sums = _ClusterSums(sample.grouping, m, lambda block: self._influence(block, by_score, own))
+        (totals,) = engine.with_groups(sample.grouping).reduce(sums)
+        return design_variance(sample, totals)
 
     def _products(self, block: Block, by_score: NDArray, own: Callable[[Block], NDArray]) -> NDArray:
         return sum((part * size[:, None]).T @ part for part, size in self._influence(block, by_score, own))
@@ -112,11 +131,18 @@ class _ClusterSums(Reducer):
 
 
 def average_covariance(
-    results: ResultsCore, worlds: Worlds, groups: RowGroups, found: Averages, influence: RowInfluence | None, what: str
+    results: ResultsCore,
+    worlds: Worlds,
+    groups: RowGroups,
+    found: Averages,
+    influence: RowInfluence | None,
+    what: str,
+    combine: NDArray | None = None,
 ) -> NDArray:
-    """Return the covariance of average risks; `influence` if the rows they are averaged over are a sample."""
+    """Return the covariance of average risks, or of their combinations by a matrix; `influence` if the rows they are averaged over are a sample."""
+    gradient = found.gradient if combine is None else combine @ found.gradient
     if influence is None:
-        return results.delta_covariance(found.gradient, what)
+        return results.delta_covariance(gradient, what)
     risk = results.risk_at_estimates
     totals = np.repeat(groups.totals(worlds.rows.weights), len(worlds.worlds))
 
@@ -124,10 +150,11 @@ def average_covariance(
         risks = [risk.link.at(linear).cdf for linear, _ in worlds.in_block(block, risk.params)]
         weight = groups.spread(worlds.rows.weights[block.rows], block.rows)
         weights = np.repeat(weight, len(risks), axis=0).T
-        return weights / totals * (np.tile(np.column_stack(risks), len(groups)) - found.risks)
+        own = weights / totals * (np.tile(np.column_stack(risks), len(groups)) - found.risks)
+        return own if combine is None else own @ combine.T
 
-    cov = influence.covariance(found.gradient, own)
-    leaning = results.leaning(found.gradient, what)
+    cov = influence.covariance(gradient, own)
+    leaning = results.leaning(gradient, what)
     cov[leaning] = cov[:, leaning] = np.nan
     return cov
 

@@ -46,17 +46,24 @@ class MemoryEngine(Engine):
         threads: int | None = None,
     ):
         self.n_rows, self.n_cols = X.shape
-        self.threads = threads or available_cores()
+        self._threads = threads
         vectors = {"freq": freq, "var": var, "trials": trials, "offset": offset, "represents": represents}
         self._X, self._y = X, y
         self._vectors = {name: vector for name, vector in vectors.items() if vector is not None}
         rows = block_rows or _rows_of_block(X)
         self._starts = range(0, self.n_rows, rows) if starts is None else starts
-        self._ends = {start: min(start + rows, self.n_rows) for start in self._starts}
-        if starts is not None:
-            self._ends = dict(zip(starts, [*starts[1:], self.n_rows], strict=True))
-        # few rows are one block, which is made once, and its sums are the total
-        self._only = self._block(0) if len(self._starts) <= 1 and X.dtype == np.float64 and not issparse(X) else None
+        ends = (
+            [min(start + rows, self.n_rows) for start in self._starts] if starts is None else [*starts[1:], self.n_rows]
+        )
+        self._ends = dict(zip(self._starts, ends, strict=True))
+        if len(self._starts) == 1 and X.dtype == np.float64 and not issparse(X):
+            # few rows are one block, which is made once, and its sums are the total
+            self.only_block = Block(0, X, y, **self._vectors)
+
+    @property
+    def threads(self) -> int:
+        """Threads over the blocks."""
+        return self._threads or available_cores()
 
     @property
     def X(self) -> Matrix:
@@ -64,7 +71,7 @@ class MemoryEngine(Engine):
         return self._X
 
     def subsample_blocks(self, every: int) -> Engine:
-        return self if self._only is not None else super().subsample_blocks(every)
+        return self if self.only_block is not None else super().subsample_blocks(every)
 
     def _subsampled(self, every: int) -> MemoryEngine:
         part = object.__new__(MemoryEngine)
@@ -74,8 +81,8 @@ class MemoryEngine(Engine):
         return part
 
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
-        if self._only is not None:
-            return reducer.total(self._only)
+        if self.only_block is not None:
+            return reducer.total(self.only_block)
         total = reducer.zero()
         workers = min(self.threads, len(self._starts))
         if workers <= 1:

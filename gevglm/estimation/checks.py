@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from gevglm.engine import Block, Engine, Reducer
 from gevglm.engine.base import ArraySum, Pass, Passes, make_pass, run
 from gevglm.engine.linalg import Matrix, column_squares
-from gevglm.estimation.newton import SolverResult
+from gevglm.estimation.newton import UNBOUNDED, SolverResult
 from gevglm.exceptions import ConvergenceWarning, FewEventsWarning, SeparationWarning, SupportWarning, listed, warn
-from gevglm.links.base import BinaryLink
+from gevglm.links.base import AT_THE_END, BinaryLink
 
 if TYPE_CHECKING:
+    from gevglm.estimation.boundary import Boundary
     from gevglm.estimation.estimate import Estimate, Problem
     from gevglm.inference.separation import Separation
     from gevglm.model import BinaryGLM
@@ -30,7 +31,6 @@ TIGHTER, MANY_STEPS = 1e-4, 20  # tolerance and steps of a second look at a solu
 FEW_EVENTS_PER_PARAMETER = 5
 UNIDENTIFIED = 1e-6  # such a share below which separation is looked for
 ROWS_NAMED = 5
-UNBOUNDED = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
 
 
 # -- whether a solution is one: on the way to infinity the Newton decrement vanishes too -----------
@@ -42,6 +42,8 @@ def check_convergence(problem: Problem, result: SolverResult) -> Passes[tuple[So
     On the way to infinity the last step still moves the linear predictor, or hardly any information is left.
     """
     loss = problem.loss
+    if result.boundary is not None:
+        return result, result.converged, result.reason, None
     if not result.converged:
         edge = " (it may lie at the end of the support, where the log loss is not smooth)"
         stuck = result.reason.startswith("no step") and loss.is_likelihood and np.isfinite(loss.link.support).any()
@@ -138,11 +140,12 @@ def check_support(engine: Engine, link: BinaryLink, params: NDArray) -> Support:
 
     def sides(block: Block) -> tuple[NDArray, NDArray, NDArray]:
         v = block.linear_predictor(params)
-        below, above = v <= lower, v >= upper
+        margin = AT_THE_END if link.edge else 0.0
+        below, above = v <= lower + margin, v >= upper - margin
         weight = block.weight
         if weight is not None:
             below, above = below & (weight > 0), above & (weight > 0)
-        return below | above, below & (block.y > 0), above & (block.y < 1)
+        return below | above, below & (v <= lower) & (block.y > 0), above & (v >= upper) & (block.y < 1)
 
     outside, events, nonevents = engine.reduce(ArraySum(lambda block: np.array([rows.sum() for rows in sides(block)])))
     event_rows = engine.reduce(FirstRows(lambda block: sides(block)[1])) if events else []
@@ -230,7 +233,7 @@ def warn_of_problems(
             "try other start_params, or loss='canonical'.",
             ConvergenceWarning,
         )
-    warn_of_support(model, support)
+    warn_of_support(model, support, fitted.boundary)
     rarer = min(model.design.n_events, model.design.n_total - model.design.n_events)
     if plain and separation is None and rarer < FEW_EVENTS_PER_PARAMETER * (model.df_model + 1):
         warn(
@@ -240,9 +243,18 @@ def warn_of_problems(
         )
 
 
-def warn_of_support(model: BinaryGLM, support: Support) -> None:
-    """Warn of rows outside the support of the link, and name those whose outcome contradicts it."""
-    if not support.outside:
+def warn_of_support(model: BinaryGLM, support: Support, boundary: Boundary | None = None) -> None:
+    """Warn of rows at and outside the end of the support of the link, and name those whose outcome contradicts it."""
+    if boundary is not None:
+        warn(f"the fit ends on the boundary: {boundary_text(model, boundary)}.", SupportWarning)
+    if not support.outside or (boundary is not None and support.outside == len(boundary.rows)):
+        return
+    if model.link.edge == "wall" and not model.loss.is_likelihood:
+        warn(
+            f"{support.outside} observations have a fitted mean that no risk can have, beyond 0 or 1: the canonical loss of {model.link.population!r} has "
+            "no bounds. Predicted risks are exactly 0 or 1 there; loss='log' keeps all of them between.",
+            SupportWarning,
+        )
         return
     where = f"outside the support of {model.link.population!r}"
     if not support.contradicted:
@@ -257,6 +269,17 @@ def warn_of_support(model: BinaryGLM, support: Support) -> None:
         f"{support.outside} observations in all lie {where}, where it is exactly 0 or 1. "
         f"The fit rules out what was observed: try another {model.link.shape_name or 'link'}.",
         SupportWarning,
+    )
+
+
+def boundary_text(model: BinaryGLM, boundary: Boundary) -> str:
+    """Return which rows a fit holds to be certain, and what that means for inference, in words."""
+    rows = boundary.rows
+    named = _named(model, len(rows), tuple(rows[:ROWS_NAMED].tolist()))
+    return (
+        f"{len(rows)} row{' has' if len(rows) == 1 else 's have'} a fitted probability of exactly 0 or 1, the outcome that was observed{named}, certified by "
+        f"{len(boundary.active)} multiplier{'' if len(boundary.active) == 1 else 's'} (the smallest {boundary.multipliers.min(initial=np.inf):.2g}). Standard errors are "
+        "those along the boundary; conf_int(method='profile') has the intervals to report"
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -29,8 +29,10 @@ from gevglm.engine.cholesky import COLLINEAR
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import adjusted_sums_at
+from gevglm.estimation.at_once import estimate_at_once
 from gevglm.estimation.checks import THINNEST, check_convergence
-from gevglm.estimation.newton import SINGULAR, SolverResult, newton, slope_search, value_search
+from gevglm.estimation.found import Estimate as Estimate
+from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
 from gevglm.estimation.strategies import solution
@@ -43,27 +45,6 @@ FAR_OFF = (
     10.0  # Newton decrement per column, in units of what chance makes of a part, from which it is not like the rest
 )
 EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Coefficients and how they were found."""
-
-    params: NDArray  # of shape (k,)
-    information: NDArray  # on each coefficient: expected second derivatives of the loss (plus penalty); of shape (k,)
-    inverse_information: NDArray  # inverse of the matrix whose diagonal that is; of shape (k, k)
-    # sum of the weights, of the weighted outcomes
-    weight: float
-    events: float
-    # Newton steps, and passes over the rows (parts of passes not counted)
-    n_iter: int
-    n_passes: int
-    decrement: float
-    converged: bool
-    positive_definite: bool  # whether the observed second derivative is, so that the solution is a minimum
-    reason: str  # why the iteration ended
-    # the smallest share of the null model's information on a column that `information` is; None if it was not looked at
-    least_information: float | None = field(default=None, kw_only=True)
 
 
 @dataclass
@@ -126,6 +107,9 @@ class Problem:
         start = monitor.resumed(None if self.start is None else np.array(self.start, dtype=float), self.engine.n_cols)
         if start is not None and self.omitted:
             start[list(self.omitted)] = 0.0
+        found = estimate_at_once(problem, start)
+        if found is not None:
+            return found
         result, steps = yield from solution(problem, start)
         if result.reason == SINGULAR:
             refuse_nonfinite_columns(self.engine, self.names)
@@ -137,26 +121,30 @@ class Problem:
         converged, reason, least = result.converged, result.reason, None
         if self.adjustment is None:
             result, converged, reason, least = yield from check_convergence(problem, result)
-        last = result.sums
+        last, boundary = result.sums, result.boundary
         with last.factored() as factor:
             positive, smallest_pivot = factor.positive, factor.smallest_pivot
         if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
         if self.adjustment is None and not self.loss.curvature_is_expected:
             last, least = (yield from problem.sums_at(result.params, expected=True)), None
+        information = last.hessian.diagonal().copy()
         return Estimate(
             params=result.params,
-            information=last.hessian.diagonal().copy(),
-            inverse_information=self.kept_only(last.inverted()),
+            information=information,
+            inverse_information=self.kept_only(
+                last.inverted() if boundary is None else boundary.confined(last.hessian)
+            ),
             weight=weight,
             events=events,
             n_iter=steps + result.n_iter,
             n_passes=problem.passes,
             decrement=result.decrement,
             converged=converged,
-            positive_definite=positive,
+            positive_definite=positive or boundary is not None,
             reason=reason,
             least_information=least,
+            boundary=boundary,
         )
 
     def omitting(self, columns: Sequence[int]) -> Problem:
@@ -291,13 +279,14 @@ class Problem:
         *,
         expected: bool = False,
         falling: bool = False,
+        inside: bool = False,
         tol: float | None = None,
         maxiter: int | None = None,
     ) -> Passes[SolverResult]:
-        """Take Newton (or Fisher-scoring) steps on loss plus penalty, with a search on slopes or, `falling`, on values."""
+        """Take Newton (or Fisher-scoring) steps on loss plus penalty, with a search on slopes or, `falling`, on values; `inside` the support only."""
         steps = newton(
             start,
-            search=value_search if falling else slope_search,
+            search=value_search if falling else inner_search if inside else slope_search,
             tol=self.tol if tol is None else tol,
             scale=self.scale,
             maxiter=self.maxiter if maxiter is None else maxiter,

@@ -34,7 +34,9 @@ ARMIJO = 1e-4
 TRIALS = 40
 LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
 NEAR = 0.01  # decrement from which the last steps predict the next ones
+CONVERGED = "the Newton decrement is below its tolerance"
 SINGULAR = "the second derivative is singular at the starting values"
+UNBOUNDED = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
 NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
 
 
@@ -49,6 +51,9 @@ class SolverResult:
     converged: bool
     reason: str  # why the iteration ended, in words
     step: NDArray  # the last Newton step, taken if converged; of shape (k,)
+    boundary: Any = (
+        None  # the rows that hold the solution at the end of the support (:mod:`gevglm.estimation.boundary`), if any do
+    )
 
 
 def newton(
@@ -97,8 +102,7 @@ def newton(
         if on_step is not None:
             on_step(params, decrement)
         if decrement <= enough and not damped:
-            reason = "the Newton decrement is below its tolerance"
-            return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+            return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
         if decrement < min(predict_below, last) and decrement**2 <= enough * last and not damped:
             reason = "the next Newton decrement is predicted to be below its tolerance"
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
@@ -183,6 +187,19 @@ def slope_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[floa
         else:
             length = _between(low, slope_low, high, slope_high)
     return best
+
+
+def inner_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:
+    """Do what :func:`slope_search` does, but find nothing where the full step leaves the support."""
+    search = slope_search(params, sums, step)
+    trial = yield next(search)
+    if not trial.finite:
+        return None
+    while True:
+        try:
+            trial = yield search.send(trial)
+        except StopIteration as end:
+            return end.value
 
 
 def value_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,10 @@ from gevglm.engine.linalg import (
     weighted_gram,
 )
 from gevglm.estimation.objective import Penalty
-from gevglm.exceptions import CollinearityError, InvalidDataError, listed
+from gevglm.exceptions import CollinearityError, InvalidDataError, InvalidOptionError, SupportError, listed
+
+if TYPE_CHECKING:
+    from gevglm.estimation.estimate import Problem
 
 MOST_COLUMNS = 500  # beyond, cross-products tell which columns are dependent: with less accuracy, in less time
 FAR = 1e-6  # spread relative to the mean, below which a column is constant as far as its sums of squares tell
@@ -32,6 +36,44 @@ def refuse_nonfinite_columns(engine: Engine, names: Sequence[str] | None) -> Non
     bad = [f"{label} ({count:.0f} rows)" for label, count in zip(labels, counts, strict=False) if count]
     if bad:
         raise InvalidDataError(f"these columns are infinite or not numbers: {listed(bad)}; fix or drop those rows.")
+
+
+def refuse_impossible_risks(problem: Problem) -> None:
+    """Raise because no coefficients keep every risk between 0 and 1, with the rows that say most about why."""
+    link = problem.loss.link
+    zeros = int(problem.engine.reduce(ArraySum(lambda block: _ones_where_used(block) @ _is_zero(block))))
+    if zeros and problem.constant is None and not link.support[0] < 0.0 < link.support[1]:
+        why = f"{zeros} rows are zero in every column, and have a risk of exactly {link.inverse(0.0):g} whatever these are: add a constant"
+    else:
+        why = "offsets, or columns without a constant, put rows on opposite sides"
+    raise SupportError(
+        f"no coefficients keep the risks of all rows strictly between 0 and 1 with {link.population!r}: {why}; or use loss='canonical', which has no bounds."
+    )
+
+
+def refuse_start(problem: Problem, start: NDArray) -> None:
+    """Raise if starting values put rows at risks that the model does not have."""
+    link = problem.loss.link
+    if link.edge != "wall" or not problem.loss.is_likelihood:
+        return
+    lower, upper = link.support
+
+    def outside(block: Block) -> NDArray:
+        v, used = block.linear_predictor(start), _ones_where_used(block) > 0
+        return np.array([(used & (v < lower)).sum(), (used & (v > upper)).sum()])
+
+    below, above = problem.engine.reduce(ArraySum(outside)).astype(int).tolist()
+    if below or above:
+        seen = [f"{count} rows at risks {side}" for count, side in ((below, "below 0"), (above, "above 1")) if count]
+        raise InvalidOptionError(
+            f"start_params puts {' and '.join(seen)}, which {link.population!r} does not have; give values that keep every linear predictor "
+            f"between {lower:g} and {upper:g}, or none."
+        )
+
+
+def _is_zero(block: Block) -> NDArray:
+    empty = np.ravel(dense(abs(block.X).sum(axis=1))) == 0.0
+    return (empty if block.offset is None else empty & (block.offset == 0.0)).astype(float)
 
 
 def refuse_collinear_columns(

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from gevglm.engine.base import Passes
 from gevglm.estimation.adjusted_roots import first_root, rough_start
-from gevglm.estimation.newton import SolverResult
+from gevglm.estimation.boundary import interior_point, minimum_with_edge
+from gevglm.estimation.newton import SINGULAR, SolverResult
 from gevglm.estimation.objective import Adjustment
-from gevglm.estimation.refusals import refuse_nonfinite_columns
+from gevglm.estimation.refusals import refuse_impossible_risks, refuse_nonfinite_columns
 from gevglm.exceptions import SupportError
 from gevglm.losses import Canonical
 
@@ -31,14 +32,17 @@ def solution(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResu
 
 def _minimum(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:
     """Find the minimum, and the number of steps of Fisher scoring before the last iteration."""
-    given = start is not None
+    given, wall = start is not None, problem.loss.is_likelihood and problem.loss.link.edge == "wall"
     if problem.loss.convex:
         first = (yield from problem.start_from_part()) if start is None else start
-        result = yield from problem.minimise(first)
+        result = yield from problem.minimise(first, inside=wall)
         # starting values may lie where there is no curvature, or (from a part of the rows) outside the support of the rest
-        if not np.isfinite(result.decrement) or (given and not result.converged and problem.maxiter > 0):
-            second = yield from _feasible(problem, problem.null_start if given else first)
-            result = yield from problem.minimise(second)
+        if not np.isfinite(result.decrement) or (given and not result.converged and problem.maxiter > 0 and not wall):
+            second = yield from _feasible(problem, first if wall or not given else problem.null_start)
+            result = yield from problem.minimise(second, inside=wall)
+        unfinished = not result.converged and result.reason != SINGULAR and problem.maxiter > 0
+        if unfinished and problem.loss.is_likelihood and problem.loss.link.edge:
+            result = yield from minimum_with_edge(problem, result.params, result.n_iter)
         return result, 0
     first = (yield from _canonical_start(problem)) if start is None else start
     first = yield from _feasible(problem, first)
@@ -71,11 +75,16 @@ def _feasible(problem: Problem, start: NDArray) -> Passes[NDArray]:
         unit = np.zeros_like(null_start)
         unit[constant] = 1.0 if np.isfinite(lower) else -1.0
         candidates += [null_start + unit * 2.0**j for j in range(-3, SHIFTS)]
+    if problem.loss.link.edge == "wall":
+        inner = yield from interior_point(problem, start)
+        candidates = [start] if inner is None else [inner]
     for candidate in candidates:
         sums = yield from problem.sums_at(candidate, value=True)
         if sums.feasible and np.isfinite(sums.value):
             return candidate
     refuse_nonfinite_columns(problem.engine, problem.names)
+    if problem.loss.link.edge == "wall":
+        refuse_impossible_risks(problem)
     raise SupportError(
         f"no starting values keep every row inside the support of {problem.loss.link!r} "
         f"({lower:g} to {upper:g}); give start_params, use loss='canonical', or another xi."

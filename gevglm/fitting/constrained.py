@@ -27,7 +27,7 @@ def fit_constrained(model: BinaryGLM, constraints: Any, start_params: Any, fit_k
         )
     with warnings.catch_warnings():  # statsmodels fits a model of its own, with row numbers of its own
         warnings.simplefilter("ignore", SupportWarning)
-        fit_kwds = {"cov_type": model.sampling.default_covariance} | fit_kwds
+        fit_kwds = {"cov_type": model.default_covariance} | fit_kwds
         shifted: Any = copy(model)
         shifted.offset = model._offset_exposure  # a number if there is none: statsmodels 0.14 adds it in any case
         results = GLM.fit_constrained(shifted, constraints, start_params=start_params, **fit_kwds)

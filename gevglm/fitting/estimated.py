@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.engine.monitor import Monitor
 from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems
 from gevglm.estimation.estimate import Estimate, Problem
+from gevglm.estimation.refusals import refuse_start
 from gevglm.exceptions import ConvergenceWarning, InvalidDataError, warn
 from gevglm.fitting.estimator import Estimator
 from gevglm.options import FitOptions
@@ -31,6 +34,8 @@ def estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bou
     engine, k = problem.engine, problem.engine.n_cols
     if k > engine.n_rows and estimator.penalty is None and options.collinear == "raise":
         raise InvalidDataError(f"there are more columns ({k}) than rows ({engine.n_rows}); drop columns or give alpha.")
+    if problem.start is not None:
+        refuse_start(problem, np.asarray(problem.start, dtype=float))
     fitted = estimator.estimate(problem)
     looked_for = estimator.rests_on_plain_fit and options.separation != "ignore"
     separation = suspected_separation(model, engine, fitted) if looked_for else None
@@ -46,7 +51,7 @@ def estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bou
         estimator.covariance_of(model, problem, fitted),
         range_fits=[_at_bound(model, bound, problem, fitted, estimator) for bound in bounds],
         covariance=estimator.covariance,
-        cov_words=(options.cov_type or model.sampling.default_covariance, options.cov_kwds),
+        cov_words=(options.cov_type or model.default_covariance, options.cov_kwds),
         alpha=options.alpha,
         penalty=estimator.penalty,
         bias=estimator.bias,
@@ -54,6 +59,8 @@ def estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bou
         n_outside_support=support.outside,
         n_contradicted=support.contradicted,
         use_t=options.use_t,
+        degrees=estimator.degrees_of(model, problem, fitted, options.use_t),
+        clusters=estimator.clusters_of(model, problem, fitted),
     )
 
 

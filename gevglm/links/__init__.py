@@ -4,6 +4,7 @@ from gevglm.links.base import BinaryLink, Point
 from gevglm.links.by_outcome import Sampled, Weighted
 from gevglm.links.gev import GEV, CLogLog, GEVc, LogLog
 from gevglm.links.odds import ScaledOdds
+from gevglm.links.risk import Identity, Log, LogC
 from gevglm.links.standard import Cauchit, Logit, Probit
 
 __all__ = [
@@ -12,6 +13,9 @@ __all__ = [
     "CLogLog",
     "Cauchit",
     "GEVc",
+    "Identity",
+    "Log",
+    "LogC",
     "LogLog",
     "Logit",
     "Point",

@@ -20,6 +20,7 @@ from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 SMALLEST_PROBABILITY = 1e-150
 LARGEST_PROBABILITY = 1.0 - 2.0**-53
+AT_THE_END = 1e-10  # distance from the end of a support up to which v is there, where rounding decides on which side
 
 
 class JointDerivatives(NamedTuple):
@@ -57,6 +58,8 @@ class Point:
         Derivatives of their logarithms, :math:`c - F'/F` and :math:`c + F'/(1 - F)` with :math:`c = F''/F'`.
     dcdf_dshape : ndarray
         Derivative of F by the shape of the link, for links that have one.
+    continued : Point
+        What the canonical loss takes for F: the point itself, but for links whose formula goes on beyond the end of the support.
     """
 
     if TYPE_CHECKING:  # a link defines each as an attribute or as a property
@@ -79,6 +82,10 @@ class Point:
     def joint_derivatives(self, y: NDArray) -> JointDerivatives | None:
         """Return the log loss of outcomes and its derivatives by v and shape; None for links that leave second derivatives to differences."""
         return None
+
+    @property
+    def continued(self) -> Point:
+        return self
 
     @cached_property
     def dpdf(self) -> NDArray:
@@ -109,69 +116,6 @@ class Point:
         return self.dlogpdf + self.hazard
 
 
-class MirroredPoint(Point):
-    """The point of the mirrored distribution :math:`1 - F(-v)`, read off the point of F at -v."""
-
-    def __init__(self, point: Point):
-        self.point = point
-
-    @cached_property
-    def v(self) -> NDArray:
-        return -self.point.v
-
-    @property
-    def cdf(self) -> NDArray:
-        return self.point.sf
-
-    @property
-    def sf(self) -> NDArray:
-        return self.point.cdf
-
-    @property
-    def pdf(self) -> NDArray:
-        return self.point.pdf
-
-    @cached_property
-    def dlogpdf(self) -> NDArray:
-        return -self.point.dlogpdf
-
-    @property
-    def d2logpdf(self) -> NDArray:
-        return self.point.d2logpdf
-
-    @property
-    def log_cdf(self) -> NDArray:
-        return self.point.log_sf
-
-    @property
-    def log_sf(self) -> NDArray:
-        return self.point.log_cdf
-
-    @property
-    def reverse_hazard(self) -> NDArray:
-        return self.point.hazard
-
-    @property
-    def hazard(self) -> NDArray:
-        return self.point.reverse_hazard
-
-    @cached_property
-    def dlog_reverse_hazard(self) -> NDArray:
-        return -self.point.dlog_hazard
-
-    @cached_property
-    def dlog_hazard(self) -> NDArray:
-        return -self.point.dlog_reverse_hazard
-
-    @cached_property
-    def dcdf_dshape(self) -> NDArray:
-        return -self.point.dcdf_dshape
-
-    def joint_derivatives(self, y: NDArray) -> JointDerivatives | None:
-        found = self.point.joint_derivatives(1.0 - y)
-        return None if found is None else found._replace(slope=-found.slope, mixed=-found.mixed)
-
-
 class BinaryLink(CDFLink):
     """Base class of the links: the inverse of a distribution function F.
 
@@ -195,6 +139,9 @@ class BinaryLink(CDFLink):
         The shape above which maximum likelihood of the shape is regular: the information stays finite at the end of the support.
     support : tuple of float
         The open interval of v on which 0 < F(v) < 1.
+    edge : str
+        What the log loss of the outcome that is certain at a finite end of the support does there: nothing (""), it falls to zero smoothly; "kink", it
+        bends, as F is capped; "wall", it ends: linear predictors beyond are no part of the model.
     log_concave : bool
         Whether both :math:`F` and :math:`1 - F` are log-concave, so that the log loss is convex in v.
     relative_integrals : tuple of bool
@@ -203,7 +150,10 @@ class BinaryLink(CDFLink):
     canonical_is_log : bool
         Whether the canonical loss of the link is its log loss; true of the logit alone.
     exponentiated : str or None
-        What the exponential of a coefficient is, if it has a name: ``odds_ratio``, ``hazard_ratio``.
+        What the exponential of a coefficient (times ``exponent``) is, if it has a name: ``odds_ratio``, ``hazard_ratio``, ``risk_ratio``,
+        ``survival_ratio``.
+    exponent : float
+        The sign of a coefficient in that: 1, or -1 where larger linear predictors make the ratio smaller.
     """
 
     words: ClassVar[dict[str, Any]] = {}
@@ -213,6 +163,7 @@ class BinaryLink(CDFLink):
     default_grid: tuple[float, ...] = ()
     regular_above: float = -np.inf
     canonical_is_log: bool = False
+    exponent: float = 1.0
 
     @property
     def support(self) -> tuple[float, float]:
@@ -221,6 +172,10 @@ class BinaryLink(CDFLink):
     @property
     def log_concave(self) -> bool:
         return True
+
+    @property
+    def edge(self) -> str:
+        return ""
 
     @property
     def relative_integrals(self) -> tuple[bool, bool]:
@@ -255,6 +210,14 @@ class BinaryLink(CDFLink):
     def integral_sf(self, v: NDArray) -> NDArray:
         r"""Return :math:`\int_v^\infty (1 - F)`, the canonical loss of an event."""
         raise NotImplementedError
+
+    def continued_integral_cdf(self, v: NDArray) -> NDArray:
+        """Return the canonical loss of a non-event, for the ``continued`` distribution."""
+        return self.integral_cdf(v)
+
+    def continued_integral_sf(self, v: NDArray) -> NDArray:
+        """Return the canonical loss of an event, for the ``continued`` distribution."""
+        return self.integral_sf(v)
 
     # -- statsmodels' six methods ----------------------------------------------------------
 
@@ -347,9 +310,17 @@ class BinaryLink(CDFLink):
         return type(self)(**{self.shape_name: shape})
 
     def outside(self, v: NDArray) -> NDArray:
-        """Return where `v` lies outside the support, that is, where F(v) is 0 or 1 exactly."""
+        """Return where `v` lies outside the support, that is, where F(v) is 0 or 1 exactly; a wall itself is inside."""
         lower, upper = self.support
+        if self.edge == "wall":
+            return (v < lower - AT_THE_END) | (v > upper + AT_THE_END)
         return (v <= lower) | (v >= upper)
+
+    def ratios(self, estimates: NDArray) -> NDArray:
+        """Return estimates with their limits, along the last axis, as the ratios that ``exponentiated`` names."""
+        with np.errstate(over="ignore"):
+            found = np.exp(self.exponent * np.asarray(estimates, dtype=float))
+        return found if self.exponent > 0 else found[..., [0, 2, 1]]
 
 
 def probabilities(p: NDArray) -> NDArray:

@@ -25,12 +25,14 @@ from numpy.typing import NDArray
 
 from gevglm.exceptions import InvalidOptionError
 from gevglm.links._gamma import SERIES_LIMIT, deficit_constant, gamma_deficit, gamma_excess, upper_gamma
-from gevglm.links.base import BinaryLink, JointDerivatives, MirroredPoint, Point
+from gevglm.links.base import AT_THE_END, BinaryLink, JointDerivatives, Point
+from gevglm.links.mirrored import MirroredLink, MirroredPoint
 
 PAPER_GRID = (*(round(-1.0 + 0.1 * j, 1) for j in range(26)), -0.2567)  # of Agarwal et al. (2014)
 SMALLEST_SHAPE = 2.0**-1000
 LARGEST_SHAPE = 5.0
 LARGEST_LOG_HAZARD = 350.0  # of the reverse hazard, whose square must stay finite
+JUST_INSIDE = -1.0 + 2.0**-53
 VANISHED = 1e-290  # a t that may have lost digits to underflow
 _SHAPE_SERIES = np.array([(-1.0) ** j * (j + 1) / (j + 2) for j in range(18)])
 _SHAPE_SLOPE_SERIES = _SHAPE_SERIES[1:] * np.arange(1.0, len(_SHAPE_SERIES))
@@ -221,6 +223,10 @@ class GEV(BinaryLink):
         return -1.0 <= self.xi <= 0.0
 
     @property
+    def edge(self) -> str:
+        return "kink" if -1.0 <= self.xi < -0.5 else ""  # above -1 smooth on paper, but not in doubles
+
+    @property
     def relative_integrals(self) -> tuple[bool, bool]:
         return (False, self.xi >= 1.0)
 
@@ -228,8 +234,13 @@ class GEV(BinaryLink):
         u = self._shape * v
         outside = None
         if not u.min(initial=np.inf) > -1.0:
-            outside = u <= -1.0
-            np.maximum(u, -1.0, out=u)
+            if self.edge:  # rows at the kink, up to rounding, are inside
+                outside = u < -1.0 - AT_THE_END
+                np.maximum(u, JUST_INSIDE if self.xi == -1.0 else AT_THE_END - 1.0, out=u)
+                u[outside] = -1.0
+            else:
+                outside = u <= -1.0
+                np.maximum(u, -1.0, out=u)
         log_t = np.log1p(u, out=u)
         log_t /= -self._shape
         return GEVPoint(self.xi, v, log_t, outside)
@@ -254,10 +265,11 @@ class GEV(BinaryLink):
 
     def _t(self, v: NDArray) -> NDArray:
         with np.errstate(divide="ignore", over="ignore"):
-            return self.at(np.atleast_1d(np.asarray(v, dtype=float))).t.reshape(np.shape(v))
+            t = self.at(np.atleast_1d(np.asarray(v, dtype=float))).t.reshape(np.shape(v))
+        return np.where(v < self.support[1], t, 0.0) if self.edge else t
 
 
-class GEVc(BinaryLink):
+class GEVc(MirroredLink):
     r"""Complementary GEV link, :math:`F(v) = 1 - \exp(-(1 - \xi v)_+^{-1/\xi})`: GEV mirrored.
 
     Parameters
@@ -275,42 +287,20 @@ class GEVc(BinaryLink):
     shape_name: str | None = "xi"
     default_grid = PAPER_GRID
     regular_above = -0.5  # Smith (1985)
+    mirrors: GEV
 
     def __init__(self, xi: float):
-        self._gev = GEV(xi)
-        self.xi = self._gev.xi
+        self.mirrors = GEV(xi)
+        self.xi = self.mirrors.xi
 
     @property
     def exponentiated(self) -> str | None:
         return "hazard_ratio" if self.xi == 0.0 else None
 
-    @property
-    def support(self) -> tuple[float, float]:
-        lower, upper = self._gev.support
-        return (-upper, -lower)
-
-    @property
-    def log_concave(self) -> bool:
-        return self._gev.log_concave
-
-    @property
-    def relative_integrals(self) -> tuple[bool, bool]:
-        of_cdf, of_sf = self._gev.relative_integrals
-        return (of_sf, of_cdf)
-
-    def at(self, v: NDArray) -> MirroredPoint:
-        return MirroredPoint(self._gev.at(-v))
-
     def at_probability(self, p: NDArray) -> MirroredPoint:
         log_t = np.log(-np.log1p(-p))
-        shape = self._gev._shape
+        shape = self.mirrors._shape
         return MirroredPoint(GEVPoint(self.xi, np.expm1(-shape * log_t) / shape, log_t))
-
-    def integral_cdf(self, v: NDArray) -> NDArray:
-        return self._gev.integral_sf(-np.asarray(v, dtype=float))
-
-    def integral_sf(self, v: NDArray) -> NDArray:
-        return self._gev.integral_cdf(-np.asarray(v, dtype=float))
 
 
 class LogLog(GEV):

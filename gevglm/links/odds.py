@@ -83,11 +83,11 @@ class ScaledPoint(Point):
 
     @cached_property
     def dlog_reverse_hazard(self) -> NDArray:
-        return self._bend - self.hazard
+        return _smaller_terms(self._bend, -self.hazard, self.point.dlog_reverse_hazard, -self._growth)
 
     @cached_property
     def dlog_hazard(self) -> NDArray:
-        return self._bend + self.reverse_hazard
+        return _smaller_terms(self._bend, self.reverse_hazard, self.point.dlog_hazard, -self._growth)
 
     @cached_property
     def dcdf_dshape(self) -> NDArray:
@@ -104,6 +104,11 @@ class ScaledPoint(Point):
         point = self.point
         below, above = point.dlog_reverse_hazard + point.hazard, point.dlog_hazard - point.reverse_hazard
         return np.where(point.cdf < 0.5, below, above)
+
+
+def _smaller_terms(a: NDArray, b: NDArray, c: NDArray, d: NDArray) -> NDArray:
+    """Return a + b = c + d, from the pair with the smaller terms, of which less cancels."""
+    return np.where(np.abs(a) + np.abs(b) <= np.abs(c) + np.abs(d), a + b, c + d)
 
 
 class ScaledOdds(BinaryLink):
@@ -172,6 +177,10 @@ class ScaledOdds(BinaryLink):
     @property
     def relative_integrals(self) -> tuple[bool, bool]:
         return self.link.relative_integrals
+
+    @property
+    def edge(self) -> str:
+        return self.link.edge
 
     @property
     def log_concave(self) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from statsmodels.base.data import ModelData
 from statsmodels.base.model import LikelihoodModel
 
 from gevglm import fitting
@@ -30,6 +32,11 @@ from gevglm.options import FitOptions, ModelOptions, known_arguments
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.sampling.choice import sampling_of
 from gevglm.sampling.schemes import OutcomeSampling, Sampling
+
+
+@lru_cache
+def _ones(n: int) -> NDArray:
+    return np.broadcast_to(np.ones(()), (n,))
 
 
 class BinaryGLM(LossModel):
@@ -181,7 +188,7 @@ class BinaryGLM(LossModel):
         self.options, self.shape_choice, self.sampling, self.design = options, shape_choice, sampling, design
         self.loss, self.link, self.family = loss, loss.link, family_of(loss)
         self.nobs = design.n_rows
-        ones = np.broadcast_to(np.ones(()), (self.nobs,))
+        ones = _ones(self.nobs)
         self.freq_weights = ones if design.freq is None else design.freq
         self.var_weights = ones if design.var is None else design.var
         self.n_trials = ones if design.trials is None else design.trials
@@ -189,7 +196,10 @@ class BinaryGLM(LossModel):
         self.family.n = 1 if design.trials is None else design.trials
         self._has_freq_weights, self._has_var_weights = design.freq is not None, design.var is not None
         self._has_offset, self._has_exposure = design.offset is not None, False
-        LikelihoodModel.__init__(self, *design.labelled(), missing="none", hasconst=False)
+        if design.index is None and isinstance(design.X, np.ndarray):
+            self._attach_arrays(design)
+        else:
+            LikelihoodModel.__init__(self, *design.labelled(), missing="none", hasconst=False)
         if not design.has_rows:
             self.endog, self.exog = design.y, design.X
         elif issparse(design.X):
@@ -205,6 +215,15 @@ class BinaryGLM(LossModel):
         self.data.k_constant = self.k_constant = int(design.constant is not None)
         self._init_keys = ["link", "loss", "offset", "freq_weights", "var_weights", "n_trials"]
         self._data_attr.extend(["freq_weights", "var_weights", "iweights", "_offset_exposure", "n_trials", "offset"])
+
+    def _attach_arrays(self, design: Design) -> None:
+        """Do what the constructor of statsmodels does, for rows without labels, which need neither checks nor conversions."""
+        self.data = data = ModelData.__new__(ModelData)
+        data.orig_endog = data.endog = self.endog = design.y
+        data.orig_exog = data.exog = self.exog = design.X
+        data._cache = {}
+        self._data_attr = ["exog", "endog", "data.exog", "data.endog", "data.orig_endog", "data.orig_exog"]
+        self.initialize()
 
     def _attach_formula(self, formula: str) -> None:
         self.formula = formula
@@ -251,6 +270,8 @@ class BinaryGLM(LossModel):
 
     def penalty(self, alpha: Any, penalize_intercept: bool = False, standardize: bool = False) -> Ridge | None:
         """Return the ridge penalty of the words of :meth:`fit`."""
+        if type(alpha) is float and alpha == 0.0:
+            return None
         scale = self.design.column_variances(self.sampling.population_weights) if standardize and alpha else None
         options = FitOptions(alpha=alpha, penalize_intercept=penalize_intercept)
         return options.penalty(scale, len(self.design.names), self.data.const_idx)
@@ -261,6 +282,10 @@ class BinaryGLM(LossModel):
         return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names)
 
     @known_arguments
+    def __repr__(self) -> str:
+        what = getattr(self, "formula", None) or f"{self.design.outcome}, {len(self.exog_names)} columns"
+        return f"<BinaryGLM: {what}; {self.loss!r}>"
+
     def fit(
         self,
         start_params: ArrayLike | None = None,

@@ -32,6 +32,12 @@ class LossModel(GLM):
         """The link from linear predictors to probabilities in the population."""
         return self.sampling.population_link(self.link)
 
+    @property
+    def default_covariance(self) -> str:
+        """The covariance where none is asked for: that of how the rows were sampled, or else of the loss."""
+        of_sampling = self.sampling.default_covariance
+        return self.loss.default_covariance if of_sampling == "nonrobust" else of_sampling
+
     def predict(self, params, exog=None, exposure=None, offset=None, which="mean"):
         """Return predictions for a design matrix.
 

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
     from gevglm.results import BinaryGLMResults
 
 ARROW = "\N{RIGHTWARDS ARROW}"
-EXPONENTIATED = {"odds_ratio": "odds ratio", "hazard_ratio": "hazard ratio"}
+CHANGED = {
+    "odds_ratio": "odds of the event",
+    "hazard_ratio": "hazard",
+    "risk_ratio": "risk",
+    "survival_ratio": "probability of no event, with its sign changed,",
+}
 
 
 def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
@@ -25,7 +30,7 @@ def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
     limits = np.asarray(results.conf_int(alpha=alpha))
     z, p = results.tests()
     meaning = results.model.population_link.exponentiated
-    ratio = [EXPONENTIATED[meaning]] if meaning else []
+    ratio = [meaning.replace("_", " ")] if meaning else []
     header = ("", "coefficient", "std. error", f"{100 * (1 - alpha):g} % interval", "z", "p", *ratio)
     rows = []
     for j, name in enumerate(results.model.exog_names):
@@ -38,7 +43,7 @@ def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
         number, low, high = rounded([params[j], *limits[j]])
         row = [name, number, plain(bse[j], 2), f"{low} to {high}", f"{z[j]:.2f}".replace("-", MINUS), pvalue(p[j])]
         if meaning:
-            row.append("" if j == results.model.data.const_idx else _exponentiated([params[j], *limits[j]]))
+            row.append("" if j == results.model.data.const_idx else _exponentiated(results, [params[j], *limits[j]]))
         rows.append(row)
     by = "profile penalised likelihood" if method == "profile" else f"Wald ({results.cov_type} covariance)"
     notes = tag("p", " ".join(notes_on_inference(results, method)), class_="note")
@@ -46,17 +51,14 @@ def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
     return joined([numbers, tag("p", _meaning(results, meaning)), notes])
 
 
-def _exponentiated(numbers: list[float]) -> str:
-    with np.errstate(over="ignore"):
-        return with_limits(*np.exp(numbers))
+def _exponentiated(results: BinaryGLMResults, numbers: list[float]) -> str:
+    return with_limits(*results.model.population_link.ratios(np.array(numbers)).tolist())
 
 
 def _meaning(results: BinaryGLMResults, meaning: str | None) -> str:
     if meaning is not None:
-        changed, ratio = {"odds_ratio": ("odds of the event", "an odds"), "hazard_ratio": ("hazard", "a hazard")}[
-            meaning
-        ]
-        return f"A coefficient is the change of the log {changed} for one unit of its variable; exponentiated, {ratio} ratio."
+        ratio = f"{'an' if meaning == 'odds_ratio' else 'a'} {meaning.replace('_', ' ')}"
+        return f"A coefficient is the change of the log {CHANGED[meaning]} for one unit of its variable; exponentiated, {ratio}."
     return (
         f"A coefficient is the change of the linear predictor of {results.link.population.label} for one unit of its variable: its sign says "
         "whether the risk rises or falls. With this link exp(coefficient) is not an odds ratio; sizes are read from the effects on the risk."

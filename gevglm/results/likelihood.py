@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm, t
 
 from gevglm.bias import BiasReduction
 from gevglm.data.unloaded import rows_needed
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedForLoss, listed, nearest, unknown_option
+from gevglm.inference.boundary_profile import BoundaryLikelihood
 from gevglm.inference.profile import Likelihood, PenalisedLikelihood, Profile, profile, ratio_tests
 from gevglm.inference.shape_profile import ShapeLikelihood
 from gevglm.results.core import ResultsCore, check_alpha
@@ -44,13 +44,14 @@ class LikelihoodInference(ResultsCore):
         """How tests and intervals of the coefficients are made where no method is given: "profile", "posterior" or "wald".
 
         By the posterior after ``xi="map"``: intervals are its equal-tailed ones, z is a mode over its posterior standard deviation.
-        By the profile of the penalised likelihood, as logistf has it, for bias-reduced fits that have one, a model-based covariance, and no more
-        than 20,000 rows; by Wald's method otherwise. The summary, ``pvalues``, ``tvalues``, :meth:`conf_int`, :meth:`exp_params`,
+        By the profile of the penalised likelihood, as logistf has it, for bias-reduced fits that have one, and by that of the likelihood for fits that
+        ended on the boundary, with a model-based covariance and no more than 20,000 rows; by Wald's method otherwise. The summary, ``pvalues``, ``tvalues``, :meth:`conf_int`, :meth:`exp_params`,
         comparisons, plots and reports all follow it. ``bse``, ``t_test`` and ``wald_test`` are Wald's in any case.
         """
         if self.posterior is not None:
             return "posterior"
-        if self.bias is None or self.cov_type != "nonrobust" or not self.converged or hasattr(self, "constraints"):
+        regular = self.bias is None and self.boundary is None
+        if regular or self.cov_type != "nonrobust" or not self.converged or hasattr(self, "constraints"):
             return "wald"
         if not self.model.design.readable:
             return "profile" if ("tests", None) in self._profiled else "wald"
@@ -82,7 +83,7 @@ class LikelihoodInference(ResultsCore):
         if self._method(method) != "profile":
             with np.errstate(divide="ignore", invalid="ignore"):  # coefficients that are held have no error
                 z = self._params / np.asarray(self.bse)
-            return z, 2.0 * (t(self.df_resid) if self.use_t else norm).sf(np.abs(z))
+            return z, 2.0 * self.distribution().sf(np.abs(z))
         tests = self.lr_tests()
         return np.sign(self._params) * np.sqrt(tests["statistic"].to_numpy()), tests["pvalue"].to_numpy()
 
@@ -217,6 +218,8 @@ class LikelihoodInference(ResultsCore):
                     "use bias='firth', or rows in memory, where separation is looked for."
                 )
             infinite = self.infinite if self.separated else None
+            if self.boundary is not None and infinite is None:
+                return BoundaryLikelihood.of(problem, self._params, self.cov_params_matrix)
             return PenalisedLikelihood.of(problem, self._params, infinite)
         return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params), problem.engine.n_rows)
 

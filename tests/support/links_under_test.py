@@ -12,7 +12,21 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from gevglm.links import GEV, BinaryLink, Cauchit, CLogLog, GEVc, Logit, LogLog, Probit, Sampled, Weighted
+from gevglm.links import (
+    GEV,
+    BinaryLink,
+    Cauchit,
+    CLogLog,
+    GEVc,
+    Identity,
+    Log,
+    LogC,
+    Logit,
+    LogLog,
+    Probit,
+    Sampled,
+    Weighted,
+)
 
 DIGITS = 40
 EPS = float(np.finfo(float).eps)
@@ -62,6 +76,14 @@ def cauchy_tails(v):
     return mp.atan2(1, -v) / mp.pi, mp.atan2(1, v) / mp.pi
 
 
+def exponential_tails(v):
+    return mp.exp(v), -mp.expm1(v)
+
+
+def uniform_tails(v):
+    return v, 1 - v
+
+
 def sampled(case: Case, prevalence: float, sample_mean: float) -> Case:
     """The case seen through sampling on the outcome."""
     odds = [mp.mpf(share) / (1 - mp.mpf(share)) for share in (sample_mean, prevalence)]
@@ -93,6 +115,9 @@ CASES = [
     Case(Logit(), logistic_tails),
     Case(Probit(), normal_tails),
     Case(Cauchit(), cauchy_tails),
+    Case(Log(), exponential_tails),
+    Case(LogC(), mirrored(exponential_tails)),
+    Case(Identity(), uniform_tails),
     sampled(Case(GEV(0.3), gev_tails(0.3)), 0.01, 0.3),
     sampled(Case(GEV(-0.2567), gev_tails(-0.2567)), 0.02, 0.5),
     sampled(Case(GEVc(1.5), mirrored(gev_tails(1.5))), 0.001, 0.5),
@@ -103,6 +128,7 @@ CASES = [
     weighted(Case(Probit(), normal_tails), 0.5, 3.0),
     sampled(Case(Probit(), normal_tails), 0.01, 0.5),
     sampled(Case(Cauchit(), cauchy_tails), 0.05, 0.3),
+    sampled(Case(Log(), exponential_tails), 0.01, 0.3),
 ]
 ALL_LINKS = [case.link for case in CASES]
 BOUNDED_LINKS = [link for link in ALL_LINKS if 1e-4 <= abs(link.parameters.get("xi", 0.0))]

@@ -1,0 +1,321 @@
+r"""Fits that end on the boundary: where the log loss is smallest with some outcomes certain, at the end of the support of the link.
+
+At a wall (log, logc, identity) an event at the upper end, where its probability is 1, has a finite loss with a slope; linear predictors beyond are no
+part of the model. With g the gradient, the minimum over :math:`s_i (x_i'b - e) \le 0` has multipliers, one for each row at the end:
+
+.. math:: g(b) + \sum_i \lambda_i s_i x_i = 0, \qquad \lambda_i \ge 0, \qquad \lambda_i\, s_i (x_i'b - e) = 0
+
+(s = 1 at an upper end e, -1 at a lower one). At a kink (GEV with xi = -1, whose F is capped) rows may lie beyond the end, and add nothing to g there; in it
+:math:`0 \le \lambda_i \le c_i`, with :math:`c_i` the change of the slope at the end. The wall is the kink with :math:`c_i = \infty`: both are solved by the same steps.
+
+A step minimises the quadratic model of the loss together with the kinks of the rows that it would cross. Its dual is a small problem, in the
+multipliers of these rows, that an active-set method solves exactly (Goldfarb and Idnani 1983, with bounds on both sides); rows are added as steps meet them. As soon as the rows that
+hold the estimate are known, Newton steps along what they leave free end at the solution, and the multipliers certify it: the loss is convex.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.optimize import linprog, lsq_linear
+
+from gevglm.engine.base import ArraySum, Pass, Passes
+from gevglm.engine.cholesky import COLLINEAR, Cholesky
+from gevglm.engine.linalg import dense, weighted_gram
+from gevglm.estimation.edge_rows import AtTheEnd, EdgeRows, Outermost, Reach
+from gevglm.estimation.newton import ARMIJO, CONVERGED, NEAR, TRIALS, UNBOUNDED, SolverResult
+from gevglm.estimation.sums import NewtonSums
+from gevglm.links.base import AT_THE_END
+
+if TYPE_CHECKING:
+    from gevglm.estimation.estimate import Problem
+
+LEAST_DAMPING, MOST_DAMPING = 1e-9, 1e3  # shares of the null model's information
+LONGEST = 0.99  # share of the way to where an observed outcome would be impossible
+ROUNDS = 40  # of rows that are added to one step
+POLISHING = 12  # steps along what the rows at the end leave free
+DEPENDENT = 1e-10  # share of a normal, squared, that those of other rows leave unexplained
+CERTAIN = 1e-7  # share of the size of the scores up to which multipliers may miss them, and be negative
+VANISHED = 1e-8  # share of the null model's information below which there is no finite solution
+EXACTLY = 1e-14  # share of a coefficient below which a step is none
+ROUNDING = 1e-12  # of a linear predictor
+FINE = 1e-8  # share of the tolerance to which a solution is polished
+DEEPEST = 1.0  # distance from the end that starting values are moved to, at most
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """Where a fit ended on the boundary of the model: the rows whose outcome it holds to be certain, and the multipliers that certify it."""
+
+    rows: NDArray  # positions of all rows at the end of the support, with the outcome that is certain there
+    active: NDArray  # positions of those that hold the estimate, one of those that are alike; of shape (a,)
+    multipliers: NDArray  # by how much the log-likelihood would rise with their linear predictors; of shape (a,)
+    normals: NDArray  # their rows of the design, with the sign that points outwards; of shape (a, k)
+    residual: float  # largest difference between the score and what the multipliers make of it, as a share of the size of the scores
+
+    @property
+    def free(self) -> NDArray:
+        """An orthonormal basis of the directions that the rows leave free, of shape (k, k - a)."""
+        return free_directions(self.normals)
+
+    def confined(self, information: NDArray) -> NDArray:
+        """Return the inverse of an information along the directions that are free: the covariance on the boundary."""
+        free = self.free
+        return free @ np.linalg.pinv(free.T @ information @ free, hermitian=True) @ free.T
+
+
+def minimum_with_edge(problem: Problem, start: NDArray, n_iter: int = 0) -> Passes[SolverResult]:
+    """Minimise the loss from a feasible point, inside the support or on its boundary."""
+    return (yield from _Steps(problem).minimise(start, n_iter))
+
+
+def interior_point(problem: Problem, start: NDArray) -> Passes[NDArray | None]:
+    """Find coefficients that keep every row inside the support: those given, with their constant moved, or by linear programming; None if there are none."""
+    loss, constant = problem.loss, problem.constant
+    lower, upper = loss.link.support
+    params = start.copy()
+    if constant is not None and not (np.isfinite(lower) and np.isfinite(upper)):
+        problem.passes += 1
+        rows = yield Pass(problem.engine, Outermost(loss, params))
+        margin = min(DEEPEST, float(np.abs(problem.null_point.v[0] - (upper if np.isfinite(upper) else lower))))
+        excess = rows.rank.max(initial=-np.inf)
+        if excess > -margin:
+            params[constant] += (-1.0 if np.isfinite(upper) else 1.0) * (excess + margin)
+        return params
+    return (yield from _by_programme(problem, params))
+
+
+def _by_programme(problem: Problem, params: NDArray) -> Passes[NDArray | None]:
+    """Find the coefficients that are furthest inside, in units of the support, by linear programmes with the rows that are furthest outside."""
+    loss, k, support = problem.loss, len(params), problem.loss.link.support
+    widest = np.diff(support)[0] / 2.0 if np.isfinite(support).all() else DEEPEST
+    rows, margin = EdgeRows.none(k), np.inf
+    for _ in range(ROUNDS):
+        problem.passes += 1
+        new = yield Pass(problem.engine, Outermost(loss, params))
+        if -new.rank.max(initial=-np.inf) >= 0.5 * margin:
+            return params
+        rows = rows.beside(new)
+        end = np.where(rows.side > 0, support[1], support[0])
+        found = linprog(
+            np.append(np.zeros(k), -1.0),
+            A_ub=np.column_stack([rows.side[:, None] * rows.X, np.ones(len(rows))]),
+            b_ub=rows.side * (end - rows.offset),
+            bounds=[*[(None, None)] * k, (None, widest)],
+            method="highs",
+        )
+        if found.x is None or found.x[-1] <= 0.0:
+            return None
+        params, margin = found.x[:k], float(found.x[-1])
+    return None
+
+
+class _Steps:
+    """The iteration, and what it remembers: the rows that steps have met."""
+
+    def __init__(self, problem: Problem):
+        self.problem, self.loss = problem, problem.loss
+        self.support = problem.loss.link.support
+        self.met = EdgeRows.none(problem.engine.n_cols)
+        self._null: NDArray | None = None
+
+    def minimise(self, params: NDArray, n_iter: int) -> Passes[SolverResult]:
+        problem = self.problem
+        enough, last = problem.tol**2 * problem.scale, np.zeros(0)
+        sums = yield from problem.sums_at(params, value=True)
+        for n_iter in range(n_iter, problem.maxiter + 1):
+            step, held, share, damping = yield from self._step(params, sums)
+            decrement = float(step @ sums.hessian @ step + damping)
+            problem.monitor.on_step(params, decrement)
+            if len(held) and (decrement < NEAR or np.array_equal(held.position, last)):
+                found = yield from self._polished(params, held, n_iter)
+                if found is not None:
+                    return found
+            elif not len(held) and decrement <= enough and damping == 0.0:
+                reason = CONVERGED
+                return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+            last = held.position
+            if n_iter == problem.maxiter:
+                break
+            trial = yield from self._shortened(params, sums, step, min(1.0, LONGEST * share), decrement)
+            if trial is None:
+                reason = (
+                    "no step improves the fit (it may lie at the end of the support, where the log loss is not smooth)"
+                )
+                return SolverResult(params, sums, n_iter, decrement, False, reason, step)
+            params, sums = trial
+        reason = f"{problem.maxiter} iterations were not enough"
+        return SolverResult(params, sums, problem.maxiter, decrement, False, reason, step)
+
+    def _step(self, params: NDArray, sums: NewtonSums) -> Passes[tuple[NDArray, EdgeRows, float, float]]:
+        """Find the step, the rows that hold it, the share of it to where an observed outcome is impossible, and what the damping adds to its length."""
+        damping = 0.0
+        while True:
+            matrix = sums.hessian if damping == 0.0 else sums.hessian + damping * (yield from self.null_information())
+            factor = Cholesky(matrix)
+            if factor.positive and factor.smallest_pivot >= COLLINEAR:
+                break
+            damping = max(10.0 * damping, LEAST_DAMPING)
+            if damping > MOST_DAMPING:
+                return np.zeros_like(params), self.met.take([]), 1.0, np.inf
+        free = -factor.solve(sums.gradient)
+        for _ in range(ROUNDS):
+            room = self.met.room(params, self.support)
+            way = np.where((room < -AT_THE_END) & np.isfinite(self.met.size), -1.0, 1.0)
+            room = np.maximum(way * room, 0.0)
+            normals = (way * self.met.side)[:, None] * self.met.X
+            solved = factor.solve(normals.T) if len(normals) else normals.T
+            multipliers = box_multipliers(normals @ solved, normals @ free - room, self.met.size)
+            step = free - solved @ multipliers
+            self.problem.passes += 1
+            crossing, share = yield Pass(self.problem.engine, Reach(self.loss, params, step))
+            new = crossing.take(~np.isin(crossing.position, self.met.position))
+            if not len(new):
+                break
+            self.met = self.met.joined(new)
+        held = self.met.take((multipliers > 0.0) & (multipliers < self.met.size))
+        added = 0.0 if damping == 0.0 else float(step @ (matrix - sums.hessian) @ step)
+        return step, held, share, added
+
+    def _shortened(
+        self, params: NDArray, sums: NewtonSums, step: NDArray, length: float, decrement: float
+    ) -> Passes[tuple[NDArray, NewtonSums] | None]:
+        """Halve the step until the loss falls: by the model, it falls by half the decrement at least."""
+        rounding = 8.0 * np.finfo(float).eps * abs(sums.value)
+        for _ in range(TRIALS):
+            trial = yield from self.problem.sums_at(params + length * step, value=True)
+            if trial.feasible and trial.value <= sums.value - ARMIJO * length * 0.5 * decrement + rounding:
+                moved = bool((np.abs(length * step) > EXACTLY * np.abs(params)).any())
+                return (params + length * step, trial) if moved else None
+            length *= 0.5
+        return None
+
+    def _polished(self, params: NDArray, held: EdgeRows, n_iter: int) -> Passes[SolverResult | None]:
+        """Take Newton steps along what rows at the end leave free, and certify the solution; None if it is not one."""
+        problem, normals = self.problem, held.side[:, None] * held.X
+        enough = problem.tol**2 * problem.scale
+        free = free_directions(normals)
+        last, decrement, step = np.inf, 0.0, np.zeros_like(params)
+        for n_iter in range(n_iter, n_iter + POLISHING):
+            params = params + np.linalg.lstsq(normals, held.room(params, self.support), rcond=None)[0]
+            sums = yield from problem.sums_at(params, value=True)
+            if not (sums.feasible and np.isfinite(sums.value)):
+                return None
+            if not free.shape[1]:
+                break
+            along = free.T @ sums.hessian @ free
+            factor = Cholesky(along)
+            if not (factor.positive and factor.smallest_pivot >= COLLINEAR):
+                return None
+            step = -free @ factor.solve(free.T @ sums.gradient)
+            decrement = -float(sums.gradient @ step)
+            if decrement <= FINE * enough or (decrement <= enough and decrement >= 0.25 * last):
+                break
+            if decrement > last:
+                return None
+            last, params = decrement, params + step
+        boundary = yield from self._certified(params, held, sums)
+        if boundary is None:
+            return None
+        reason = "on the boundary, certified by its multipliers"
+        if free.shape[1] and (yield from self._is_flat(free, sums)):
+            reason = UNBOUNDED
+        converged = reason != UNBOUNDED and decrement <= enough
+        return SolverResult(params, sums, n_iter, decrement, converged, reason, step, boundary=boundary)
+
+    def _certified(self, params: NDArray, held: EdgeRows, sums: NewtonSums) -> Passes[Boundary | None]:
+        """Find the multipliers of the rows at the end of the support that make up for the gradient; None if there are none."""
+        problem = self.problem
+        problem.passes += 1
+        there = yield Pass(problem.engine, AtTheEnd(self.loss, params))
+        distinct = there.distinct()
+        normals = distinct.side[:, None] * distinct.X
+        size = max(float(np.abs(sums.gradient).max()), float(np.abs(normals).max(initial=0.0)), 1e-300)
+        if len(distinct) <= len(held):
+            multipliers = np.linalg.lstsq(normals.T, -sums.gradient, rcond=None)[0]
+        else:
+            upper = np.maximum(distinct.size, 1e-300)
+            multipliers = lsq_linear(normals.T / size, -sums.gradient / size, (0.0, upper), tol=1e-15).x
+        left = float(np.abs(sums.gradient + normals.T @ multipliers).max()) / size
+        within = (multipliers >= -CERTAIN * size).all() and (multipliers <= distinct.size + CERTAIN * size).all()
+        if not (left <= CERTAIN and within):
+            return None
+        holding = multipliers > CERTAIN * size
+        return Boundary(there.position, distinct.position[holding], multipliers[holding], normals[holding], left)
+
+    def _is_flat(self, free: NDArray, sums: NewtonSums) -> Passes[bool]:
+        """Whether hardly any information is left along a direction that is free, as on the way to infinity."""
+        null = yield from self.null_information()
+        left = eigh(free.T @ sums.hessian @ free, free.T @ null @ free, eigvals_only=True)
+        return bool(left[0] < VANISHED)
+
+    def null_information(self) -> Passes[NDArray]:
+        """Find the information of the null model."""
+        if self._null is None:
+            problem = self.problem
+            curvature = float(self.loss.expected_curvature_at(problem.null_point)[0])
+            gram = yield Pass(
+                problem.engine, ArraySum(lambda block: weighted_gram(block.X, block.weighted(np.ones(len(block.y)))))
+            )
+            problem.passes += 1
+            matrix = curvature * np.asarray(dense(gram), dtype=float)
+            matrix[list(problem.omitted), list(problem.omitted)] = 1.0
+            self._null = matrix
+        return self._null
+
+
+def free_directions(normals: NDArray) -> NDArray:
+    """Return an orthonormal basis of the directions at right angles to all normals, of shape (k, k - rank)."""
+    if not len(normals):
+        return np.eye(normals.shape[1])
+    scale = np.abs(normals).max(axis=0)
+    scale[scale == 0.0] = 1.0
+    _, values, directions = np.linalg.svd(normals / scale)
+    basis = directions[int((values > 1e-10 * values[0]).sum()) :].T / scale[:, None]
+    return np.linalg.qr(basis)[0] if basis.shape[1] else basis
+
+
+def box_multipliers(Q: NDArray, violation: NDArray, size: NDArray) -> NDArray:
+    r"""Return the multipliers u that minimise :math:`\frac12 u'Qu - c'u` with :math:`0 \le u \le` size, by a dual active-set method.
+
+    Q has the inner products of normals, c how far a step violates each row without any of them. A row with :math:`0 < u <` size is active: it is not
+    violated and has no room. The row that is violated most is brought in, the active ones giving way, until none is.
+    """
+    u, active = np.zeros(len(violation)), list[int]()
+    for _ in range(20 * len(u) + 20):
+        left = violation - Q @ u
+        wrong = np.where(u <= 0.0, left, np.where(u >= size, -left, 0.0))
+        wrong[active] = 0.0
+        i = int(np.argmax(wrong / np.sqrt(np.maximum(np.diagonal(Q), 1e-300)))) if len(u) else 0
+        if not len(u) or wrong[i] <= ROUNDING:
+            break
+        sign = 1.0 if u[i] <= 0.0 else -1.0
+        while True:
+            share = np.linalg.solve(Q[np.ix_(active, active)], Q[active, i]) if active else np.zeros(0)
+            length = Q[i, i] - Q[i, active] @ share
+            change = -sign * share
+            current = u[active]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                limits = np.where(change < 0.0, -current / change, (size[active] - current) / change)
+            limits = np.where(change == 0.0, np.inf, limits)
+            needed = (violation[i] - Q[i] @ u) * sign / length if length > DEPENDENT * Q[i, i] else np.inf
+            ends = np.array([needed, size[i] - u[i] if sign > 0 else u[i], limits.min(initial=np.inf)])
+            which, t = int(ends.argmin()), max(float(ends.min()), 0.0)
+            if not np.isfinite(t):  # no step keeps all rows: the nearest is taken, and shortened
+                return u
+            u[active] += change * t
+            u[i] += sign * t
+            if which == 0:
+                active.append(i)
+                break
+            if which == 1:
+                u[i] = size[i] if sign > 0 else 0.0
+                break
+            j = int(limits.argmin())
+            u[active[j]] = 0.0 if change[j] < 0.0 else size[active[j]]
+            active.pop(j)
+    return u

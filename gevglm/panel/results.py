@@ -323,6 +323,9 @@ class PanelResults(LikelihoodModelResults):
     def marginal_effects(self, *, replications: int = 200, rng: Any = 0, alpha: float = 0.05) -> pd.DataFrame:
         """Average marginal effects of the columns on the risk, over all rows, with errors from a bootstrap of whole units.
 
+        After maximum likelihood by its own constants (units with one outcome only have none, and count with zero), after bias reduction by the steps
+        of :meth:`risks`.
+
         Parameters
         ----------
         replications : int
@@ -333,7 +336,7 @@ class PanelResults(LikelihoodModelResults):
         """
         check_alpha(alpha)
         names = [self.model.names[j] for j in self._kept]
-        effects = marginal_effects(self._fit, self._all_units)
+        effects = marginal_effects(self._fit, self.model)
         table = pd.DataFrame({"dy/dx": effects}, index=names)
         if replications:
             draws = bootstrapped(self._fit, self.model, replications, np.random.default_rng(rng))

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from gevglm.bias import Correction, MeanReduction
 from gevglm.data.design import Design
+from gevglm.engine.base import times
 from gevglm.engine.grouped import Groups, grouped_engine
 from gevglm.estimation.absorbed import AbsorbedProblem
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
@@ -24,6 +25,7 @@ from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
 from gevglm.panel.estimation import PanelFit, bias_of
 from gevglm.panel.units import Factor, Panel, panel_of
+from gevglm.panel.within import Within
 
 if TYPE_CHECKING:
     from gevglm.panel.model import PanelGLM
@@ -47,6 +49,11 @@ class AllUnits:
     def risks(self) -> NDArray:
         """The risks of the rows, in the order of the data."""
         return self.link.at(self.linear).cdf
+
+    @property
+    def density(self) -> float:
+        """The mean derivative of the risk by the linear predictor."""
+        return float(np.average(self.link.at(self.linear).pdf, weights=self.row_weight))
 
     def averaged(self, linear: NDArray) -> NDArray:
         """Return probabilities at linear predictors without a constant, averaged over the constants of all units."""
@@ -101,14 +108,29 @@ def shift_to_share(link: BinaryLink, v: NDArray, y: NDArray, weight: NDArray) ->
     return shift
 
 
-def marginal_effects(fit: PanelFit, units: AllUnits) -> NDArray:
-    """Return the average marginal effect of each slope over all rows."""
-    slopes = fit.within.estimate.params[len(fit.panel.groups) :]
-    return slopes * np.average(units.link.at(units.linear).pdf, weights=units.row_weight)
+def marginal_effects(fit: PanelFit, model: PanelGLM) -> NDArray:
+    """Return the average marginal effect of each slope over all rows.
+
+    After maximum likelihood by its own constants, with which the biases of slopes and of densities offset each other; units with one outcome only, whose risk
+    does not change, count with zero. After bias reduction by the three steps.
+    """
+    slopes = fit.within.estimate.params[len(fit.panel.groups) + fit.panel.groups.n_levels :]
+    if fit.bias is None:
+        return slopes * _density_inside(fit.loss, fit.panel, fit.within.linear, model.design)
+    return slopes * of_all_units(fit, model).density
+
+
+def _density_inside(loss: Loss, panel: Panel, linear: NDArray, everybody: Design) -> float:
+    total = times(np.ones(everybody.n_rows), everybody.freq, everybody.var, everybody.trials).sum()
+    return float(panel.weight @ loss.link.at(linear).pdf) / float(total)
 
 
 def bootstrapped(fit: PanelFit, model: PanelGLM, replications: int, rng: np.random.Generator) -> NDArray:
     """Return the average marginal effects in resamples of whole units; of shape (replications, k)."""
+    if len(model.factors) > 1:
+        raise InvalidOptionError(
+            "units are resampled where one factor is absorbed; use replications=0 for effects without errors."
+        )
     factor = model.factors[0]
     order = np.argsort(factor.codes, kind="stable")
     groups = Groups(factor.codes[order])
@@ -141,6 +163,8 @@ def _resample(
     slopes = found.params[len(panel.groups) :]
     if isinstance(fit.bias, Correction):
         slopes = slopes - bias_of(again.problem, found)[len(panel.groups) :]
+    if fit.bias is None:
+        linear = Within(panel, again.problem, found, 0.0, 0).linear
+        return slopes * _density_inside(fit.loss, panel, linear, part)
     everybody = panel if fit.all_units else panel_of(part, factors, fit.panel.columns, all_units=True)
-    units = _all_units(everybody, fit.loss, slopes)
-    return slopes * np.average(units.link.at(units.linear).pdf, weights=units.row_weight)
+    return slopes * _all_units(everybody, fit.loss, slopes).density

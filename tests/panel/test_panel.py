@@ -218,6 +218,18 @@ def test_marginal_effects():
         fit("y ~ x | unit + year").risks()
 
 
+def test_marginal_effects_of_maximum_likelihood_are_by_its_own_constants():
+    for formula in ("y ~ x + z | unit", "y ~ x + z | unit + year"):
+        res = fit(formula, link="probit")
+        v = res.predict(which="linear")
+        density = np.exp(-0.5 * v**2).sum() / np.sqrt(2 * np.pi) / len(DATA)
+        assert_allclose(res.marginal_effects(replications=0)["dy/dx"], density * res.params, rtol=1e-9)
+    table = fit().marginal_effects(replications=30)
+    assert (table["std_err"] > 0).all()
+    with pytest.raises(InvalidOptionError, match="replications=0"):
+        res.marginal_effects()
+
+
 def test_clusters_of_units_say_nothing_about_constants():
     res = fit(cov_type="cluster", cov_kwds={"groups": "unit"})
     with pytest.warns(GevglmWarning, match="scores of a unit sum to zero"):

@@ -174,8 +174,8 @@ def unexplained(groups: Groups, X: NDArray) -> NDArray:
         cells = Cells.of(groups)
         matrix = cells.matrix(np.bincount(cells.of_rows).astype(float), m)
         return PairedArrow(D, by_level[0], matrix, np.hstack([rows.sums(X.T), by_level[1:]]), X.T @ X).schur
-    B = rows.column_sums(ones)
-    schur = rows.gram(ones) - (B / D) @ B.T
+    B, gram = rows.moments(ones)
+    schur = gram - (B / D) @ B.T
     return schur[m:, m:] - schur[m:, :m] @ np.linalg.solve(schur[:m, :m], schur[:m, m:])
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from gevglm.engine.base import Block
 from gevglm.engine.cholesky import COLLINEAR, Cholesky
 from gevglm.engine.grouped import Groups
-from gevglm.engine.linalg import quadratic_forms, weighted_gram
+from gevglm.engine.linalg import quadratic_forms
 
 
 class BlockColumns:
@@ -53,27 +53,33 @@ class BlockColumns:
 
     def column_sums(self, values: NDArray) -> NDArray:
         """Return the sum of values times columns over the rows of each group; of shape (p, groups)."""
-        numbers = self.sums(values * self.X.T)
+        return self._beside_cells(values, values * self.X.T)
+
+    def moments(self, values: NDArray) -> tuple[NDArray, NDArray]:
+        """Return :meth:`column_sums`, and the sum of values times products of columns over all rows; of shape (p, groups) and (p, p)."""
+        weighted = values * self.X.T
+        return self._beside_cells(values, weighted), self._gram(values, weighted)
+
+    def _beside_cells(self, values: NDArray, weighted: NDArray) -> NDArray:
         if self.levels is None:
-            return numbers
+            return self.sums(weighted)
         width = self.n_levels + 1
         cells = np.bincount(self.codes * width + self.levels, values, len(self.starts) * width)
-        return np.concatenate([cells.reshape(-1, width)[:, :-1].T, numbers])
+        return np.concatenate([cells.reshape(-1, width)[:, :-1].T, self.sums(weighted)])
 
     def totals(self, values: NDArray) -> NDArray:
         """Return the sum of values times columns over all rows; of shape (p,)."""
         return values @ self.X if self.levels is None else np.concatenate([self._by_level(values), values @ self.X])
 
-    def gram(self, values: NDArray) -> NDArray:
-        """Return the sum of values times products of columns; of shape (p, p)."""
-        numbers = weighted_gram(self.X, values)
+    def _gram(self, values: NDArray, weighted: NDArray) -> NDArray:
+        numbers = weighted @ self.X
         if self.levels is None:
             return numbers
         m, found = self.n_levels, np.zeros((self.n_columns, self.n_columns))
         found[m:, m:] = numbers
         found[range(m), range(m)] = self._by_level(values)
-        for j, column in enumerate(self.X.T, m):
-            found[j, :m] = found[:m, j] = self._by_level(values * column)
+        for j, column in enumerate(weighted, m):
+            found[j, :m] = found[:m, j] = self._by_level(column)
         return found
 
     def linear(self, coefficients: NDArray) -> NDArray:

@@ -151,17 +151,17 @@ class ArrowLossSums(ByGroup):
             )
             if self.known is not None:
                 self.known[block.start] = BlockPoint(rows, point, curvature)
-            D, B = rows.sums(curvature), rows.column_sums(curvature)
+            D, (B, gram) = rows.sums(curvature), rows.moments(curvature)
             means = B / D
             of_groups = [rows.sums(slope), D, means]
             value = float(block.weighted(loss.value_at(y, point)).sum()) if self.value else 0.0
-            of_rows = [rows.totals(slope), rows.gram(curvature) - means @ B.T, value]
+            of_rows = [rows.totals(slope), gram - means @ B.T, value]
             if self.variance:
                 m = block.weighted(loss.score_variance_at(point))
-                M, Bm = rows.sums(m), rows.column_sums(m)
+                M, (Bm, gram) = rows.sums(m), rows.moments(m)
                 crossed = means @ Bm.T
                 of_groups += [M, Bm - means * M]
-                of_rows.append(rows.gram(m) - crossed - crossed.T + (means * M) @ means.T)
+                of_rows.append(gram - crossed - crossed.T + (means * M) @ means.T)
             feasible = loss.feasible(y, v) if weight is None else loss.feasible(y[weight > 0], v[weight > 0])
             return Part(rows.groups, tuple(of_groups), tuple(of_rows), feasible)
 
@@ -265,12 +265,12 @@ class AdjustmentSums(ByGroup):
         added_columns = rows.column_sums(t_rest) - means * rows.sums(t_rest)
         total = rows.sums(kappa)
         total_rest = total if kappa_rest is kappa else rows.sums(kappa_rest)
-        sums_of_kappa = rows.column_sums(kappa)
-        sums_rest = sums_of_kappa if kappa_rest is kappa else rows.column_sums(kappa_rest)
+        sums_rest, gram = rows.moments(kappa_rest)
+        sums_of_kappa = sums_rest if kappa_rest is kappa else rows.column_sums(kappa)
         upper = sums_of_kappa - means * total + added * pulled_columns
         lower = sums_rest - means * total_rest + pulled * added_columns
         crossed = means @ sums_rest.T
-        inner = rows.gram(kappa_rest) - crossed - crossed.T + (means * total_rest) @ means.T
+        inner = gram - crossed - crossed.T + (means * total_rest) @ means.T
         schur = inner + added_columns @ pulled_columns.T - (lower / diagonal) @ upper.T
         return diagonal, means + upper / diagonal, means + lower / diagonal, schur
 

@@ -210,8 +210,9 @@ def test_an_arrow_is_the_dense_matrix():
     rows = BlockColumns(groups, Block(0, X, np.zeros(20)))
     Z = np.column_stack([codes[:, None] == np.arange(6), levels[:, None] == np.arange(3), X]).astype(float)
     H = Z.T @ (W[:, None] * Z)
-    D, B = rows.sums(W), rows.column_sums(W)
-    arrow = Arrow(D, B / D, B / D, rows.gram(W) - (B / D) @ B.T)
+    D, (B, gram) = rows.sums(W), rows.moments(W)
+    assert_allclose(rows.column_sums(W), B)
+    arrow = Arrow(D, B / D, B / D, gram - (B / D) @ B.T)
     rhs, inverse = rng.normal(size=11), np.linalg.inv(H)
     assert arrow.positive
     assert_allclose(arrow.solve(rhs), inverse @ rhs, rtol=1e-9)

@@ -21,20 +21,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.optimize import linprog, lsq_linear
+from scipy.optimize import linprog, lsq_linear, nnls
 
-from gevglm.engine.base import ArraySum, Pass, Passes
+from gevglm.engine.base import ArraySum, Block, Pass, Passes
 from gevglm.engine.cholesky import COLLINEAR, Cholesky
 from gevglm.engine.linalg import dense, weighted_gram
 from gevglm.estimation.edge_rows import AtTheEnd, EdgeRows, Outermost, Reach
 from gevglm.estimation.newton import ARMIJO, NEAR, TRIALS, UNBOUNDED, SolverResult
-from gevglm.estimation.sums import NewtonSums
-from gevglm.links.base import AT_THE_END
+from gevglm.estimation.sums import NewtonSums, WeightedGram
+from gevglm.links.base import AT_THE_END, Point
 
 if TYPE_CHECKING:
     from gevglm.estimation.estimate import Problem
 
-LEAST_DAMPING, MOST_DAMPING = 1e-9, 1e3  # shares of the null model's information
+LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e3  # shares of the null model's information
 LONGEST = 0.99  # share of the way to where an observed outcome would be impossible
 ROUNDS = 40  # of rows that are added to one step
 POLISHING = 12  # steps along what the rows at the end leave free
@@ -71,6 +71,20 @@ class Boundary:
 def minimum_with_edge(problem: Problem, start: NDArray, n_iter: int = 0) -> Passes[SolverResult]:
     """Minimise the loss from a feasible point, inside the support or on its boundary."""
     return (yield from _Steps(problem).minimise(start, n_iter))
+
+
+def information_inside(problem: Problem, params: NDArray) -> Passes[NDArray]:
+    """Find the information of the rows that are not at the end of the support, where the others have infinite or none."""
+    loss = problem.loss
+    lower, upper = loss.link.support
+
+    def weigh(block: Block, point: Point) -> NDArray:
+        there = (point.v <= lower + AT_THE_END) | (point.v >= upper - AT_THE_END)
+        return block.weighted(np.where(there, 0.0, loss.expected_curvature_at(point)))
+
+    problem.passes += 1
+    gram = yield Pass(problem.engine, WeightedGram(loss, params, weigh))
+    return problem.completed(NewtonSums(np.zeros_like(params), np.asarray(dense(gram), dtype=float)), params).hessian
 
 
 def interior_point(problem: Problem, start: NDArray) -> Passes[NDArray | None]:
@@ -150,16 +164,33 @@ class _Steps:
         return SolverResult(params, sums, problem.maxiter, decrement, False, reason, step)
 
     def _step(self, params: NDArray, sums: NewtonSums) -> Passes[tuple[NDArray, EdgeRows, float, float]]:
-        """Find the step, the rows that hold it, the share of it to where an observed outcome is impossible, and what the damping adds to its length."""
+        """Find the step, the rows that hold it, the share of it to where an observed outcome is impossible, and what the damping adds to its length.
+
+        The second derivative is damped where it is singular, and where the step is so ill-conditioned that its model does not fall.
+        """
         damping = 0.0
-        while True:
+        while damping <= MOST_DAMPING:
             matrix = sums.hessian if damping == 0.0 else sums.hessian + damping * (yield from self.null_information())
             factor = Cholesky(matrix)
             if factor.positive and factor.smallest_pivot >= COLLINEAR:
-                break
-            damping = max(10.0 * damping, LEAST_DAMPING)
-            if damping > MOST_DAMPING:
-                return np.zeros_like(params), self.met.take([]), 1.0, np.inf
+                step, held, share = yield from self._damped_step(params, sums, factor)
+                length = float(step @ matrix @ step)
+                if self._model(params, sums, step) + 0.5 * length <= ROUNDING * abs(sums.value):
+                    return step, held, share, length - float(step @ sums.hessian @ step) if damping else 0.0
+            damping = max(100.0 * damping, LEAST_DAMPING)
+        return np.zeros_like(params), self.met.take([]), 1.0, np.inf
+
+    def _model(self, params: NDArray, sums: NewtonSums, step: NDArray) -> float:
+        """Return by how much the loss changes along a step by its slope, and by the kinks on the way."""
+        kinks = np.isfinite(self.met.size)
+        room, towards = self.met.room(params, self.support)[kinks], (self.met.side * (self.met.X @ step))[kinks]
+        way = np.where(room < -AT_THE_END, -1.0, 1.0)
+        beyond = np.maximum(way * towards - np.maximum(way * room, 0.0), 0.0)
+        return float(sums.gradient @ step + self.met.size[kinks] @ beyond)
+
+    def _damped_step(
+        self, params: NDArray, sums: NewtonSums, factor: Cholesky
+    ) -> Passes[tuple[NDArray, EdgeRows, float]]:
         free = -factor.solve(sums.gradient)
         for _ in range(ROUNDS):
             room = self.met.room(params, self.support)
@@ -175,9 +206,7 @@ class _Steps:
             if not len(new):
                 break
             self.met = self.met.joined(new)
-        held = self.met.take((multipliers > 0.0) & (multipliers < self.met.size))
-        added = 0.0 if damping == 0.0 else float(step @ (matrix - sums.hessian) @ step)
-        return step, held, share, added
+        return step, self.met.take((multipliers > 0.0) & (multipliers < self.met.size)), share
 
     def _shortened(
         self, params: NDArray, sums: NewtonSums, step: NDArray, length: float, decrement: float
@@ -235,9 +264,10 @@ class _Steps:
         size = max(float(np.abs(sums.gradient).max()), float(np.abs(normals).max(initial=0.0)), 1e-300)
         if len(distinct) <= len(held):
             multipliers = np.linalg.lstsq(normals.T, -sums.gradient, rcond=None)[0]
+        elif self.loss.link.edge == "wall":  # of many that are possible, those of few rows
+            multipliers = nnls(normals.T, -sums.gradient)[0]
         else:
-            upper = np.maximum(distinct.size, 1e-300)
-            multipliers = lsq_linear(normals.T / size, -sums.gradient / size, (0.0, upper), tol=1e-15).x
+            multipliers = lsq_linear(normals.T / size, -sums.gradient / size, (0.0, distinct.size), tol=1e-15).x
         left = float(np.abs(sums.gradient + normals.T @ multipliers).max()) / size
         within = (multipliers >= -CERTAIN * size).all() and (multipliers <= distinct.size + CERTAIN * size).all()
         if not (left <= CERTAIN and within):

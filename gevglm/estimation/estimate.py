@@ -29,7 +29,7 @@ from gevglm.engine.cholesky import COLLINEAR
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import adjusted_sums_at
-from gevglm.estimation.boundary import Boundary
+from gevglm.estimation.boundary import Boundary, information_inside
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
@@ -144,7 +144,9 @@ class Problem:
             positive, smallest_pivot = factor.positive, factor.smallest_pivot
         if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
-        if self.adjustment is None and not self.loss.curvature_is_expected:
+        if boundary is not None:
+            last.hessian = yield from information_inside(problem, result.params)
+        elif self.adjustment is None and not self.loss.curvature_is_expected:
             last, least = (yield from problem.sums_at(result.params, expected=True)), None
         information = last.hessian.diagonal().copy()
         return Estimate(
@@ -236,7 +238,7 @@ class Problem:
         """Sum loss plus penalty at a point; `points` takes the points of the link in each block."""
         self.passes += 1
         sums = yield Pass(self.engine, LossSums(self.loss, point, expected=expected, value=value, points=points))
-        return self._completed(sums, point)
+        return self.completed(sums, point)
 
     def sums_at_all(
         self, points: list[NDArray], *, expected: bool = False, value: bool = False
@@ -250,9 +252,9 @@ class Problem:
             found = (yield Pass(self.engine, LossSumsAtAll(self.loss, points, **options))).unstacked()
         else:
             found = yield Pass(self.engine, ReducerGroup([LossSums(self.loss, point, **options) for point in points]))
-        return [self._completed(sums, point) for sums, point in zip(found, points, strict=True)]
+        return [self.completed(sums, point) for sums, point in zip(found, points, strict=True)]
 
-    def _completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
+    def completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
         """Add the penalty; coefficients that are left out get a second derivative of 1, so that they stay where they are."""
         if self.penalty is not None:
             sums = self.penalty.added_to(sums, point)

@@ -245,14 +245,12 @@ class _Steps:
             if decrement > last:
                 return None
             last, params = decrement, params + step
-        boundary = yield from self._certified(params, held, sums)
+        flat = bool(free.shape[1]) and (yield from self._is_flat(free, sums))
+        boundary = None if decrement > enough and not flat else (yield from self._certified(params, held, sums))
         if boundary is None:
             return None
-        reason = "on the boundary, certified by its multipliers"
-        if free.shape[1] and (yield from self._is_flat(free, sums)):
-            reason = UNBOUNDED
-        converged = reason != UNBOUNDED and decrement <= enough
-        return SolverResult(params, sums, n_iter, decrement, converged, reason, step, boundary=boundary)
+        reason = UNBOUNDED if flat else "on the boundary, certified by its multipliers"
+        return SolverResult(params, sums, n_iter, decrement, not flat, reason, step, boundary=boundary)
 
     def _certified(self, params: NDArray, held: EdgeRows, sums: NewtonSums) -> Passes[Boundary | None]:
         """Find the multipliers of the rows at the end of the support that make up for the gradient; None if there are none."""

@@ -62,10 +62,10 @@ class FoldFits:
     def steps(self, xi: float) -> tuple[list[NDArray], bool] | None:
         """Return the coefficients without each fold one step from those of all rows, and whether that is near enough.
 
-        None where the loss is not convex, or the rows of a fold do not determine them.
+        None where the loss is not convex, or has walls, or the rows of a fold do not determine them.
         """
         loss = self.loss_of(xi)
-        if not loss.convex:
+        if not loss.convex or (loss.is_likelihood and loss.link.edge == "wall"):
             return None
         try:
             point = self._predicted(xi)

@@ -7,7 +7,7 @@ TESTS := -m pytest -n auto -m "not study"
 # warnings of old versions of other packages about each other
 FOREIGN := -W ignore::DeprecationWarning -W ignore::FutureWarning -W ignore::pytest.PytestDeprecationWarning -W "ignore:Setting penalty=None"
 
-.PHONY: demo test study golden lint lowest newest coverage map bench replications docs clean
+.PHONY: demo test study golden lint lowest newest coverage map bench replications docs wrap clean
 
 $(VENV)/%.stamp: setup.cfg pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -52,8 +52,15 @@ replications: $(VENV)/replications.stamp
 	$(BIN)/python -m replications
 
 docs: $(VENV)/docs.stamp
+	$(BIN)/python -m tools.wrap_prose --check
+	$(BIN)/codespell
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+	$(BIN)/python -m tools.check_site docs/_build/html
+	$(BIN)/python -m tools.check_in_browser docs/_build/html
 	@echo "open docs/_build/html/index.html"
+
+wrap:
+	$(PYTHON) -m tools.wrap_prose
 
 clean:
 	rm -rf $(VENV) $(VENV)-lowest $(VENV)-newest docs/_build docs/generated build *.egg-info .mypy_cache .coverage

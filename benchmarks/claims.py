@@ -9,6 +9,7 @@ from math import floor
 from pathlib import Path
 from typing import Any
 
+from benchmarks.report import table
 from benchmarks.speed.record import OURS, ratios
 
 ROOT = Path(__file__).parents[1]
@@ -40,12 +41,54 @@ def _figure(facts: Mapping[str, Any], peer: str | None) -> str:
     return f"{floor(ratio)}" if ratio >= 10.0 else f"{floor(10.0 * ratio) / 10.0:.1f}"
 
 
+@dataclass(frozen=True)
+class Ratios:
+    """A table with a row for each task, and in its cells how much longer each peer takes; tasks not measured on a quiet machine are left out."""
+
+    file: str
+    rows: tuple[str, ...]  # tasks of the record
+    columns: Mapping[str, tuple[str, ...]]  # headings, each with the peers below it, one of which a task has
+
+    @property
+    def figures(self) -> tuple[tuple[str, str | None], ...]:
+        """Tasks, and the peers that a record may have of them."""
+        return tuple((task, peers[0]) for task in self.rows for peers in self.columns.values())
+
+    def text(self, record: Mapping[str, Any]) -> str:
+        """Return the rows that the record supports as a table, or nothing."""
+        rows = []
+        for task in self.rows:
+            facts = record["tasks"].get(task)
+            if facts is not None and facts["others"] <= QUIET:
+                ours = f"{1e3 * facts['took'][OURS]:,.3g} ms"
+                rows.append([task, ours, *(_cell(facts, peers) for peers in self.columns.values())])
+        header = ["", "gevglm", *self.columns]
+        return f"\n\n{table(header, rows)}\n\n" if rows else ""
+
+
+def _cell(facts: Mapping[str, Any], peers: tuple[str, ...]) -> str:
+    return next((f"{_figure(facts, peer)} x" for peer in peers if peer in facts["took"]), "")
+
+
 MANY = "bootstrap fits, 2,000 of 1,000 x 5"
-CLAIMS = {
-    "one fit": Claim(
+CLAIMS: dict[str, Claim | Ratios] = {
+    "table": Ratios(
         "README.md",
-        " A fit of 100,000 rows and 20 columns with standard errors is {} times as fast as one by `sm.GLM`.",
-        (("fit with standard errors, 100,000 x 20", "sm.GLM"),),
+        (
+            "fit with standard errors, 1,000 x 5",
+            "fit with standard errors, 100,000 x 20",
+            "fit with standard errors, 1,000,000 x 20",
+            "formula, 1,000,000 x 3 and a factor",
+            "Firth, profile, 20,000 x 20",
+            MANY,
+        ),
+        {
+            "statsmodels GLM": ("sm.GLM", "smf.glm"),
+            "statsmodels Logit": ("sm.Logit", "a loop over sm.Logit"),
+            "scikit-learn": ("scikit-learn newton-cholesky",),
+            "glum": ("glum",),
+            "firthmodels": ("firthmodels",),
+        },
     ),
     "many fits": Claim(
         "docs/many_fits.md",

@@ -3,6 +3,8 @@
 import os
 import re
 
+from docutils import nodes
+
 import gevglm
 from gevglm.exceptions import MissingDatasetError
 
@@ -18,6 +20,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
     "sphinx-mathjax-offline",  # formulas are read without a network
+    "sphinx_design",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build"]
@@ -28,10 +31,12 @@ html_theme_options = {
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "header_links_before_dropdown": 4,
-    "secondary_sidebar_items": ["page-toc"],
+    "header_links_before_dropdown": 7,
+    "navbar_align": "left",
+    "secondary_sidebar_items": {"**": ["page-toc"], "index": [], "api": []},
 }
-html_sidebars = {"*": []}  # pages without others below them
+# the left menu: the pages of a section; those of the reference are too many, and its headings stand for them
+html_sidebars = {"index": [], "api": ["api-sections"], "generated/*": ["api-sections"]}
 html_show_sourcelink = False
 html_static_path = ["_static"]
 html_css_files = ["wide.css"]
@@ -73,8 +78,25 @@ def _say_so(app, page, source):
         source[0] = re.sub(r"^(# .*)$", rf"\1\n\n```{{note}}\n{ABSENT[page]}\n```", source[0], count=1, flags=re.M)
 
 
+def _sections_of_the_reference(app, page, template, context, doctree):
+    """Give the left menu of the reference its headings and their anchors."""
+    links = app.env.tocs["api"].findall(nodes.reference)
+    context["api_sections"] = [(link.astext(), link["anchorname"]) for link in links if link["anchorname"]]
+
+
+def _describe_pictures(app, doctree):
+    """Give pictures that cells draw a text for those who do not see them: the one of the cell, or what drew them."""
+    for cell in doctree.findall(lambda node: "cell" in getattr(node, "attributes", {}).get("classes", [])):
+        code = next((block.astext() for block in cell.findall(nodes.literal_block)), "")
+        for image in cell.findall(nodes.image):
+            drawn = code.strip().rpartition("\n")[2].removesuffix(".figure")
+            image.setdefault("alt", f"Picture drawn by the code above: {drawn}")
+
+
 def setup(app):
+    app.connect("doctree-read", _describe_pictures)
     app.connect("source-read", _say_so)
+    app.connect("html-page-context", _sections_of_the_reference)
 
 
 autosummary_generate = True

@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 from gevglm.calibration.metrics import brier_score
 from gevglm.data.row_weights import RowWeights
+from gevglm.display.tables import Part, Shown
 from gevglm.engine import MemoryEngine
 from gevglm.engine.linalg import linear_predictor
 from gevglm.estimation.estimate import Problem
@@ -22,7 +23,8 @@ from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, Inva
 from gevglm.inference.folds import Folds
 from gevglm.links import Logit
 from gevglm.losses import Log
-from gevglm.report.publication import PublicationTable, publication_table
+from gevglm.report.publication import PublicationTable
+from gevglm.report.publication_rows import TableOptions, publication_table
 from gevglm.results import BinaryGLMResults
 from gevglm.results.nested import is_nested, lr_test
 from gevglm.results.refit import folds_of, refit_many
@@ -38,8 +40,8 @@ LINKS |= {
 CLOSEST = 1e-12  # to 0 and 1 that a probability may come before its logit is taken
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """Fits of the same outcome, side by side.
 
     Attributes
@@ -61,7 +63,7 @@ class Comparison:
     folds: int
     remarks: dict[str, list[str]]
 
-    def __str__(self) -> str:
+    def _shown_parts(self) -> tuple[str, Sequence[Part], Sequence[str]]:
         notes = [f"{name}: {remark}" for name, remarks in self.remarks.items() for remark in remarks]
         tests = {test: [name for name in self.table if name.startswith(test)] for test in ("lr", "vuong")}
         absent = [test for test, names in tests.items() if self.table[names].isna().all(axis=None)]
@@ -70,9 +72,22 @@ class Comparison:
         note = f"cv: {self.folds}-fold cross-validation of the whole procedure, with the choice of xi and alpha" + (
             f"; {against}: against {self.table.index[0]}." if against else "."
         )
-        return "\n".join([shown.to_string(float_format=lambda x: f"{x:.5g}", na_rep=""), note, *notes])
+        return "", [Part("", shown)], [note, *notes]
 
-    def summary(self, *, stars: bool = False, interval: bool = False, decimals: int = 3) -> PublicationTable:
+    def summary(
+        self,
+        *,
+        stars: bool = False,
+        interval: bool = False,
+        decimals: int = 3,
+        exp: bool = False,
+        pvalues: bool = False,
+        rename: Mapping[str, str] | None = None,
+        drop: str | Sequence[str] = (),
+        stats: Sequence[str] | None = None,
+        caption: str = "",
+        label: str = "",
+    ) -> PublicationTable:
         """Return a table for publication: coefficients above their errors, and what describes each fit.
 
         Parameters
@@ -82,14 +97,29 @@ class Comparison:
         interval : bool
             Show 95 % limits instead of standard errors.
         decimals : int
+        exp : bool
+            Show odds ratios (logit) or hazard ratios (complementary log-log) instead of coefficients, without the constant.
+        pvalues : bool
+            Show p-values below the errors.
+        rename : mapping of str to str, optional
+            From rows to what they are called.
+        drop : str or sequence of str
+            Coefficients to leave out: names, patterns such as ``"year*"``, or terms of a formula, such as a factor with many levels. A row
+            says which models have them.
+        stats : sequence of str, optional
+            The rows that describe each fit, among "link", "loss", "xi", "bias", "penalty", "covariance", "nobs", "events", "llf", "aic", "bic", "lr",
+            "lr_pvalue", "prsquared", "log_loss", "brier", "auc" and "cv_slope".
+        caption, label : str
+            What the table is about, and its label in LaTeX.
 
         Returns
         -------
         PublicationTable
-            With ``str()``, ``to_html()``, ``to_latex()``, ``to_markdown()`` and ``frame``.
+            With ``str()``, ``to_html()``, ``to_latex()``, ``to_markdown()``, ``to_docx()`` and ``frame``.
         """
-        slopes = {name: {"Calibration slope (cv)": float(self.table.loc[name, "cv_slope"])} for name in self.results}
-        return publication_table(self.results, slopes, stars=stars, interval=interval, decimals=decimals)
+        slopes = {name: float(self.table.loc[name, "cv_slope"]) for name in self.results}
+        options = TableOptions(stars, interval, decimals, exp, pvalues, rename, drop, stats, caption, label)
+        return publication_table(self.results, slopes, options)
 
     def plot(self, ax=None):
         """Draw the fitted probabilities against those of the first model; see :func:`gevglm.plots.plot_links`."""

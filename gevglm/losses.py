@@ -116,6 +116,18 @@ class Loss(ABC):
         """Return what mean bias reduction adds to the score of an observation; `quadratic` is x'Cx, with C the covariance."""
 
     @abstractmethod
+    def mean_adjustment_slope_at(self, point: Point) -> NDArray:
+        """Return the derivative by v of that, where x'Cx is 1."""
+
+    @abstractmethod
+    def expected_curvature_slope_at(self, point: Point) -> NDArray:
+        """Return the derivative by v of the expected curvature."""
+
+    @abstractmethod
+    def score_variance_slope_at(self, point: Point) -> NDArray:
+        """Return the derivative by v of the variance of the slope."""
+
+    @abstractmethod
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         """Return whether the loss is finite at every row."""
 
@@ -193,6 +205,16 @@ class Log(Loss):
     def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
         return 0.5 * self.expected_curvature_at(point) * point.dlogpdf * quadratic
 
+    def mean_adjustment_slope_at(self, point: Point) -> NDArray:
+        slope = self.expected_curvature_at(point) * point.d2logpdf
+        return 0.5 * (slope + self.expected_curvature_slope_at(point) * point.dlogpdf)
+
+    def expected_curvature_slope_at(self, point: Point) -> NDArray:
+        return self.expected_curvature_at(point) * (point.dlog_reverse_hazard + point.dlog_hazard)
+
+    def score_variance_slope_at(self, point: Point) -> NDArray:
+        return self.expected_curvature_slope_at(point)
+
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         lower, upper = self.link.support
         if lower == -np.inf and upper == np.inf:
@@ -245,6 +267,15 @@ class Canonical(Loss):
 
     def mean_adjustment_at(self, point: Point, quadratic: NDArray) -> NDArray:
         return 0.5 * point.continued.dpdf * quadratic
+
+    def mean_adjustment_slope_at(self, point: Point) -> NDArray:
+        return 0.5 * point.pdf * (point.dlogpdf**2 + point.d2logpdf)
+
+    def expected_curvature_slope_at(self, point: Point) -> NDArray:
+        return point.dpdf
+
+    def score_variance_slope_at(self, point: Point) -> NDArray:
+        return point.pdf * (point.sf - point.cdf)
 
     def feasible(self, y: NDArray, v: NDArray) -> bool:
         return True

@@ -25,6 +25,7 @@ T = TypeVar("T")
 SHAPE_CHOICES = ("ml", "map", "cv")
 ALIASES = {"firth": "mean"}
 COLLINEAR = ("drop", "raise")
+SATTERTHWAITE = "satterthwaite"
 SEPARATION = ("warn", "drop", "ignore")
 LOSSES: dict[str, type[losses.Loss]] = {"log": losses.Log, "canonical": losses.Canonical}
 
@@ -204,7 +205,7 @@ class FitOptions(_Options):
     separation: str = "warn"
     cov_type: Any = None
     cov_kwds: dict[str, Any] | None = None
-    use_t: bool | None = None
+    use_t: Any = None
     maxiter: int = 100
     tol: float = 1e-8
     disp: bool = False
@@ -249,6 +250,8 @@ class FitOptions(_Options):
         for option, allowed in (("collinear", COLLINEAR), ("separation", SEPARATION)):
             if getattr(self, option) not in allowed:
                 raise unknown_option(option, getattr(self, option), allowed)
+        if self.use_t not in (None, True, False, SATTERTHWAITE):
+            raise InvalidOptionError(f"use_t={self.use_t!r} must be True, False or {SATTERTHWAITE!r}.")
         if not isinstance(self.cov_kwds, (dict, type(None))):
             raise InvalidOptionError(f"cov_kwds must be a dict, such as {{'groups': 'clinic'}}, got {self.cov_kwds!r}.")
 

@@ -37,6 +37,7 @@ LAYERS = (
     "losses",
     "links",
     "plots",
+    "display",
     "_files",
     "exceptions",
     "foreign_words",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gevglm.averaging.averaged import AveragedLinks
 from gevglm.averaging.candidates import candidates_of
@@ -25,9 +23,10 @@ from gevglm.exceptions import (
 from gevglm.inference.cross_validation import CRITERIA
 from gevglm.inference.folds import make_folds
 from gevglm.model import BinaryGLM
-from gevglm.options import FitOptions, ModelOptions
+from gevglm.options import FitOptions, ModelOptions, code_of, known_arguments
 
 
+@known_arguments
 def average_links(
     formula_or_endog: Any,
     data_or_exog: Any = None,
@@ -62,20 +61,22 @@ def average_links(
     Parameters
     ----------
     formula_or_endog, data_or_exog
-        See :func:`gevglm.fit`; the rows must be in memory.
+        See :func:`gevglm.fit`; the rows must be in memory, because folds hold some of them out.
     links : sequence or mapping, optional
-        Candidates: words or links, or names with ``link``, ``loss`` and ``xi`` for each. By default logit, probit, cloglog, and
-        the canonical GEV and GEVc at xi = -1, -0.6, -0.2567, 0, 0.3, 0.6, 1.
+        Candidates: words or links, or names with ``link``, ``loss`` and ``xi`` for each. By default logit, probit, and both GEV links with their
+        canonical loss at xi = -1, -0.6, -0.2567, 0, 0.3, 0.6, 1 and with the log loss at xi = -0.2567, 0 (log-log and complementary log-log), 0.3, 0.6.
     criterion : {"log_loss", "brier"}
         What penalties and weights make least on held-out rows.
     alpha : "cv" or float
-        Ridge penalty, on standardised columns where cross-validation chooses it among 0.01, 0.1, 1, 10, 100, 1000 for each candidate; or the
-        same number for all, 0 for none.
-    folds, groups, rng
-        See :func:`gevglm.inference.folds.make_folds`; `groups` are clusters, a column or an array, which folds and the bootstrap keep together. A
-        number of folds that is larger than that of events or others is lowered to it, with a warning.
+        Ridge penalty: for each candidate the one among 0.01, 0.1, 1, 10, 100 and 1000, on standardised columns, from which its held-out score rises to both
+        sides; or the same number for all, 0 for none.
+    folds, rng
+        See :func:`gevglm.inference.folds.make_folds`. A number of folds that is larger than that of the rarer outcome is lowered to it, with a
+        warning.
+    groups : str or array_like, optional
+        Clusters, which folds and the bootstrap keep together: a column or an array.
     bias : str or BiasReduction, optional
-        With ``alpha=0`` only; folds then refit with it.
+        With ``alpha=0`` only; fits without a fold then reduce bias, too.
     penalize_intercept, standardize, collinear, maxiter, tol
     offset, exposure, freq_weights, var_weights, sampling_weights, class_weight, prevalence, sampling, event, subset, missing, formula_engine
         See :func:`gevglm.fit`.
@@ -88,7 +89,8 @@ def average_links(
     -----
     With the risks :math:`p_{ij}` that candidate j predicts for row i without having seen its fold, the weights minimise the criterion of
     :math:`\sum_j w_j p_{ij}` over :math:`w_j \ge 0, \sum_j w_j = 1`, which is convex (:mod:`gevglm.averaging.optimum`), and are then moved towards
-    equal ones by one part in n + 1. Weights are not probabilities that a link is true.
+    equal ones by one part in n + 1: equations :eq:`averaged-risk` to :eq:`weight-floor` of the theory pages. Weights are not probabilities that a link is
+    true.
 
     Examples
     --------
@@ -98,37 +100,61 @@ def average_links(
     >>> float(average.weights["weight"].sum().round(6))
     1.0
     """
+    words = locals()
     if criterion not in CRITERIA:
         raise unknown_option("criterion", criterion, CRITERIA)
-    words = locals()
-    if alpha == "cv" and bias is not None:
-        raise IncompatibleOptionsError("bias and a ridge penalty cannot be combined; give alpha=0 with bias.")
-    fit_options = replace(FitOptions.of(words), separation="warn")
-    options = ModelOptions.of(words | {"clusters": groups, "link": "logit"})
-    candidates = candidates_of(links)
+    if bias is not None and alpha != 0:
+        raise IncompatibleOptionsError(
+            f"bias={bias!r} and a ridge penalty (alpha={alpha!r}) cannot be combined; give alpha=0 with bias."
+        )
+    if isinstance(alpha, str) and alpha != "cv":
+        raise InvalidOptionError(f"alpha={alpha!r} is neither a number nor 'cv'.")
     if data_or_exog is None:
         raise InvalidOptionError("give data: average_links(formula, data), or average_links(y, X).")
-    if isinstance(formula_or_endog, str):
-        scope = caller_names(formula_or_endog, subset)
-        model = BinaryGLM.of_table(formula_or_endog, data_or_exog, options, scope)
+    candidates = candidates_of(links)
+    for loss in candidates.values():  # refuses an exposure, where its logarithm does not make a rate
+        ModelOptions(loss=loss, exposure=exposure).resolve()
+    model = _model(words | {"loss": next(iter(candidates.values()))})
+    options = FitOptions.of(words)
+    options.check(len(model.design.names))
+    clusters = None if groups is None else one_way(model.design.grouping(groups))
+    split = make_folds(model.endog, _possible(model, folds), rng, counts=model.design.counts, groups=clusters)
+    procedure = Procedure(candidates, criterion, options)
+    code = _code(model, options, words)
+    return AveragedLinks(procedure, procedure.run(model, split), model, clusters, max(2, len(split)), code)
+
+
+def _model(words: dict[str, Any]) -> BinaryGLM:
+    """Return the rows, as a model of the first candidate."""
+    outcome, data, subset = (words[name] for name in ("formula_or_endog", "data_or_exog", "subset"))
+    options = ModelOptions.of(words | {"clusters": words["groups"]})
+    if isinstance(outcome, str):
+        model = BinaryGLM.of_table(outcome, data, options, caller_names(outcome, subset))
+    elif subset is not None or words["formula_engine"] is not None:
+        raise InvalidOptionError("subset and formula_engine go with a formula; select the rows of the arrays yourself.")
     else:
-        if subset is not None or formula_engine is not None:
-            raise InvalidOptionError(
-                "subset and formula_engine go with a formula; select the rows of the arrays yourself."
-            )
-        model = BinaryGLM.of_arrays(formula_or_endog, data_or_exog, options)
+        model = BinaryGLM.of_arrays(outcome, data, options)
     if not model.design.has_rows:
         raise InvalidOptionError(
-            "averaging over links holds out rows, which must be in memory, but the data are read in pieces; give a table."
+            "averaging over links holds out rows, which must be in memory, but the data are read in pieces; give a table, such as a sample of the rows."
         )
-    fit_options.check(len(model.design.names))
-    clusters = None if groups is None else one_way(model.design.grouping(groups))
-    split = make_folds(model.endog, _possible(model, folds, clusters), rng, counts=model.design.counts, groups=clusters)
-    procedure = Procedure(candidates, criterion, fit_options)
-    return AveragedLinks(procedure, procedure.run(model, split), model, clusters, max(2, len(split)))
+    return model
 
 
-def _possible(model: BinaryGLM, folds: Any, clusters: NDArray | None) -> Any:
+def _code(model: BinaryGLM, options: FitOptions, words: dict[str, Any]) -> dict[str, str]:
+    """Return the words of the call that differ from their defaults, as Python."""
+    own = {"links": None, "criterion": "log_loss", "folds": 5, "groups": None, "rng": 0}
+    given = {
+        name: code_of(words[name], name)
+        for name, default in own.items()
+        if words[name] is not default and not (np.isscalar(words[name]) and words[name] == default)
+    }
+    of_fit = {name: text for name, text in options.code().items() if name != "alpha"}
+    alpha = {} if options.alpha == "cv" else {"alpha": code_of(options.alpha, "alpha")}
+    return given | alpha | of_fit | {name: text for name, text in model.options.code().items() if name != "loss"}
+
+
+def _possible(model: BinaryGLM, folds: Any) -> Any:
     """Return a number of folds that the rarer outcome allows."""
     if not isinstance(folds, (int, np.integer)) or isinstance(folds, bool):
         return folds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
@@ -10,32 +11,42 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import expit, logit
-from scipy.stats import norm
 from statsmodels.iolib.summary import Summary
-from statsmodels.iolib.table import SimpleTable
 
 from gevglm import calibration
+from gevglm.averaging.prediction import AveragedPrediction
 from gevglm.averaging.procedure import Average, Procedure
 from gevglm.averaging.resampling import Mixture, resampled
+from gevglm.averaging.summary import summary_of
 from gevglm.calibration.assessment import Assessment
-from gevglm.data.row_weights import RowWeights
+from gevglm.data.sources import as_source
 from gevglm.effects.curves import EffectCurve, effect_curve
 from gevglm.effects.rows import Rows
-from gevglm.effects.standardised import Risk, RiskContrast, averages, bootstrap_limits, contrast_of, contrast_table
+from gevglm.effects.standardised import (
+    Risk,
+    RiskContrast,
+    averages,
+    bootstrap_limits,
+    contrast_of,
+    contrast_table,
+    risk_table,
+)
 from gevglm.effects.worlds import Worlds
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, silenced
 from gevglm.model import BinaryGLM
 from gevglm.results import BinaryGLMResults
+from gevglm.results.calibration import as_sampled, assess_new_rows, with_note
 from gevglm.results.clusters import repeated
 from gevglm.results.core import check_alpha
 from gevglm.results.effects import labels_of
-from gevglm.results.predicted_rows import complete_rows, single_outcomes
+from gevglm.results.predicted_rows import single_outcomes
 from gevglm.results.prediction import rows_to_predict
 from gevglm.results.saving import to_save, write
 
-NEAR = 0.01  # mean absolute difference of risks, as a share of their mean, below which two candidates are the same in effect
 RESAMPLES = 200
+HELD_OUT = (
+    "Risks of held-out rows, by fits that have not seen them; the weights of the links were chosen on the same rows."
+)
 
 
 class AveragedLinks:
@@ -55,72 +66,91 @@ class AveragedLinks:
         Candidates that could not be fitted, and why.
     ruled_out : int
         Held-out outcomes that all candidates ruled out; they have no part in the weights.
+    alike : list of tuple of str
+        Candidates whose held-out risks differ by less than 1 % of their mean, so that they can share their weight in any way.
     criterion : str
+    nobs, n_events : float
+    code : dict of str to str
+        The words of the call, as Python.
     """
 
     def __init__(
-        self, procedure: Procedure, average: Average, model: BinaryGLM, clusters: NDArray | None, n_folds: int
+        self,
+        procedure: Procedure,
+        average: Average,
+        model: BinaryGLM,
+        clusters: NDArray | None,
+        n_folds: int,
+        code: Mapping[str, str],
     ):
         self.criterion, self.fits, self.weights = procedure.criterion, average.fits, average.table
-        self.certificate, self.left_out, self.ruled_out = (
-            average.optimum.certificate,
-            average.left_out,
-            average.ruled_out,
-        )
-        self._procedure, self._clusters, self._n_folds = procedure, clusters, n_folds
+        self.scores, self.certificate = average.scores, average.optimum.certificate
+        self.left_out, self.ruled_out, self.alike = average.left_out, average.ruled_out, average.alike
+        self.nobs, self.n_events = model.wnobs, model.design.n_events
+        self._procedure, self._clusters, self._n_folds, self.code = procedure, clusters, n_folds, code
         self._model: BinaryGLM | None = model
         self._mixture, self._held_out = Mixture.of(average), average.held_out
         self._drawn: dict[tuple[int, Any], list[Mixture]] = {}
-        self.nobs, self.n_events = model.wnobs, model.design.n_events
 
     @property
     def results(self) -> BinaryGLMResults:
         """The first candidate's results, which know how rows of new data are read."""
         return next(iter(self.fits.values()))
 
-    @property
-    def scores(self) -> pd.Series:
-        """Held-out scores of the average."""
-        held = self._held_out
-        p = np.clip(held.risks, np.finfo(float).tiny, 1.0 - np.finfo(float).epsneg)
-        log_loss = -(held.y * np.log(p) + (1.0 - held.y) * np.log1p(-p))
-        brier = held.y * (1.0 - held.risks) ** 2 + (1.0 - held.y) * held.risks**2
-        return pd.Series(
-            {name: np.average(v, weights=held.counts) for name, v in (("log_loss", log_loss), ("brier", brier))}
-        )
-
     # -- predictions -----------------------------------------------------------------------
 
     def predict(self, exog: Any = None) -> NDArray | pd.Series:
-        """Return the average risks in the population, of new data or of the rows of the fit; missing in incomplete rows."""
+        """Return the average risks in the population; missing in incomplete rows.
+
+        Parameters
+        ----------
+        exog : table or array_like, optional
+            New data as :meth:`gevglm.BinaryGLMResults.predict` takes them, also in pieces, which are then read once for each candidate; by
+            default the rows of the fit.
+        """
+        if exog is not None and self.results.model.design.recipe is not None and as_source(exog) is not None:
+            with silenced():
+                each = [
+                    weight * fit.predict(exog)
+                    for weight, fit in zip(self._mixture.weights, self.fits.values(), strict=True)
+                ]
+            return sum(each[1:], each[0]).clip(upper=1.0)
         X, offset, index = self._rows(exog)
         risks = self._mixture.risks(X, offset)
         return risks if index is None else pd.Series(risks, index=index)
 
     def _rows(self, exog: Any) -> tuple[Any, NDArray | None, pd.Index | None]:
-        with silenced():
-            X, offset, _, index = rows_to_predict(self.results, exog, True, None, None)
-        if X is None:
-            design = self._need_model("predictions of its own rows").design
+        if exog is None:
+            design = self.rows("predictions of its own rows").design
             return design.X, design.offset, None
+        with silenced():  # of rows outside the support of one of the links
+            X, offset, _, index = rows_to_predict(self.results, exog, True, None, None)
         return X, offset, index
 
-    def _need_model(self, what: str) -> BinaryGLM:
+    def rows(self, what: str) -> BinaryGLM:
+        """Return the model that holds the rows of the fit, or say that `what` needs them."""
         if self._model is None:
             raise InvalidDataError(
                 f"{what} need the rows, which were not saved; fit again, or save(remove_data=False)."
             )
         return self._model
 
-    def bootstrap(self, resamples: int = RESAMPLES, rng: Any = 0) -> list[Mixture]:
+    def bootstrap(self, resamples: int = RESAMPLES, rng: Any = 0, progress: bool = False) -> list[Mixture]:
         """Return the averages of resamples of the observations, or of the clusters, by the whole procedure: folds, penalties, weights, fits.
 
-        What was drawn with the same number and seed is kept.
+        What was drawn with the same number and seed is kept, and saved.
+
+        Parameters
+        ----------
+        resamples : int
+        rng : int or Generator
+        progress : bool
+            Show a bar, if tqdm is installed.
         """
         key = (resamples, rng if isinstance(rng, (int, np.integer)) else None)
         if key[1] is None or key not in self._drawn:
-            model = self._need_model("resamples")
-            drawn = resampled(model, self._procedure, self._n_folds, self._clusters, resamples, rng)
+            model = self.rows("resamples")
+            drawn = resampled(model, self._procedure, self._n_folds, self._clusters, resamples, rng, progress)
             if key[1] is None:
                 return drawn
             self._drawn[key] = drawn
@@ -166,7 +196,8 @@ class AveragedLinks:
         variable, at, contrast, by, data, alpha
             See :meth:`gevglm.BinaryGLMResults.risk`.
         resamples, rng
-            See :meth:`bootstrap`, by whose percentiles limits are made; the rows averaged over are fixed.
+            See :meth:`bootstrap`, whose percentiles are the limits of contrasts; those of risks are symmetric for their log odds. The rows
+            averaged over are fixed.
         """
         check_alpha(alpha)
         rule, rows = contrast_of(contrast), Rows.of(self.results, data)
@@ -184,12 +215,10 @@ class AveragedLinks:
         cov = np.atleast_2d(np.cov(drawn, rowvar=False))
         table, pvalues = contrast_table(rule, found, cov, pairs, index, alpha)
         table[["se", "ci_lower", "ci_upper"]] = bootstrap_limits(rule, drawn, pairs, alpha).T
-        shares = [alpha / 2.0, 1.0 - alpha / 2.0]
-        lower, upper = np.quantile(drawn, shares, axis=0, method="median_unbiased")
-        columns = {"estimate": found, "se": drawn.std(axis=0, ddof=1), "ci_lower": lower, "ci_upper": upper}
         note = f"averaged over {rows.observations:,.0f} observations; bootstrap of the whole procedure, {len(drawn)} resamples"
-        risk_table = pd.DataFrame(columns, index=names)
-        return RiskContrast(variable, contrast, risk_table, table, pvalues * np.nan, cov, note, tuple(chosen))
+        note = "; ".join(filter(None, (note, self.results.model.sampling.remark())))
+        risk_of = risk_table(found, cov, names, alpha)
+        return RiskContrast(variable, contrast, risk_of, table, pvalues * np.nan, cov, note, tuple(chosen))
 
     def effect_curve(
         self, variable: str, values: Any = None, *, alpha: float = 0.05, resamples: int = RESAMPLES, rng: Any = 0
@@ -221,31 +250,34 @@ class AveragedLinks:
 
     # -- calibration and weights -----------------------------------------------------------
 
-    def calibration(self, data: Any = None, *, endog: Any = None, **options: Any) -> Assessment:
+    def calibration(
+        self, data: Any = None, *, endog: Any = None, groups: Any = None, rng: Any = 0, **options: Any
+    ) -> Assessment:
         """Assess the risks: those of new data, or of the held-out rows, by fits that have not seen them but with weights that have.
 
         Parameters
         ----------
         data : table or array_like, optional
         endog : array_like, optional
-            The outcomes of `data`, where it does not hold them under the name they had.
-        **options
+            The outcomes of `data`, where it is a matrix or does not hold them under the name they had.
+        groups : str or array_like, optional
+            Clusters of `data`, a column or an array; those of the held-out rows are those of the average.
+        rng, **options
             Of :func:`gevglm.calibration.assess`.
         """
         if data is not None:
-            y, p, weights = complete_rows(self.results.model.design, data, endog, self.predict(data))
-            return calibration.assess(y, p, weights, **options)
-        model, held = self._need_model("held-out outcomes"), self._held_out
-        clusters = None if self._clusters is None else self._clusters[held.rows]
-        design = model.design
-        counted = RowWeights(len(held.y), freq=held.counts) if design.represents is None else None
-        effective = (
-            held.counts if counted is not None else held.counts * held.counts.sum() / (held.counts @ held.counts)
-        )
-        y, p, weights = single_outcomes(held.y, held.risks, effective)
-        assessed = calibration.assess(y, p, weights, groups=repeated(clusters, len(y)), **options)
-        note = "Risks of held-out rows, by fits that have not seen them; the weights of the links were chosen on the same rows."
-        return replace(assessed, notes=(*assessed.notes, note))
+            return assess_new_rows(
+                self.results, data, endog, np.asarray(self.predict(data)), groups, rng=rng, **options
+            )
+        model, held = self.rows("held-out outcomes"), self._held_out
+        own = None if self._clusters is None else self._clusters[held.rows]
+        y, p, weights = single_outcomes(held.y, as_sampled(model.sampling, held.risks), held.effective)
+        assessed = calibration.assess(y, p, weights, groups=repeated(own, len(y)), rng=rng, **options)
+        return with_note(model.sampling, assessed, [HELD_OUT])
+
+    def plot_calibration(self, data: Any = None, ax: Any = None, scale: str | None = None, **options: Any):
+        """Draw the reliability diagram of :meth:`calibration`, whose options it takes."""
+        return self.calibration(data, **options).plot(ax=ax, scale=scale)
 
     def plot_weights(self, ax: Any = None):
         """Draw the weights of the candidates; see :func:`gevglm.plots.plot_weights`."""
@@ -254,92 +286,48 @@ class AveragedLinks:
         return plot_weights(self.weights["weight"], ax=ax)
 
     def summary(self) -> Summary:
-        """Summarise the weights and the held-out scores."""
-        summary = Summary()
-        scores = self.scores
-        facts = [
-            ["Observations:", f"{self.nobs:,.0f}", "Held-out log loss:", f"{scores['log_loss']:.5f}"],
-            ["Events:", f"{self.n_events:,.0f}", "Held-out Brier score:", f"{scores['brier']:.5f}"],
-            ["Criterion:", self.criterion, "Certificate of the weights:", f"{self.certificate:.1e}"],
-        ]
-        summary.tables.append(SimpleTable(facts, title="Average over links"))
-        table = self.weights.sort_values("weight", ascending=False)
-        cells = [
-            [row["loss"], f"{row['alpha']:g}", f"{row['weight']:.4f}", f"{row['log_loss']:.5f}", f"{row['brier']:.5f}"]
-            for _, row in table.iterrows()
-        ]
-        headers = ["loss", "alpha", "weight", "held-out log loss", "held-out Brier"]
-        summary.tables.append(SimpleTable(cells, headers=headers, stubs=list(table.index)))
-        summary.add_extra_txt(self._notes())
-        return summary
+        """Summarise the weights and the held-out scores, with what is to be known of them."""
+        return summary_of(self)
 
-    def _notes(self) -> list[str]:
-        notes = [
-            "Weights are not probabilities that a link is true: candidates whose risks are nearly the same can share their weight in any way."
-        ]
-        near = self._near_pairs()
-        if near:
-            notes.append(f"Nearly the same here (risks differ by less than 1 % of their mean): {'; '.join(near)}.")
-        notes += [f"Left out: {name}: {why}" for name, why in self.left_out.items()]
-        if self.ruled_out:
-            notes.append(
-                f"{self.ruled_out} held-out outcomes were ruled out by every candidate; they have no part in the weights."
-            )
-        return notes
+    def report(
+        self,
+        path: Any,
+        *,
+        title: str | None = None,
+        author: str = "",
+        alpha: float = 0.05,
+        resamples: int = RESAMPLES,
+        rng: Any = 0,
+    ) -> Path:
+        """Write a report: one HTML file with the weights, the effects on the risk, and how held-out outcomes were predicted.
 
-    def _near_pairs(self) -> list[str]:
-        """Return pairs of candidates with weight whose risks of the rows hardly differ."""
-        if self._model is None:
-            return []
-        design, mixture = self._model.design, self._mixture
-        names, heavy = list(self.weights.index), np.flatnonzero(self.weights["weight"] > 0.5 / len(self.weights))
-        one = {
-            j: Mixture((mixture.links[j],), mixture.params[[j]], np.ones(1)).risks(design.X, design.offset)
-            for j in heavy
-        }
-        mean = float(self._mixture.risks(design.X, design.offset).mean())
-        pairs = [(i, j) for i in heavy for j in heavy if i < j]
-        return [f"{names[i]} and {names[j]}" for i, j in pairs if np.abs(one[i] - one[j]).mean() < NEAR * mean]
+        Parameters
+        ----------
+        path : path
+        title, author : str, optional
+        alpha : float
+            One minus the coverage of the intervals.
+        resamples, rng
+            See :meth:`bootstrap`.
+        """
+        from gevglm.averaging.report import write_report
+
+        return write_report(self, path, title=title, author=author, alpha=alpha, resamples=resamples, rng=rng)
 
     def save(self, fname: str | Path, remove_data: bool = True) -> None:
         """Save the average, by default without the data, which the object at hand keeps; :func:`gevglm.load` reads the file.
 
         Resamples that were drawn are kept, so that predictions of new data have limits without the rows.
         """
+        write(self.without_rows() if remove_data else self._with_fits(False), fname)
+
+    def without_rows(self) -> AveragedLinks:
+        """Return a copy without anything of the length of the data; it predicts, with limits if resamples were drawn."""
+        kept = self._with_fits(True)
+        kept._model = kept._clusters = kept._held_out = None  # type: ignore[assignment]
+        return kept
+
+    def _with_fits(self, remove_data: bool) -> AveragedLinks:
         saved = copy(self)
         saved.fits = {name: to_save(fit, remove_data) for name, fit in self.fits.items()}
-        if remove_data:
-            saved._model = saved._clusters = saved._held_out = None  # type: ignore[assignment]
-        write(saved, fname)
-
-
-class AveragedPrediction:
-    """Risks with limits by the bootstrap.
-
-    Attributes
-    ----------
-    predicted : ndarray of shape (n,)
-    draws : ndarray of shape (resamples, n)
-    """
-
-    def __init__(self, predicted: NDArray, draws: NDArray, index: pd.Index | None, alpha: float):
-        self.predicted, self.draws, self.index, self.alpha = predicted, draws, index, alpha
-
-    def summary_frame(self, alpha: float | None = None) -> pd.DataFrame:
-        r"""Return columns ``mean``, ``mean_se``, ``mean_ci_lower`` and ``mean_ci_upper``.
-
-        The limits are those of a normal distribution on the logit scale, with the standard deviation s of the logits of the draws:
-        :math:`\mathrm{expit}(\mathrm{logit}\, p \pm z s)`. Draws are kept 1e-10 away from 0 and 1 there.
-        """
-        alpha = self.alpha if alpha is None else alpha
-        check_alpha(alpha)
-        clipped = logit(np.clip(self.draws, 1e-10, 1.0 - 1e-10))
-        middle = logit(np.clip(self.predicted, 1e-10, 1.0 - 1e-10))
-        reach = norm.isf(alpha / 2.0) * clipped.std(axis=0, ddof=1)
-        columns = {
-            "mean": self.predicted,
-            "mean_se": self.draws.std(axis=0, ddof=1),
-            "mean_ci_lower": expit(middle - reach),
-            "mean_ci_upper": expit(middle + reach),
-        }
-        return pd.DataFrame(columns, index=self.index)
+        return saved

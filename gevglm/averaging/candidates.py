@@ -6,19 +6,31 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gevglm.exceptions import InvalidOptionError
-from gevglm.links import GEV, CLogLog, GEVc, Logit, Probit
+from gevglm.links import GEV, CLogLog, GEVc, Logit, LogLog, Probit
 from gevglm.losses import Canonical, Log, Loss
 from gevglm.options import ModelOptions
 
-SHAPES = (-1.0, -0.6, -0.2567, 0.0, 0.3, 0.6, 1.0)
+SHAPES = (-1.0, -0.6, -0.2567, 0.0, 0.3, 0.6, 1.0)  # of the canonical loss
+# of the log loss: maximum likelihood is not regular below -1/2, and has several maxima for large shapes
+LOG_SHAPES = (-0.2567, 0.0, 0.3, 0.6)
 ALPHAS = (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0)  # none is zero, so that no candidate is lost to separation
+START = 1.0  # of the search among them
 
 
 def default_candidates() -> dict[str, Loss]:
-    """Return the losses of the default candidates by name: logit, probit, cloglog, and canonical GEV and GEVc at seven shapes."""
-    plain: dict[str, Loss] = {"logit": Log(Logit()), "probit": Log(Probit()), "cloglog": Log(CLogLog())}
-    shaped = {f"{kind.word}({xi:g})": Canonical(kind(xi)) for kind in (GEV, GEVc) for xi in SHAPES}
-    return plain | shaped
+    """Return the losses of the default candidates by name: logit, probit, and both GEV links with both losses at a few shapes.
+
+    With the log loss, GEV(0) is the log-log and GEVc(0) the complementary log-log link, under whose words they go.
+    """
+    losses: dict[str, Loss] = {"logit": Log(Logit()), "probit": Log(Probit())}
+    for kind in (GEV, GEVc):
+        losses |= {f"{kind.word}({xi:g})": Canonical(kind(xi)) for xi in SHAPES}
+        losses |= {_log_name(kind, xi): Log(kind(xi)) for xi in LOG_SHAPES}
+    return losses
+
+
+def _log_name(kind: type[GEV] | type[GEVc], xi: float) -> str:
+    return f"{kind.word}({xi:g}), log" if xi else {GEV: LogLog, GEVc: CLogLog}[kind].word
 
 
 def candidates_of(links: Any) -> dict[str, Loss]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
-from gevglm.averaging.candidates import ALPHAS
+from gevglm.averaging.candidates import ALPHAS, START
 from gevglm.averaging.optimum import Optimum, best_weights, floored
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine.linalg import linear_predictor, one_blas_thread
@@ -24,14 +26,17 @@ from gevglm.options import FitOptions
 from gevglm.results import BinaryGLMResults
 from gevglm.results.refit import refit_many
 
+NEAR = 0.01  # mean absolute difference of risks, as a share of their mean, below which two candidates are the same in effect
+COMPARED = 20_000  # rows by which candidates are compared
+
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Outcomes, their average risks in the population by fits that have not seen them, and what they count there; a row per fold and row."""
+    """Outcomes and their average risks in the population, by fits that have not seen them; a row per fold and row that it holds out."""
 
     y: NDArray
     risks: NDArray
-    counts: NDArray
+    effective: NDArray | None  # observations, for what takes weights for numbers of them
     rows: NDArray  # of the model
 
 
@@ -47,7 +52,11 @@ class Average:
         One row per candidate.
     optimum : Optimum
         Before weights were moved towards equal ones.
+    scores : Series
+        Held-out ``log_loss`` and ``brier`` of the average.
     held_out : HeldOut
+    alike : list of tuple of str
+        Candidates whose held-out risks are nearly the same.
     ruled_out : int
         Held-out outcomes that every candidate ruled out.
     left_out : dict of str to str
@@ -57,7 +66,9 @@ class Average:
     fits: dict[str, BinaryGLMResults]
     table: pd.DataFrame
     optimum: Optimum
+    scores: pd.Series
     held_out: HeldOut
+    alike: list[tuple[str, ...]]
     ruled_out: int
     left_out: dict[str, str]
 
@@ -89,8 +100,8 @@ class Procedure:
                     kept[name] = found
         if not kept:
             raise GevglmError(f"no candidate could be fitted; {next(iter(left_out))}: {next(iter(left_out.values()))}")
-        y, counts = (np.concatenate(parts) for parts in zip(*(_outcomes(model, each) for each in held), strict=True))
-        rows = np.concatenate([np.flatnonzero(test.rows) for _, test in folds.parts])
+        y = np.concatenate([each.y for each in held])
+        counts = np.concatenate([_in_population(model, each) for each in held])
         events, others = y > 0.0, y < 1.0
         shares = np.concatenate([(counts * y)[events], (counts * (1.0 - y))[others]])
         risks, given, scores = np.empty((len(y), len(kept))), np.empty((len(shares), len(kept))), {}
@@ -99,16 +110,20 @@ class Procedure:
                 point = fit.model.population_link.at(_linear(held, params))
                 observed = np.concatenate([point.cdf[events], point.sf[others]])
                 errors = np.concatenate([point.sf[events], point.cdf[others]])
-                logs = -np.log(observed)
             risks[:, j] = point.cdf
             given[:, j] = observed if self.criterion == "log_loss" else errors
-            scores[name] = (np.average(logs, weights=shares), np.average(errors**2, weights=shares))
+            scores[name] = _scores(observed, errors, shares)
         optimum = best_weights(given, shares, self.criterion)
         ruled_out = int((given.max(axis=1) == 0.0).sum()) if self.criterion == "log_loss" else 0
         weights = floored(optimum.weights, float(RowWeights.of(model.design).observations.sum()))
         fits = {name: fit for name, (fit, _) in kept.items()}
-        held_out = HeldOut(y, np.clip(risks @ weights, 0.0, 1.0), counts, rows)
-        return Average(fits, _table(fits, scores, weights), optimum, held_out, ruled_out, left_out)
+        mixed = np.clip(risks @ weights, 0.0, 1.0)
+        possible = given @ weights if self.criterion == "log_loss" else 1.0 - given @ weights
+        whole = pd.Series(_scores(possible, 1.0 - possible, shares), index=["log_loss", "brier"])
+        rows = np.concatenate([np.flatnonzero(test.rows) for _, test in folds.parts])
+        held_out = HeldOut(y, mixed, _effective(held), rows)
+        alike = alike_among(list(fits), risks[:: max(1, len(risks) // COMPARED)])
+        return Average(fits, _table(fits, scores, weights), optimum, whole, held_out, alike, ruled_out, left_out)
 
     def _fitted(self, model: BinaryGLM, folds: Folds) -> Any:
         """Yield each candidate with its fit to all rows and its coefficients without each fold, or with why there are none."""
@@ -127,24 +142,20 @@ class Procedure:
             first.problem(tol=options.tol, maxiter=options.maxiter),
             lambda shape: models[by_shape[shape]].loss,
             folds,
-            lambda alpha: first.penalty(alpha, options.penalize_intercept, options.standardized),
+            cache(lambda alpha: first.penalty(alpha, options.penalize_intercept, options.standardized)),
             self.criterion,
             options.collinear == "raise",
         )
-        alphas = self.alphas if options.alpha == "cv" else (float(options.alpha),)
         found: dict[str, Any] = {}
-        shapes = outwards(np.array(sorted(by_shape)))
-        plain = options.bias is None
-        if plain and len(alphas) > 1:
-            means = {(shape, alpha): _mean(scorer, shape, alpha) for alpha in alphas for shape in shapes}
-        for shape in shapes:
-            name, alpha = by_shape[shape], alphas[0]
-            if plain and len(alphas) > 1:
-                alpha = min(alphas, key=lambda each: means[shape, each])
+        alpha = START if options.alpha == "cv" else float(options.alpha)
+        for shape in outwards(np.array(sorted(by_shape))):
+            name, params = by_shape[shape], None
             try:
-                found[name] = self._candidate(
-                    models[name], alpha, scorer.params(shape, alpha) if plain else None, folds
-                )
+                if options.alpha == "cv":
+                    alpha = descended(partial(_score, scorer, shape), self.alphas, alpha)
+                if options.bias is None:
+                    params = scorer.params(shape, alpha)
+                found[name] = self._candidate(models[name], alpha, params, folds)
             except GevglmError as error:
                 found[name] = error
         yield from ((name, found[name]) for name in members)
@@ -170,16 +181,63 @@ class Procedure:
         return results, params
 
 
-def _mean(scorer: FoldScores, shape: float, alpha: float) -> float:
+def descended(score: Callable[[float], Any], grid: Sequence[float], start: float) -> float:
+    """Return the point of a sorted grid from which the score rises to both sides, by going down from `start`.
+
+    Examples
+    --------
+    >>> descended(lambda alpha: (alpha - 70.0) ** 2, (0.1, 1.0, 10.0, 100.0, 1000.0), 1.0)
+    100.0
+    """
+    scores, at = cache(score), grid.index(start)
+    while True:
+        near = [j for j in (at, at - 1, at + 1) if 0 <= j < len(grid)]
+        best = min(near, key=lambda j: scores(grid[j]))
+        if best == at:
+            return grid[at]
+        at = best
+
+
+def _score(scorer: FoldScores, shape: float, alpha: float) -> tuple[float, float]:
+    """Return the held-out score; where it is infinite, the Brier score tells penalties apart."""
     try:
-        return float(np.average(scorer.scores(shape, alpha), weights=scorer.weights))
+        mean = float(np.average(scorer.scores(shape, alpha), weights=scorer.weights))
+        tie = (
+            0.0
+            if np.isfinite(mean)
+            else float(np.average(scorer.scores(shape, alpha, "brier"), weights=scorer.weights))
+        )
+        return mean, tie
     except GevglmError:
-        return np.inf
+        return np.inf, np.inf
 
 
-def _outcomes(model: BinaryGLM, held: Any) -> tuple[NDArray, NDArray]:
-    weights = RowWeights.of(held, model.sampling.population_weights(held.y))
-    return held.y, weights.in_population
+def alike_among(names: Sequence[str], risks: NDArray) -> list[tuple[str, ...]]:
+    """Return groups of candidates in which each has a neighbour whose risks differ from its own by less than 1 % of their mean."""
+    gaps = np.array([np.abs(risks - column[:, None]).mean(axis=0) for column in risks.T])
+    _, labels = connected_components(gaps < NEAR * risks.mean())
+    groups = [
+        tuple(name for name, own in zip(names, labels, strict=True) if own == label)
+        for label in range(labels.max() + 1)
+    ]
+    return [group for group in groups if len(group) > 1]
+
+
+def _scores(observed: NDArray, errors: NDArray, shares: NDArray) -> tuple[float, float]:
+    """Return log loss and Brier score of the probabilities of outcomes, and of one minus them."""
+    with np.errstate(divide="ignore"):
+        return float(np.average(-np.log(observed), weights=shares)), float(np.average(errors**2, weights=shares))
+
+
+def _in_population(model: BinaryGLM, held: Any) -> NDArray:
+    return RowWeights.of(held, model.sampling.population_weights(held.y)).in_population
+
+
+def _effective(held: Sequence[Any]) -> NDArray | None:
+    """Return how many observations the rows of several designs are, see :attr:`gevglm.data.row_weights.RowWeights.effective_counts`."""
+    counts = np.concatenate([RowWeights.of(each).observations for each in held])
+    represents = None if held[0].represents is None else np.concatenate([each.represents for each in held])
+    return RowWeights(len(counts), freq=counts, represents=represents).effective_counts
 
 
 def _linear(held: list[Any], params: list[NDArray]) -> NDArray:

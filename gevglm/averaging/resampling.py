@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from gevglm.averaging.procedure import Average, Procedure
 from gevglm.data.row_weights import RowWeights
+from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, silenced
 from gevglm.inference.folds import make_folds
 from gevglm.links.base import BinaryLink
@@ -45,7 +46,13 @@ class Mixture:
 
 
 def resampled(
-    model: BinaryGLM, procedure: Procedure, folds: int, clusters: NDArray | None, resamples: int, rng: Any
+    model: BinaryGLM,
+    procedure: Procedure,
+    folds: int,
+    clusters: NDArray | None,
+    resamples: int,
+    rng: Any,
+    progress: bool = False,
 ) -> list[Mixture]:
     """Return the averages of so many resamples of the observations, or of whole clusters."""
     if not isinstance(resamples, (int, np.integer)) or resamples < 2:
@@ -54,7 +61,8 @@ def resampled(
         raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")
     found: list[Mixture] = []
     errors = []
-    for again in _runs(model, procedure, folds, clusters, int(resamples), np.random.default_rng(rng)):
+    runs = _runs(model, procedure, folds, clusters, int(resamples), np.random.default_rng(rng))
+    for again in progress_bar(runs, int(resamples), progress):
         if isinstance(again, GevglmError):
             errors.append(again)
         else:

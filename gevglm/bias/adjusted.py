@@ -66,6 +66,17 @@ class Adjusted(BiasReduction):
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Factor) -> None:
         """Change gradient and value of the loss in place."""
 
+    def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
+        """Return what a row adds to its score factor per unit of its quadratic form, and the derivative by v.
+
+        Where the constant of a group is concerned in another way than other coefficients, first for the constant, then for the others.
+        """
+        raise NotImplementedError
+
+    def penalty(self, loss: Loss, log_determinant: float) -> float:
+        """Return what is added to the loss, where the adjusted score is a gradient."""
+        return 0.0
+
 
 class AdjustedRows(Adjusted):
     """A method that adjusts the score factor of each row, by the quadratic form of the row."""
@@ -108,6 +119,12 @@ class MeanReduction(AdjustedRows):
         if self.has_objective(loss):
             sums.value -= 0.5 * factor.log_determinant
 
+    def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
+        return [(loss.mean_adjustment_at(point, np.ones(())), loss.mean_adjustment_slope_at(point))]
+
+    def penalty(self, loss: Loss, log_determinant: float) -> float:
+        return -0.5 * log_determinant if self.has_objective(loss) else 0.0
+
 
 @dataclass(frozen=True)
 class MedianReduction(Adjusted):
@@ -125,15 +142,26 @@ class MedianReduction(Adjusted):
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
         projected = block.X @ matrix
         quadratic = row_products(block.X, projected)
+        mean = block.weighted(loss.mean_adjustment_at(point, quadratic)) @ block.X
+        return np.stack([mean, np.dot(self.cubes(loss, block, point), projected**3)])
+
+    def cubes(self, loss: Loss, block: Block, point: Point) -> NDArray:
+        """Return the weights of the third powers of rows."""
         # F' times the derivative of ln(mu (1 - mu)) is the reverse hazard minus the hazard
         skewness = (point.reverse_hazard - point.hazard) / 6.0 - 0.5 * point.dlogpdf
-        cubic = block.weighted(loss.expected_curvature_at(point) * skewness)
-        mean = block.weighted(loss.mean_adjustment_at(point, quadratic)) @ block.X
-        return np.stack([mean, np.dot(cubic, projected**3)])
+        return block.weighted(loss.expected_curvature_at(point) * skewness)
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Factor) -> None:
         mean, cubes = total
         sums.gradient -= mean + sums.hessian @ (cubes / np.diagonal(matrix))
+
+    def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
+        # the median of the estimate of a constant alone, whose adjustment does not have the curvature of the link
+        third = (point.reverse_hazard - point.hazard) / 6.0
+        change = (point.reverse_hazard * point.dlog_reverse_hazard - point.hazard * point.dlog_hazard) / 6.0
+        W, steeper = loss.expected_curvature_at(point), loss.expected_curvature_slope_at(point)
+        of_mean = (loss.mean_adjustment_at(point, np.ones(())), loss.mean_adjustment_slope_at(point))
+        return [(W * third, W * change + steeper * third), of_mean]
 
 
 @dataclass(frozen=True)
@@ -168,3 +196,13 @@ class Jeffreys(AdjustedRows):
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Factor) -> None:
         sums.gradient -= self.power * total
         sums.value -= self.power * factor.log_determinant
+
+    def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
+        dlog = point.dlog_reverse_hazard + point.dlog_hazard
+        change = 2.0 * point.d2logpdf - point.reverse_hazard * point.dlog_reverse_hazard
+        change += point.hazard * point.dlog_hazard
+        slope = loss.expected_curvature_slope_at(point)
+        return [(self.power * slope, self.power * (slope * dlog + loss.expected_curvature_at(point) * change))]
+
+    def penalty(self, loss: Loss, log_determinant: float) -> float:
+        return -self.power * log_determinant

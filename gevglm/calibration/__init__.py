@@ -13,6 +13,7 @@ _MODULES = {
     "calibration.belt": ("calibration_belt",),
     "calibration.bins": ("empirical_log_odds",),
     "calibration.calibrators": ("AsymmetricLaplace", "Beta", "Calibrator", "Isotonic", "Logistic", "PiecewiseLogistic", "Platt"),
+    "calibration.classification": ("classification_table",),
     "calibration.corp": ("reliability",),
     "calibration.correction": ("loss_corrected", "loss_corrected_multiclass", "optimal_score", "prior_corrected", "shift_odds",
                                "undersampling_corrected"),
@@ -24,7 +25,7 @@ _MODULES = {
     "calibration.metrics": ("brier_decomposition", "brier_score", "calibration_loss", "expected_calibration_error", "log_loss", "scaled_brier_score"),
     "calibration.multiclass": ("loss_calibration_curve_multiclass", "loss_calibration_test_multiclass"),
     "calibration.optimism": ("bootstrap_optimism", "cross_validated"),
-    "calibration.paired": ("paired_t_test", "sign_test"),
+    "calibration.paired": ("delong_test", "paired_t_test", "sign_test"),
     "calibration.smooth": ("integrated_calibration",),
     "plots.calibration": ("plot_belt", "plot_calibrators", "plot_loss_calibration", "plot_optimism", "plot_reliability"),
 }  # fmt: skip

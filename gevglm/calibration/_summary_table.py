@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from html import escape
+from textwrap import fill
 
 import numpy as np
 import pandas as pd
 from statsmodels.iolib.summary import Summary, fmt_2cols, fmt_params
 from statsmodels.iolib.table import SimpleTable
+
+LEAST_WIDTH = 78
 
 
 class EscapedTable(SimpleTable):
@@ -40,15 +43,40 @@ class EscapedSummary(Summary):
     def of(cls, summary: Summary) -> EscapedSummary:
         """Return a summary that statsmodels has made, as one of these."""
         escaped = cls()
-        escaped.tables = [EscapedTable.of(table) for table in summary.tables]
+        escaped.tables = _as_wide_as_the_widest([EscapedTable.of(table) for table in summary.tables])
         escaped.extra_txt = summary.extra_txt
         return escaped
+
+    def as_text(self) -> str:
+        """Return tables and notes as text; notes are no wider than the tables."""
+        tables = copy(self)
+        tables.extra_txt = None
+        text = Summary.as_text(tables)
+        if self.extra_txt is None:
+            return text
+        width = max(LEAST_WIDTH, *(len(line) for line in text.splitlines()))
+        notes = [fill(note, width, subsequent_indent="    ") for note in self.extra_txt.splitlines()]
+        return "\n".join([text, "", *notes])
 
     def as_html(self) -> str:
         """Return tables and notes as HTML."""
         tables = "\n".join(table.as_html() for table in self.tables)
         notes = "" if self.extra_txt is None else "<br/><br/>" + escape(self.extra_txt).replace("\n", "<br/>")
         return tables + notes
+
+
+def _as_wide_as_the_widest(tables: list[EscapedTable]) -> list[EscapedTable]:
+    """Return tables whose first columns are wide enough to make all tables of the same width, as text."""
+    widths = [max(map(len, table.as_text().splitlines())) for table in tables]
+    for table, width in zip(tables, widths, strict=True):
+        if width < max(widths):
+            columns = list(table.get_colwidths("txt"))
+            columns[0] += max(widths) - width
+            formats = {kind: dict(options) for kind, options in table.output_formats.items()}
+            formats["txt"]["colwidths"] = columns
+            table.output_formats = formats
+            table._colwidths = {}
+    return tables
 
 
 def summary_table(

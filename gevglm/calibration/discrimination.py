@@ -78,6 +78,13 @@ def auc_interval(
     DeLong, DeLong and Clarke-Pearson (1988), Biometrics 44, 837-845; Obuchowski (1997), Biometrics 53, 567-578.
     """
     sample = scores(y, p, weights, groups=groups, shares=True, infinite=True, name="p")
+    area, parts = roc_components(sample)
+    normal = Measured.normal(area, np.sqrt(components_variance(sample, *parts)), level)
+    return Measured(area, normal.se, max(normal.lower, 0.0), min(normal.upper, 1.0), level)
+
+
+def roc_components(sample: Sample) -> tuple[float, tuple[NDArray, NDArray]]:
+    """Return the AUC, and what each row's score contributes to it as an event and as a non-event, less the AUC."""
     levels, events, others = counts_by_score(sample, "discrimination")
     m, n = events.sum(), others.sum()
     if m <= 1.0 or n <= 1.0:
@@ -87,13 +94,17 @@ def auc_interval(
     below = (np.cumsum(others) - 0.5 * others) / n
     above = 1.0 - (np.cumsum(events) - 0.5 * events) / m
     area = float(events @ below / m)
-    if sample.groups is None:
-        variance = events @ (below - area) ** 2 / (m * (m - 1.0)) + others @ (above - area) ** 2 / (n * (n - 1.0))
-    else:
-        at = np.searchsorted(levels, sample.p)
-        variance = _clustered_variance(sample, below[at] - area, above[at] - area)
-    normal = Measured.normal(area, np.sqrt(variance), level)
-    return Measured(area, normal.se, max(normal.lower, 0.0), min(normal.upper, 1.0), level)
+    at = np.searchsorted(levels, sample.p)
+    return area, (below[at] - area, above[at] - area)
+
+
+def components_variance(sample: Sample, of_events: NDArray, of_others: NDArray) -> float:
+    """Return DeLong's variance of an AUC, or of a difference of two, from the components of the rows less their mean."""
+    if sample.groups is not None:
+        return _clustered_variance(sample, of_events, of_others)
+    events, others = sample.weight * sample.y, sample.weight * (1.0 - sample.y)
+    m, n = events.sum(), others.sum()
+    return float(events @ of_events**2 / (m * (m - 1.0)) + others @ of_others**2 / (n * (n - 1.0)))
 
 
 def _clustered_variance(sample: Sample, of_events: NDArray, of_others: NDArray) -> float:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlog1py, xlogy
-from scipy.stats import binom, t
+from scipy.stats import binom, norm, t
 
+from gevglm.calibration.discrimination import components_variance, roc_components
 from gevglm.calibration.estimates import CalibrationTest, Measured, checked_level
-from gevglm.calibration.sample import Sample, predictions
+from gevglm.calibration.sample import Sample, predictions, scores
 from gevglm.exceptions import InvalidDataError, unknown_option
 
 SCORES = ("log_loss", "brier")
@@ -101,6 +102,61 @@ def paired_t_test(
         "both predictions have the same mean score",
         Measured(mean, se, mean - reach, mean + reach, level),
     )
+
+
+def delong_test(
+    y: ArrayLike,
+    p: ArrayLike,
+    q: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    level: float = 0.95,
+) -> PairedTest:
+    r"""Test whether two predictions of the same outcomes have the same area under the ROC curve, by DeLong's method.
+
+    With :math:`V_i` and :math:`V_j` of both predictions as in :func:`auc_interval`, and :math:`d` their differences,
+
+    .. math:: z = (A_p - A_q) \Big/ \sqrt{\frac{\sum_i (d_i - \bar d)^2}{m (m - 1)} + \frac{\sum_j (d_j - \bar d)^2}{n (n - 1)}} .
+
+    Parameters
+    ----------
+    y : array_like
+        Outcomes 0 or 1.
+    p, q : array_like
+        Two predictions of them, or any scores; that neither was fitted to, if the test is to have its level.
+    weights : array_like, optional
+        How many observations each row stands for.
+    groups : array_like, optional
+        Clusters of the rows, see :func:`auc_interval`.
+    level : float
+        Coverage of the interval of the difference.
+
+    Returns
+    -------
+    PairedTest
+        ``statistic`` is z, ``difference`` the first area less the second, with its interval.
+
+    References
+    ----------
+    DeLong, DeLong and Clarke-Pearson (1988), Biometrics 44, 837-845; ``pROC::roc.test(paired = TRUE)``.
+
+    Examples
+    --------
+    >>> y, p, q = [0, 0, 1, 1, 0, 1], [0.1, 0.2, 0.7, 0.6, 0.3, 0.2], [0.3, 0.5, 0.4, 0.4, 0.4, 0.6]
+    >>> test = delong_test(y, p, q)
+    >>> round(float(test.difference), 4), round(test.pvalue, 4)
+    (0.2222, 0.5485)
+    """
+    samples = [scores(y, each, weights, groups=groups, infinite=True, name=name) for each, name in ((p, "p"), (q, "q"))]
+    areas, parts = zip(*(roc_components(sample) for sample in samples), strict=True)
+    variance = components_variance(samples[0], *(first - second for first, second in zip(*parts, strict=True)))
+    if variance <= np.finfo(float).eps:
+        raise InvalidDataError("both predictions order the rows in the same way; there is nothing to test.")
+    difference = Measured.normal(areas[0] - areas[1], np.sqrt(variance), level)
+    z = float(difference) / difference.se
+    null = f"both predictions have the same area under the ROC curve ({areas[0]:.4g} and {areas[1]:.4g})"
+    return PairedTest("DeLong's test", z, float(2.0 * norm.sf(abs(z))), 1.0, null, difference)
 
 
 def sign_test(

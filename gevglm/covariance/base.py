@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,12 @@ from numpy.typing import NDArray
 from gevglm.engine.base import Block, Engine, Reducer, times
 from gevglm.engine.cholesky import sandwich, symmetrised
 from gevglm.engine.linalg import Matrix, add_rows, group_sums, one_blas_thread
+from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.losses import Loss
+
+if TYPE_CHECKING:
+    from gevglm.covariance.cluster_facts import ClusterFacts
+    from gevglm.covariance.degrees import Degrees
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,17 @@ class Covariance(ABC):
     def finished(self, covariance: NDArray) -> NDArray:
         """Return a product of bread and meat as the covariance it stands for: symmetric."""
         return symmetrised(covariance)
+
+    def satterthwaite(self, fit: Fitted) -> Degrees:
+        """Return Satterthwaite's degrees of freedom of a fit."""
+        raise IncompatibleOptionsError(
+            f"use_t='satterthwaite' is defined for clusters, with cov_type='cluster', but the covariance is {self.name!r}; use_t=True has n - k "
+            "degrees of freedom."
+        )
+
+    def clusters(self, fit: Fitted) -> ClusterFacts | None:
+        """Return what a reader has to know of the clusters of a fit; None where rows are independent."""
+        return None
 
     @abstractmethod
     def meat(self, fit: Fitted) -> NDArray:

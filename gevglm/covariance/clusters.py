@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance.base import Covariance, Fitted, GroupScores
-from gevglm.covariance.leverage import SingularCluster, corrected_scores
+from gevglm.covariance.cluster_facts import ClusterFacts, cluster_facts
+from gevglm.covariance.degrees import Degrees, Satterthwaite
+from gevglm.covariance.leverage import Corrected, SingularCluster, corrected
 from gevglm.engine.base import Block, Reducer
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import (
@@ -27,6 +30,7 @@ if TYPE_CHECKING:
 
 BY_LEVERAGE = ("CR2", "CR3")
 CLUSTER_KINDS = ("CR0", "CR1", "CR1S", *BY_LEVERAGE)
+MOST_PRODUCTS = 1 << 28  # numbers that degrees of freedom may keep of all clusters
 ROUNDING = 1e-12  # of eigenvalues, as a share of the largest
 
 
@@ -95,12 +99,17 @@ class Cluster(Covariance):
 
     def meat(self, fit: Fitted) -> NDArray:
         if self.kind in BY_LEVERAGE:
-            return self._meat_by_leverage(fit)
+            if not fit.engine.in_memory:
+                raise InvalidOptionError(
+                    f"kind={self.kind!r} looks at all rows of a cluster at once and needs them in memory; use kind='CR1'."
+                )
+            scores = self._corrected(fit).scores
+            return scores.T @ scores
         total = np.zeros_like(fit.bread)
         engine = fit.engine.with_groups(self.grouping)
         for sign, code in self.grouping.ways:
             n_groups = int(code.max()) + 1
-            groups = partial(_codes, self.grouping, code)
+            groups = partial(codes_of, self.grouping, code)
             scores = engine.reduce(GroupScores(fit.loss, fit.params, groups, n_groups))
             factor = 1.0
             if self.kind != "CR0":
@@ -111,21 +120,39 @@ class Cluster(Covariance):
             total += sign * factor * dense(scores.T @ scores)
         return total
 
-    def _meat_by_leverage(self, fit: Fitted) -> NDArray:
+    def clusters(self, fit: Fitted) -> ClusterFacts:
+        """Return what a reader has to know of the clusters, the first kind where there are two."""
+        (_, code), *_ = self.grouping.ways
+        fit = replace(fit, engine=fit.engine.with_groups(self.grouping))
+        return cluster_facts(fit, partial(codes_of, self.grouping, code), self.counts[0])
+
+    def satterthwaite(self, fit: Fitted) -> Degrees:
+        """Return Satterthwaite's degrees of freedom, for every kind of correction."""
+        if len(self.counts) > 1:
+            raise IncompatibleOptionsError(
+                "use_t='satterthwaite' is defined for clusters in one way, but groups has two columns."
+            )
         if not fit.engine.in_memory:
             raise InvalidOptionError(
-                f"kind={self.kind!r} looks at all rows of a cluster at once and needs them in memory; use kind='CR1'."
+                "use_t='satterthwaite' looks at all rows of a cluster at once and needs them in memory; use_t=True does not."
             )
+        needed = 3 * self.counts[0] * len(fit.bread) ** 2
+        if needed > MOST_PRODUCTS:
+            raise InvalidOptionError(
+                f"use_t='satterthwaite' is for few clusters; for {self.counts[0]:,} clusters it would take {8e-9 * needed:.0f} GB and change nothing. Leave it out."
+            )
+        return Satterthwaite.of(self._corrected(fit, with_products=True))
+
+    def _corrected(self, fit: Fitted, with_products: bool = False) -> Corrected:
         ((_, code),) = self.grouping.ways
         try:
-            scores = corrected_scores(fit, partial(_codes, self.grouping, code), self.kind)
+            return corrected(fit, partial(codes_of, self.grouping, code), self.kind, with_products)
         except SingularCluster as found:
             name = self.grouping.keys.iloc[found.args[0], 0]
             raise InvalidDataError(
                 f"kind='CR3' is not defined: without cluster {name!r} some coefficient could not be estimated (a column varies in that cluster "
                 "only, such as its indicator or a treatment it alone has). Leave the column out, or use kind='CR2'."
             ) from None
-        return scores.T @ scores
 
 
 class _GroupsSeen(Reducer):
@@ -147,5 +174,6 @@ class _GroupsSeen(Reducer):
         return total
 
 
-def _codes(grouping: Grouping, code: NDArray, block: Block) -> NDArray:
+def codes_of(grouping: Grouping, code: NDArray, block: Block) -> NDArray:
+    """Return the cluster of each row of a block."""
     return code[grouping.of_block(block)]

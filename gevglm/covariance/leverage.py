@@ -11,12 +11,16 @@ in cluster g, where :math:`\Theta_g` was meant, and the correction puts it right
 * CR2 (Bell and McCaffrey 2002): :math:`A_g = \Theta_g^{1/2} (\Theta_g^{1/2} B_g \Theta_g^{1/2})^{-1/2} \Theta_g^{1/2}`, so that
   :math:`A_g B_g A_g = \Theta_g` and the covariance is unbiased under the model (Pustejovsky and Tipton 2018).
 * CR3: :math:`A_g = (I - D_g M E_g')^{-1}`; :math:`M s_g` is the Fisher-scoring step from the estimates to those without cluster g.
+
+With other corrections :math:`A_g = I`. Degrees of freedom (:mod:`gevglm.covariance.degrees`) need of each cluster the k x k matrices
+:math:`E'A'\Theta AE`, :math:`E'A'D` and :math:`E'A'\Theta E`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,16 +28,28 @@ from scipy.special import ellipj, ellipkm1
 
 from gevglm.covariance.base import Fitted
 from gevglm.engine.base import Block, Reducer, times
-from gevglm.engine.linalg import Matrix, dense, vstack_rows
+from gevglm.engine.linalg import Matrix, dense, vstack_rows, weighted_gram
 from gevglm.losses import Loss
 
 FEW_ROWS = 60  # of a cluster: up to here the eigenvalues of its matrix are cheaper than a quadrature
 SPREAD = 1e8  # of eigenvalues, above which those of a matrix lose digits that a quadrature keeps
 NO_VARIANCE = 1e-9  # share of its variance under the model below which a residual has none
+LITTLE_VARIANCE = 1e-6  # share below which it is looked at more closely
+DIGITS = 28.0  # minus the logarithm of the error of a quadrature
 
 
 class SingularCluster(Exception):
     """A cluster determines a coefficient alone."""
+
+
+class OfCluster(NamedTuple):
+    """The rows of a cluster."""
+
+    code: int
+    D: NDArray
+    E: NDArray
+    variance: NDArray
+    residual: NDArray
 
 
 @dataclass(frozen=True)
@@ -47,26 +63,33 @@ class Rows:
     variance: NDArray  # of a residual
     residual: NDArray
 
+    @classmethod
+    def of(cls, fit: Fitted, codes: Callable[[Block], NDArray]) -> Rows:
+        """Return the rows of a fit that have weight and can have either outcome."""
+        parts = fit.engine.reduce(_RowsOf(fit.loss, fit.params, codes))
+        columns = (np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True))
+        found, *others = columns
+        return cls(found, vstack_rows(*(part.X for part in parts)), *others)
+
     @property
     def columns(self) -> tuple[NDArray, ...]:
         """Everything but the design."""
         return self.codes, self.derivative, self.weight, self.variance, self.residual
 
-    def by_cluster(self) -> Iterator[tuple[int, NDArray, NDArray, NDArray, NDArray]]:
-        """Yield the code of each cluster with its D, E, variances and residuals."""
-        order = np.argsort(self.codes, kind="stable")
-        codes = self.codes[order]
+    def by_cluster(self) -> Iterator[OfCluster]:
+        """Yield each cluster."""
+        in_order = bool((self.codes[1:] >= self.codes[:-1]).all())
+        order = None if in_order else np.argsort(self.codes, kind="stable")
+        codes = self.codes if order is None else self.codes[order]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         for start, end in zip(starts, [*starts[1:], len(codes)], strict=True):
-            rows = order[start:end]
+            rows = slice(start, end) if order is None else order[start:end]
             X = dense(self.X[rows])
             D, E = X * self.derivative[rows, None], X * self.weight[rows, None]
-            yield int(codes[start]), D, E, self.variance[rows], self.residual[rows]
+            yield OfCluster(int(codes[start]), D, E, self.variance[rows], self.residual[rows])
 
 
 class _RowsOf(Reducer):
-    """The rows that have weight and can have either outcome."""
-
     def __init__(self, loss: Loss, params: NDArray, codes: Callable[[Block], NDArray]):
         self.loss = loss
         self.params = params
@@ -88,6 +111,8 @@ class _RowsOf(Reducer):
                 root * np.where(block.y > 0.5, point.sf - (1.0 - block.y), block.y - point.cdf),
             )
         used = (copies > 0) & (columns[3] > 0) & np.isfinite(columns[3])
+        if used.all():
+            return [Rows(columns[0], block.X, *columns[1:])]
         codes, *others = (column[used] for column in columns)
         return [Rows(codes, block.X[used], *others)]
 
@@ -95,24 +120,52 @@ class _RowsOf(Reducer):
         return total + part
 
 
-def corrected_scores(fit: Fitted, codes: Callable[[Block], NDArray], kind: str) -> NDArray:
-    """Return the scores of the clusters by CR2 or CR3, one row each; raise SingularCluster with the code of a cluster that has none."""
-    parts = fit.engine.reduce(_RowsOf(fit.loss, fit.params, codes))
-    codes_, *columns = (np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True))
-    rows = Rows(codes_, vstack_rows(*(part.X for part in parts)), *columns)
-    M = fit.bread
-    variance_of_score = np.zeros_like(M)
-    for _, _, E, variance, _ in rows.by_cluster():
-        variance_of_score += E.T @ (variance[:, None] * E)
-    N = M @ variance_of_score @ M
-    scores = []
-    for code, D, E, variance, residual in rows.by_cluster():
+@dataclass(frozen=True)
+class Corrected:
+    """Clusters with corrected residuals: one entry for each."""
+
+    codes: NDArray
+    scores: NDArray  # of shape (G, k)
+    # E'A'(Theta)AE, E'A'D and E'A'(Theta)E, each of shape (G, k, k), where degrees of freedom were asked for
+    products: tuple[NDArray, NDArray, NDArray] | None
+    M: NDArray
+    N: NDArray
+
+
+def corrected(fit: Fitted, codes: Callable[[Block], NDArray], kind: str, with_products: bool = False) -> Corrected:
+    """Return the clusters with residuals as CR2 and CR3 correct them, as they are for other kinds.
+
+    Raises SingularCluster with the code of a cluster that has no correction.
+    """
+    rows, M = Rows.of(fit, codes), fit.bread
+    N = M @ dense(weighted_gram(rows.X, rows.weight**2 * rows.variance)) @ M
+    correct = _correction(kind, M, N, fit.loss.is_likelihood)
+    found, scores, products = [], [], []
+    for cluster in rows.by_cluster():
         try:
-            adjusted = unbiased(D, E, variance, M, N) if kind == "CR2" else without_cluster(D, E, M)
+            adjusted = correct(cluster)
         except np.linalg.LinAlgError:
-            raise SingularCluster(code) from None
-        scores.append(residual @ adjusted)
-    return np.array(scores)
+            raise SingularCluster(cluster.code) from None
+        found.append(cluster.code)
+        scores.append(cluster.residual @ adjusted)
+        if with_products:
+            spread = cluster.variance[:, None] * adjusted
+            products.append((adjusted.T @ spread, adjusted.T @ cluster.D, spread.T @ cluster.E))
+    stacked = tuple(np.array(part) for part in zip(*products, strict=True)) if with_products else None
+    return Corrected(np.array(found), np.array(scores), stacked, M, N)  # type: ignore[arg-type]
+
+
+def _correction(kind: str, M: NDArray, N: NDArray, likelihood: bool) -> Callable[[OfCluster], NDArray]:
+    """Return the function from a cluster to its AE."""
+    if kind == "CR3":
+        return lambda cluster: without_cluster(cluster.D, cluster.E, M)
+    if kind != "CR2":
+        return lambda cluster: cluster.E
+    if not likelihood:
+        return lambda cluster: unbiased(cluster, M, N)
+    values, vectors = np.linalg.eigh(2.0 * M - N)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    return lambda cluster: unbiased(cluster, M, N, root)
 
 
 def without_cluster(D: NDArray, E: NDArray, M: NDArray) -> NDArray:
@@ -123,9 +176,18 @@ def without_cluster(D: NDArray, E: NDArray, M: NDArray) -> NDArray:
     return np.linalg.solve(kept.T, E.T).T
 
 
-def unbiased(D: NDArray, E: NDArray, variance: NDArray, M: NDArray, N: NDArray) -> NDArray:
-    """Return AE of CR2; for a cluster in which some residuals have no variance, by the Moore-Penrose inverse."""
+def unbiased(cluster: OfCluster, M: NDArray, N: NDArray, half: NDArray | None = None) -> NDArray:
+    """Return AE of CR2; for a cluster in which some residuals have no variance, by the Moore-Penrose inverse.
+
+    `half`, a root of 2M - N, is given for a likelihood: the variance times E is D there, and matrices have half the size.
+    """
+    _, D, E, variance, _ = cluster
     root = np.sqrt(variance)[:, None]
+    if half is not None:
+        smallest_share = 1.0 - np.linalg.eigvalsh(half.T @ (D.T @ E) @ half)[-1]
+        if smallest_share > LITTLE_VARIANCE:
+            bounds = variance.min() ** 2 * smallest_share, variance.max() ** 2
+            return root * _inverse_root(variance**2, root * D, N - 2.0 * M, root * E, *bounds)
     inner = np.block([[N, -M], [-M, np.zeros_like(M)]])
     outer = np.hstack([D, variance[:, None] * E])
     # the variance of residuals as a share of that under the model: one plus few eigenvalues
@@ -151,20 +213,22 @@ def unbiased(D: NDArray, E: NDArray, variance: NDArray, M: NDArray, N: NDArray) 
 def _inverse_root(diagonal: NDArray, U: NDArray, C: NDArray, Z: NDArray, smallest: float, largest: float) -> NDArray:
     """Return (diag + U C U')^(-1/2) Z, for eigenvalues between two bounds.
 
-    By the quadrature of Hale, Higham and Trefethen (2008, method 3), which needs solves of the size of C only.
+    By the quadrature of Hale, Higham and Trefethen (2008, method 3), which needs solves of the size of C only; the products of all of its
+    points are made at once.
     """
     if len(Z) <= FEW_ROWS and largest < SPREAD * smallest:
         values, vectors = np.linalg.eigh(np.diag(diagonal) + U @ C @ U.T)
         return (vectors / np.sqrt(values)) @ (vectors.T @ Z)
     ratio = smallest / largest
     period = float(ellipkm1(ratio))
-    points = int(np.ceil((3.0 - np.log(ratio)) * 32.0 / (2.0 * np.pi**2))) + 1
+    points = int(np.ceil((3.0 - np.log(ratio)) * DIGITS / (2.0 * np.pi**2))) + 1
     sn, cn, dn, _ = ellipj((np.arange(points) + 0.5) * period / points, 1.0 - ratio)
     shifts = smallest * (sn / cn) ** 2
     weights = 2.0 * period * np.sqrt(smallest) * dn / (np.pi * points * cn**2)
-    total = np.zeros_like(Z)
-    for shift, weight in zip(shifts, weights, strict=True):
-        inverse = 1.0 / (diagonal + shift)[:, None]
-        P, Y = inverse * U, inverse * Z
-        total += weight * (Y - P @ (C @ np.linalg.solve(np.eye(len(C)) + (U.T @ P) @ C, U.T @ Y)))
-    return total
+    n, c = U.shape
+    inverse = 1.0 / (diagonal[:, None] + shifts)
+    P = (inverse[:, :, None] * U[:, None, :]).reshape(n, points * c)
+    of_U = (U.T @ P).reshape(c, points, c).swapaxes(0, 1)
+    of_Z = (Z.T @ P).reshape(Z.shape[1], points, c).transpose(1, 2, 0)
+    inside = weights[:, None, None] * (C @ np.linalg.solve(np.eye(c) + of_U @ C, of_Z))
+    return (inverse @ weights)[:, None] * Z - P @ inside.reshape(points * c, -1)

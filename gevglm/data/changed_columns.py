@@ -41,6 +41,6 @@ class ChangedColumns:
     def build(self, frame: pd.DataFrame, values: Mapping[str, Any]) -> NDArray:
         """Return the columns, of shape (rows, columns), in rows whose variables have other values."""
         if self.recipe is None:
-            return np.column_stack([np.asarray(values[name], dtype=float) for name in self.variables])
+            return np.column_stack([np.asarray(values.get(name, frame[name]), dtype=float) for name in self.variables])
         given = frame[[name for name in self.recipe.dtypes if name in frame]]
         return dense(self.recipe.matrix(given.assign(**values)))

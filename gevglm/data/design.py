@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -111,7 +112,7 @@ class Design(Layout):
         """Observations behind each row, by frequency weight and trials, or None where each row is one."""
         return product(self.freq, self.trials)
 
-    @property
+    @cached_property
     def n_events(self) -> float:
         """Events, counted by frequency weights and trials."""
         counts = self.counts
@@ -138,6 +139,8 @@ class Design(Layout):
         self.need_rows("a pass over the data", f"give data where there is a place for them, or {FIT_AGAIN}")
         X = self.X if exog is None else exog
         engine = MemoryEngine(X, self.y, **{name: getattr(self, name) for name in VECTORS})
+        if self.var is self.counts is None and 0.0 < self.n_events < self.n_rows:
+            engine.cache["totals"] = float(self.n_rows), self.n_events
         return without_columns(engine, [j for j, others in self.omitted.items() if others])  # others are zero
 
     def labelled(self) -> tuple[Any, Any]:

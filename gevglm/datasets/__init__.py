@@ -1,6 +1,6 @@
 """Data to try things on: simulated studies, and public data sets."""
 
 from gevglm.datasets.public import available, load
-from gevglm.datasets.simulated import simulate_cubic, simulate_study
+from gevglm.datasets.simulated import simulate_clicks, simulate_cubic, simulate_study
 
-__all__ = ["available", "load", "simulate_cubic", "simulate_study"]
+__all__ = ["available", "load", "simulate_clicks", "simulate_cubic", "simulate_study"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +28,7 @@ MOVES = ("unit", "sd", "iqr", "range")
 MOST_LEVELS = 20  # compared without being asked for one by one
 SOME_ROWS = 1000  # that tell most numbers from factors
 QUARTILES = np.array([0.25, 0.75])
+MOSTLY = 0.5  # of the rows beyond the data, which is warned of
 
 
 # -- variables -------------------------------------------------------------------------------
@@ -80,6 +82,7 @@ class Scenario:
     label: str  # the value, or how the variable is moved
     value: Any = None
     shift: float | None = None  # what is added to the variable, if it is moved
+    remark: str = ""  # on the move, for those who read the numbers
 
     @classmethod
     def at(cls, value: Any) -> Scenario:
@@ -99,13 +102,14 @@ def scenarios(variable: Variable, column: pd.Series, at: Any, weights: NDArray) 
     """Return the scenarios to compare; the first is the reference, that of the formula where it names one.
 
     `column` and `weights` are those of the data of the fit, where they are in memory. `at` are values of the variable; "unit" or "sd" to move every row by one unit or one standard deviation, centred on where it is; "iqr" or
-    "range" for the quartiles or the extremes. By default every level of a factor, a boolean or a variable with two values, and a unit of others.
+    "range" for the quartiles or the extremes. By default every level of a factor, a boolean or a variable with two values, and a standard deviation
+    of others.
     """
     levels = levels_of(variable, column, few=2)
     if levels is not None and variable.reference in levels:
         levels = [variable.reference, *(level for level in levels if level != variable.reference)]
     if at is None:
-        at = "unit" if levels is None or (len(levels) < 2 and not variable.is_factor) else levels
+        at = "sd" if levels is None or (len(levels) < 2 and not variable.is_factor) else levels
         if len(at) > MOST_LEVELS:
             raise InvalidOptionError(
                 f"{variable.name!r} has {len(at)} levels; give those to compare as at=, the first being the reference."
@@ -156,9 +160,27 @@ def _moved(variable: Variable, column: pd.Series, how: str, weights: NDArray) ->
         return [Scenario.at(value) for value in (values.min(), values.max())]
     if how == "iqr":
         return [Scenario.at(value) for value in weighted_quantile(values, weights, QUARTILES)]
-    half = 0.5 if how == "unit" else 0.5 * mean_and_deviation(values, weights, ddof=1.0)[1]
+    step = 1.0 if how == "unit" else mean_and_deviation(values, weights, ddof=1.0)[1]
     unit = "1/2" if how == "unit" else "sd/2"
-    return [Scenario(f"x - {unit}", shift=-half), Scenario(f"x + {unit}", shift=half)]
+    moved = f"{variable.name} moved by {'a unit' if how == 'unit' else f'its standard deviation ({label_of(step, 4)})'}"
+    remark = "; ".join(filter(None, (moved, _beyond(variable.name, values, weights, 0.5 * step))))
+    return [Scenario(f"x - {unit}", shift=-0.5 * step, remark=remark), Scenario(f"x + {unit}", shift=0.5 * step)]
+
+
+def _beyond(name: str, values: NDArray, weights: NDArray, shift: float) -> str:
+    """Return how many rows a move takes beyond the data, in words; a warning too, if it is most of them."""
+    low, high = values.min(), values.max()
+    below, above = (weights @ beyond / weights.sum() for beyond in (values - shift < low, values + shift > high))
+    share = max(below, above)
+    if share == 0.0:
+        return ""
+    text = f"which takes {100 * share:.2g} % of the rows beyond the data ({label_of(low, 4)} to {label_of(high, 4)})"
+    if share > MOSTLY:
+        warn(
+            f"{name!r} is moved by {label_of(2.0 * shift, 4)}, {text}: the risk there is extrapolated. Use at='sd' or 'iqr', or give two values.",
+            GevglmWarning,
+        )
+    return text
 
 
 # -- rows to average over --------------------------------------------------------------------
@@ -230,9 +252,15 @@ class Rows:
         return scenarios(variables(self.design)[variable], column, at, seen.weights)
 
     def groups(self, by: Any) -> RowGroups:
-        """Return the groups of rows that are averaged over: the values of a variable, or those given for each row."""
+        """Return the groups of rows that are averaged over: the values of a variable or of several, or those given for each row."""
         if by is None:
             return RowGroups()
+        if isinstance(by, (list, tuple)) and by and all(isinstance(name, str) for name in by):
+            each = [self.groups(name) for name in by]
+            codes = np.column_stack([group.codes for group in each])
+            seen, of_rows = np.unique(codes, axis=0, return_inverse=True)
+            levels = [group.labels.take(column) for group, column in zip(each, seen.T, strict=True)]  # type: ignore[union-attr]
+            return RowGroups(pd.MultiIndex.from_arrays(levels, names=list(by)), of_rows.ravel())
         values = self.column(by, "by") if isinstance(by, str) else by
         if len(values) != len(self.weights):
             raise InvalidOptionError(f"by has {len(values)} values, but {len(self.weights)} rows are averaged.")
@@ -242,6 +270,23 @@ class Rows:
         if (codes < 0).any():
             raise InvalidDataError(f"by is missing in {int((codes < 0).sum())} rows.")
         return RowGroups(pd.Index(labels, name=by if isinstance(by, str) else "by"), codes)
+
+    def joint_scenarios(self, names: Sequence[str], at: Any) -> list[tuple[Scenario, Mapping[str, Scenario]]]:
+        """Return what is compared: every combination of the scenarios of the variables, each as one scenario and by variable."""
+        given = at if isinstance(at, Mapping) else dict.fromkeys(names, at)
+        if absent := [name for name in given if name not in names]:
+            raise InvalidOptionError(f"at has {absent[0]!r}, which is not among the variables {', '.join(names)}.")
+        found = []
+        for chosen in product(*(self.scenarios(name, given.get(name)) for name in names)):
+            label = ", ".join(f"{name} = {each.label}" for name, each in zip(names, chosen, strict=True))
+            remark = "; ".join(each.remark for each in chosen if each.remark)
+            found.append(
+                (
+                    Scenario(label, tuple(each.value for each in chosen), remark=remark),
+                    dict(zip(names, chosen, strict=True)),
+                )
+            )
+        return found
 
 
 @dataclass(frozen=True)

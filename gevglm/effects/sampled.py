@@ -112,11 +112,18 @@ class _ClusterSums(Reducer):
 
 
 def average_covariance(
-    results: ResultsCore, worlds: Worlds, groups: RowGroups, found: Averages, influence: RowInfluence | None, what: str
+    results: ResultsCore,
+    worlds: Worlds,
+    groups: RowGroups,
+    found: Averages,
+    influence: RowInfluence | None,
+    what: str,
+    combine: NDArray | None = None,
 ) -> NDArray:
-    """Return the covariance of average risks; `influence` if the rows they are averaged over are a sample."""
+    """Return the covariance of average risks, or of their combinations by a matrix; `influence` if the rows they are averaged over are a sample."""
+    gradient = found.gradient if combine is None else combine @ found.gradient
     if influence is None:
-        return results.delta_covariance(found.gradient, what)
+        return results.delta_covariance(gradient, what)
     risk = results.risk_at_estimates
     totals = np.repeat(groups.totals(worlds.rows.weights), len(worlds.worlds))
 
@@ -124,10 +131,11 @@ def average_covariance(
         risks = [risk.link.at(linear).cdf for linear, _ in worlds.in_block(block, risk.params)]
         weight = groups.spread(worlds.rows.weights[block.rows], block.rows)
         weights = np.repeat(weight, len(risks), axis=0).T
-        return weights / totals * (np.tile(np.column_stack(risks), len(groups)) - found.risks)
+        own = weights / totals * (np.tile(np.column_stack(risks), len(groups)) - found.risks)
+        return own if combine is None else own @ combine.T
 
-    cov = influence.covariance(found.gradient, own)
-    leaning = results.leaning(found.gradient, what)
+    cov = influence.covariance(gradient, own)
+    leaning = results.leaning(gradient, what)
     cov[leaning] = cov[:, leaning] = np.nan
     return cov
 

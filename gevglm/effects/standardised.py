@@ -12,12 +12,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from gevglm.display.tables import Part, Shown
+from gevglm.effects.linear import linear_tests
+from gevglm.effects.number_needed import number_needed
 from gevglm.effects.rows import RowGroups, Scenario
 from gevglm.effects.worlds import Worlds
 from gevglm.engine import Block
@@ -25,6 +29,8 @@ from gevglm.engine.base import ArraySum
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.links.base import BinaryLink
+
+Distribution = Callable[[Any], Any]  # from gradients by the coefficients, one row each, to the distribution of tests
 
 TITLES = {"difference": "Risk difference", "ratio": "Risk ratio", "odds": "Odds ratio"}
 
@@ -66,8 +72,8 @@ def contrast_of(word: str) -> Contrast:
     return CONTRASTS[word]
 
 
-@dataclass(frozen=True)
-class RiskContrast:
+@dataclass(frozen=True, repr=False)
+class RiskContrast(Shown):
     """Standardised risks and their contrasts.
 
     Attributes
@@ -103,27 +109,46 @@ class RiskContrast:
 
     @property
     def number_needed(self) -> pd.DataFrame:
-        """The number needed to treat (or to harm): one over the risk difference, with its limits.
+        """The number needed to treat (or to harm): one over the risk difference, with its limits, and ``text``, how it is written.
 
         Where the interval of the difference covers zero, the limits go through infinity (Altman 1998): the interval is everything beyond both
-        ``ci_lower`` and ``ci_upper``.
+        ``ci_lower`` and ``ci_upper``, in words "NNTB 142 (68 to infinity to NNTH 1,524)". NNTB is the number needed to benefit, for one event
+        fewer, NNTH the number needed to harm, for one event more.
         """
         if self.contrast != "difference":
             raise InvalidOptionError(
                 f"the number needed is one over a risk difference, but these are {TITLES[self.contrast].lower()}s; use "
                 f"risk({self.variable!r}, ..., contrast='difference').number_needed."
             )
-        with np.errstate(divide="ignore"):
-            inverse = 1.0 / self.table[["estimate", "ci_upper", "ci_lower"]]
-        return inverse.set_axis(["estimate", "ci_lower", "ci_upper"], axis=1)
+        return number_needed(self.table)
 
-    def __str__(self) -> str:
-        def text(table: pd.DataFrame) -> str:
-            return table.to_string(float_format=lambda x: f"{x:.5g}")
+    @property
+    def zvalues(self) -> pd.Series:
+        """Contrasts over their standard errors; of ratios, those of their logarithms."""
+        estimate, error = self.table["estimate"], self.table["se"]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = estimate / error if contrast_of(self.contrast).back is None else np.log(estimate) / (error / estimate)
+        return z.rename("z")
 
-        return (
-            f"{TITLES[self.contrast]} of {self.variable} ({self.note})\n{text(self.table)}\n\nRisks\n{text(self.risks)}"
-        )
+    def t_test(self, r_matrix: Any, alpha: float = 0.05) -> pd.DataFrame:
+        """Return tests that linear combinations of the risks are zero, such as a difference of differences.
+
+        Parameters
+        ----------
+        r_matrix : array_like of shape (m, number of risks)
+            Weights of the risks, in the order of ``risks``.
+        alpha : float
+            One minus the coverage of the limits.
+        """
+        return linear_tests(self.risks["estimate"], self.cov, r_matrix, alpha)
+
+    def _shown_parts(self) -> tuple[str, Sequence[Part], Sequence[str]]:
+        table = self.table
+        if self.pvalues.notna().any():
+            table = table[["estimate", "se"]].assign(z=self.zvalues, pvalue=self.pvalues)
+            table = table.join(self.table[["ci_lower", "ci_upper"]])
+        title = f"{TITLES[self.contrast]} of {self.variable} ({self.note})"
+        return title, [Part("", table), Part("Risks", self.risks)], []
 
 
 @dataclass(frozen=True)
@@ -182,18 +207,32 @@ def averages(worlds: Worlds, risk: Risk, groups: RowGroups, share: NDArray | Non
     return Averages(of_groups[:, :, 0].ravel(), of_groups[:, :, 1:].reshape(-1, k + shaped))
 
 
-def risk_table(risks: NDArray, cov: NDArray, index: pd.Index, alpha: float) -> pd.DataFrame:
-    """Return risks with limits that are symmetric for their log odds."""
+def by_normal(gradient: Any = None) -> Any:
+    """Return the normal distribution, whatever is tested."""
+    return norm()
+
+
+def risk_table(
+    risks: NDArray, cov: NDArray, index: pd.Index, alpha: float, by: Distribution = by_normal, gradient: Any = None
+) -> pd.DataFrame:
+    """Return risks with limits that are symmetric for their log odds; `by` goes from gradients by the coefficients to the distribution."""
     error = np.sqrt(np.diagonal(cov))
     with np.errstate(divide="ignore", invalid="ignore"):
-        reach = norm.isf(alpha / 2.0) * error / (risks * (1.0 - risks))
+        reach = by(gradient).isf(alpha / 2.0) * error / (risks * (1.0 - risks))
         odds = np.log(risks / (1.0 - risks))
         lower, upper = 1.0 / (1.0 + np.exp(reach - odds)), 1.0 / (1.0 + np.exp(-reach - odds))
     return pd.DataFrame({"estimate": risks, "se": error, "ci_lower": lower, "ci_upper": upper}, index=index)
 
 
 def contrast_table(
-    contrast: Contrast, risks: NDArray, cov: NDArray, pairs: Sequence[tuple[int, int]], index: pd.Index, alpha: float
+    contrast: Contrast,
+    risks: NDArray,
+    cov: NDArray,
+    pairs: Sequence[tuple[int, int]],
+    index: pd.Index,
+    alpha: float,
+    by: Distribution = by_normal,
+    gradient: Any = None,
 ) -> tuple[pd.DataFrame, pd.Series]:
     """Return contrasts of pairs of risks (positions of the reference, and of the other) with their limits, and p-values."""
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -202,8 +241,11 @@ def contrast_table(
         estimate = scaled[other] - scaled[reference]
         variance = slope[other] ** 2 * cov[other, other] + slope[reference] ** 2 * cov[reference, reference]
         error = np.sqrt(variance - 2.0 * slope[other] * slope[reference] * cov[other, reference])
-        reach = norm.isf(alpha / 2.0) * error
-        pvalues = 2.0 * norm.sf(np.abs(estimate / error))
+        if gradient is not None:
+            gradient = slope[other, None] * gradient[other] - slope[reference, None] * gradient[reference]
+        distribution = by(gradient)
+        reach = distribution.isf(alpha / 2.0) * error
+        pvalues = 2.0 * distribution.sf(np.abs(estimate / error))
         columns = {"estimate": estimate, "se": error, "ci_lower": estimate - reach, "ci_upper": estimate + reach}
         if contrast.back is not None:
             columns = {name: contrast.back(values) for name, values in columns.items()}

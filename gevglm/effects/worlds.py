@@ -13,7 +13,7 @@ from gevglm.data.changed_columns import ChangedColumns
 from gevglm.effects.rows import Rows, Scenario
 from gevglm.engine import Block, MemoryEngine
 from gevglm.engine.linalg import dense
-from gevglm.exceptions import InvalidOptionError
+from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 ROWS_BUILT = 1 << 16  # of a block whose columns are built by the formula, which takes a while however few they are
 
@@ -55,11 +55,21 @@ class Worlds:
 
     def _alike(self, world: World) -> bool:
         """Whether the columns are the same in all rows of a world."""
-        return bool(world) and self.changed.alone and all(scenario.shift is None for scenario in world.values())
+        every = set(world) == set(self.changed.variables)
+        return bool(world) and every and self.changed.alone and all(each.shift is None for each in world.values())
 
     def _built(self, world: World, rows: slice) -> NDArray:
         frame = self.rows.frame.iloc[rows]
-        return self.changed.build(frame, {name: scenario.column(frame[name]) for name, scenario in world.items()})
+        values = {name: scenario.column(frame[name]) for name, scenario in world.items()}
+        try:
+            return self.changed.build(frame, values)
+        except InvalidDataError as error:
+            moved = [name for name, scenario in world.items() if scenario.shift is not None]
+            if not moved:
+                raise
+            raise InvalidOptionError(
+                f"{error} {moved[0]!r} is moved in every row, which takes some beyond the data; use at='iqr', or give two values."
+            ) from None
 
     def engine(self) -> MemoryEngine:
         """Return the rows as they were observed; what they count for is what their blocks represent."""

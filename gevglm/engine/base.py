@@ -163,6 +163,7 @@ class Engine(ABC):
     n_rows: int
     n_cols: int
     in_memory: bool = True  # whether passes are cheap
+    only_block: Block | None = None  # all rows, where they are few enough to be one block
 
     @cached_property
     def cache(self) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import Any
@@ -27,7 +28,7 @@ class MemoryEngine(Engine):
     """Rows held as arrays; blocks are views, converted to float64 one block at a time.
 
     The design is float32 or float64, in C or Fortran order, or a sparse matrix of such numbers; for the other arrays see :class:`~gevglm.engine.base.Block`. The rows of a block are
-    a function of the number of columns by default, the threads over blocks as many as there are cores.
+    a function of the number of columns by default, unless the first row of each is given (`starts`); the threads over blocks are as many as there are cores.
     """
 
     def __init__(
@@ -41,32 +42,42 @@ class MemoryEngine(Engine):
         offset: NDArray | None = None,
         represents: NDArray | None = None,
         block_rows: int | None = None,
+        starts: Sequence[int] | None = None,
         threads: int | None = None,
     ):
         self.n_rows, self.n_cols = X.shape
-        self.threads = threads or available_cores()
+        self._threads = threads
         vectors = {"freq": freq, "var": var, "trials": trials, "offset": offset, "represents": represents}
         self._X, self._y = X, y
         self._vectors = {name: vector for name, vector in vectors.items() if vector is not None}
         rows = block_rows or _rows_of_block(X)
-        self._starts = range(0, self.n_rows, rows)
-        self._rows = rows
-        # few rows are one block, which is made once, and its sums are the total
-        self._only = self._block(0) if self.n_rows <= rows and X.dtype == np.float64 and not issparse(X) else None
+        self._starts = range(0, self.n_rows, rows) if starts is None else starts
+        ends = (
+            [min(start + rows, self.n_rows) for start in self._starts] if starts is None else [*starts[1:], self.n_rows]
+        )
+        self._ends = dict(zip(self._starts, ends, strict=True))
+        if len(self._starts) == 1 and X.dtype == np.float64 and not issparse(X):
+            # few rows are one block, which is made once, and its sums are the total
+            self.only_block = Block(0, X, y, **self._vectors)
+
+    @property
+    def threads(self) -> int:
+        """Threads over the blocks."""
+        return self._threads or available_cores()
 
     def subsample_blocks(self, every: int) -> Engine:
-        return self if self._only is not None else super().subsample_blocks(every)
+        return self if self.only_block is not None else super().subsample_blocks(every)
 
     def _subsampled(self, every: int) -> MemoryEngine:
         part = object.__new__(MemoryEngine)
         part.__dict__.update({name: value for name, value in self.__dict__.items() if name not in ("cache", "_parts")})
         part._starts = self._starts[::every]
-        part.n_rows = sum(min(self.n_rows - start, self._rows) for start in part._starts)
+        part.n_rows = sum(self._ends[start] - start for start in part._starts)
         return part
 
     def reduce(self, reducer: Reducer[Partial]) -> Partial:
-        if self._only is not None:
-            return reducer.total(self._only)
+        if self.only_block is not None:
+            return reducer.total(self.only_block)
         total = reducer.zero()
         workers = min(self.threads, len(self._starts))
         if workers <= 1:
@@ -78,7 +89,7 @@ class MemoryEngine(Engine):
                 total = self._added(reducer, total, self._starts[first : first + WINDOW], workers)
         return total
 
-    def _added(self, reducer: Reducer[Partial], total: Partial, starts: range, workers: int) -> Partial:
+    def _added(self, reducer: Reducer[Partial], total: Partial, starts: Sequence[int], workers: int) -> Partial:
         """Return a sum to which some blocks were added, each as soon as those before it are: few parts wait at any time."""
         waiting: dict[int, Partial] = {}
         queue, place, lock = iter(range(len(starts))), 0, threading.Lock()
@@ -109,7 +120,7 @@ class MemoryEngine(Engine):
         return total
 
     def _block(self, start: int) -> Block:
-        rows = slice(start, start + self._rows)
+        rows = slice(start, self._ends.get(start, start))
         vectors = {name: vector[rows] for name, vector in self._vectors.items()}
         return Block(start, self._X[rows].astype(np.float64, copy=False), self._y[rows], **vectors)
 

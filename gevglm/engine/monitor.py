@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -115,33 +115,36 @@ class Monitor:
 NULL_MONITOR = Monitor()
 
 
-@contextmanager
-def monitoring(
-    progress: bool | Monitor | None = None, resume: str | Path | None = None, names: list[str] | None = None
-) -> Iterator[Monitor]:
+class monitoring(AbstractContextManager[Monitor]):
     """Follow a fit.
 
     `progress` is whether passes over data in pieces are shown; None shows them, after a while, where there is a terminal or a notebook and
     tqdm is installed. The monitor of a larger fit follows its parts too. `resume` is the file of the checkpoint, by the names of the coefficients:
     read if it exists, written from time to time and when the fit is interrupted, removed at its end.
     """
-    if isinstance(progress, Monitor):
-        yield progress
-        return
-    checkpoint = None if resume is None else Checkpoint(resume, names or [])
-    bar = _pass_bar(progress)
-    try:
-        yield Monitor(bar, checkpoint)
-    except BaseException:
-        if checkpoint is not None:
-            checkpoint.write()
-        raise
-    else:
-        if checkpoint is not None:
-            checkpoint.remove()
-    finally:
-        if bar is not None:
-            bar.close()
+
+    def __init__(
+        self, progress: bool | Monitor | None = None, resume: str | Path | None = None, names: list[str] | None = None
+    ):
+        self.own = not isinstance(progress, Monitor)
+        if isinstance(progress, Monitor):
+            self.monitor = progress
+        else:
+            checkpoint = None if resume is None else Checkpoint(resume, names or [])
+            bar = _pass_bar(progress)
+            self.monitor = NULL_MONITOR if checkpoint is bar is None else Monitor(bar, checkpoint)
+
+    def __enter__(self) -> Monitor:
+        return self.monitor
+
+    def __exit__(self, kind: object, *error: object) -> None:
+        bar, checkpoint = self.monitor.bar, self.monitor.checkpoint
+        try:
+            if self.own and checkpoint is not None:
+                checkpoint.remove() if kind is None else checkpoint.write()
+        finally:
+            if self.own and bar is not None:
+                bar.close()
 
 
 def progress_bar(items: Iterable[Item], total: int, progress: bool | None) -> Iterable[Item]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -29,8 +29,10 @@ from gevglm.engine.cholesky import COLLINEAR
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import adjusted_sums_at
-from gevglm.estimation.boundary import Boundary, information_inside
+from gevglm.estimation.at_once import estimate_at_once
+from gevglm.estimation.boundary import information_inside
 from gevglm.estimation.checks import THINNEST, check_convergence
+from gevglm.estimation.found import Estimate as Estimate
 from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
@@ -44,28 +46,6 @@ FAR_OFF = (
     10.0  # Newton decrement per column, in units of what chance makes of a part, from which it is not like the rest
 )
 EVENTS_PER_COLUMN = 20  # events (and non-events) a part of the data needs to give starting values
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Coefficients and how they were found."""
-
-    params: NDArray  # of shape (k,)
-    information: NDArray  # on each coefficient: expected second derivatives of the loss (plus penalty); of shape (k,)
-    inverse_information: NDArray  # inverse of the matrix whose diagonal that is; of shape (k, k)
-    # sum of the weights, of the weighted outcomes
-    weight: float
-    events: float
-    # Newton steps, and passes over the rows (parts of passes not counted)
-    n_iter: int
-    n_passes: int
-    decrement: float
-    converged: bool
-    positive_definite: bool  # whether the observed second derivative is, so that the solution is a minimum
-    reason: str  # why the iteration ended
-    # the smallest share of the null model's information on a column that `information` is; None if it was not looked at
-    least_information: float | None = field(default=None, kw_only=True)
-    boundary: Boundary | None = field(default=None, kw_only=True)  # if some rows are held at the end of the support
 
 
 @dataclass
@@ -128,6 +108,9 @@ class Problem:
         start = monitor.resumed(None if self.start is None else np.array(self.start, dtype=float), self.engine.n_cols)
         if start is not None and self.omitted:
             start[list(self.omitted)] = 0.0
+        found = estimate_at_once(problem, start)
+        if found is not None:
+            return found
         result, steps = yield from solution(problem, start)
         if result.reason == SINGULAR:
             refuse_nonfinite_columns(self.engine, self.names)
@@ -152,7 +135,9 @@ class Problem:
         return Estimate(
             params=result.params,
             information=information,
-            inverse_information=self.kept_only(last.inverted() if boundary is None else boundary.confined(last.hessian)),
+            inverse_information=self.kept_only(
+                last.inverted() if boundary is None else boundary.confined(last.hessian)
+            ),
             weight=weight,
             events=events,
             n_iter=steps + result.n_iter,

@@ -16,18 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.cholesky import COLLINEAR, LARGE_MATRIX
-from gevglm.estimation.sums import NewtonSums
+from gevglm.engine.cholesky import LARGE_MATRIX
+from gevglm.estimation.newton_sums import Sums
 
 Found = TypeVar("Found")
-Steps: TypeAlias = Generator[NDArray, NewtonSums, Found]  # asks for the sums at points
-Search: TypeAlias = "Callable[[NDArray, NewtonSums, NDArray], Steps[tuple[float, NewtonSums] | None]]"
+Steps: TypeAlias = Generator[NDArray, Sums, Found]  # asks for the sums at points
+Search: TypeAlias = "Callable[[NDArray, Sums, NDArray], Steps[tuple[float, Sums] | None]]"
 
 SLOPE_LOST = 0.9  # a step is long enough when the slope has fallen to this share
 SLOPE_OVERSHOT = 0.25  # and not too long when it has not turned into more than this share
@@ -35,7 +34,7 @@ ARMIJO = 1e-4
 TRIALS = 40
 LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
 NEAR = 0.01  # decrement from which the last steps predict the next ones
-MOST_DAMPING = 1e10
+CONVERGED = "the Newton decrement is below its tolerance"
 SINGULAR = "the second derivative is singular at the starting values"
 UNBOUNDED = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
 NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
@@ -46,13 +45,15 @@ class SolverResult:
     """Where the iteration ended."""
 
     params: NDArray  # of shape (k,)
-    sums: NewtonSums  # at the last point evaluated, one negligible step before `params` when converged
+    sums: Any  # at the last point evaluated, one negligible step before `params` when converged
     n_iter: int  # Newton steps taken
     decrement: float  # Newton decrement at the last point evaluated
     converged: bool
     reason: str  # why the iteration ended, in words
     step: NDArray  # the last Newton step, taken if converged; of shape (k,)
-    boundary: Any = None  # the rows that hold the solution at the end of the support (:mod:`gevglm.estimation.boundary`), if any do
+    boundary: Any = (
+        None  # the rows that hold the solution at the end of the support (:mod:`gevglm.estimation.boundary`), if any do
+    )
 
 
 def newton(
@@ -93,16 +94,15 @@ def newton(
     spare = len(start) >= LARGE_MATRIX and search in (slope_search, value_search) and past is None
     params, sums = start, (yield start)
     last, decrement, step = 0.0, np.inf, np.zeros_like(start)
-    if not _finite(sums):
+    if not sums.finite:
         reason = "the loss is not finite at the starting values"
         return SolverResult(params, sums, 0, np.inf, False, reason, step)
     for n_iter in range(maxiter + 1):  # searches end where the loss is finite
-        step, decrement, damped = _newton_step(sums)
+        step, decrement, damped = sums.step()
         if on_step is not None:
             on_step(params, decrement)
         if decrement <= enough and not damped:
-            reason = "the Newton decrement is below its tolerance"
-            return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+            return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
         if decrement < min(predict_below, last) and decrement**2 <= enough * last and not damped:
             reason = "the next Newton decrement is predicted to be below its tolerance"
             return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
@@ -113,7 +113,7 @@ def newton(
             break
         found, direction = None, step
         if spare:
-            sums.hessian = np.empty((0, 0))
+            sums.release()
         if past is not None and decrement < NEAR:
             step = past.extrapolated(params, direction)
             found = (yield from search(params, sums, step)) if step is not direction else None
@@ -163,7 +163,7 @@ class Extrapolation:
         return better if np.isfinite(better).all() else step
 
 
-def slope_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tuple[float, NewtonSums] | None]:
+def slope_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:
     """Find a step length from slopes alone, for convex objectives.
 
     Starting from the full step, the slope along the step is bracketed around zero and interpolated until it has lost
@@ -174,7 +174,7 @@ def slope_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tupl
     length, best = 1.0, None
     for trials in range(1, TRIALS + 1):
         trial = yield params + length * step
-        slope = float(trial.gradient @ step) if _finite(trial) else np.inf
+        slope = float(trial.gradient @ step) if trial.finite else np.inf
         if slope <= -SLOPE_OVERSHOT * start_slope:
             best = (length, trial)
             if slope >= SLOPE_LOST * start_slope:
@@ -189,11 +189,11 @@ def slope_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tupl
     return best
 
 
-def inner_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tuple[float, NewtonSums] | None]:
+def inner_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:
     """Do what :func:`slope_search` does, but find nothing where the full step leaves the support."""
     search = slope_search(params, sums, step)
     trial = yield next(search)
-    if not _finite(trial):
+    if not trial.finite:
         return None
     while True:
         try:
@@ -202,7 +202,7 @@ def inner_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tupl
             return end.value
 
 
-def value_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tuple[float, NewtonSums] | None]:
+def value_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:
     """Find a step length by halving until the objective falls enough (Armijo), up to rounding."""
     slope = float(sums.gradient @ step)
     if slope > 0.0:
@@ -211,38 +211,38 @@ def value_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tupl
     length = 1.0
     for _ in range(TRIALS):
         trial = yield params + length * step
-        if _finite(trial) and trial.value <= sums.value + ARMIJO * length * slope + rounding:
+        if trial.finite and trial.value <= sums.value + ARMIJO * length * slope + rounding:
             return length, trial
-        length *= 0.5 if _finite(trial) else 0.25
+        length *= 0.5 if trial.finite else 0.25
     return None
 
 
-def residual_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tuple[float, NewtonSums] | None]:
+def residual_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:
     """Find a step length for equations that are not a gradient, by halving until the next step gets shorter."""
-    decrement = _newton_step(sums)[1]
+    decrement = sums.step()[1]
     length = 1.0
     for _ in range(TRIALS):
         trial = yield params + length * step
-        if _finite(trial) and _newton_step(trial)[1] < (1.0 - ARMIJO * length) * decrement:
+        if trial.finite and trial.step()[1] < (1.0 - ARMIJO * length) * decrement:
             return length, trial
         length *= 0.5
     return None
 
 
-def bounded_search(params: NDArray, sums: NewtonSums, step: NDArray) -> Steps[tuple[float, NewtonSums] | None]:
+def bounded_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:
     """Find a step length for equations that are not a gradient.
 
     The full step if the next one gets shorter; else at most one standard error, whatever comes next: the size of an
     adjusted score has minima that are not roots, and a search that insists on falling ends there.
     """
-    decrement = _newton_step(sums)[1]
+    decrement = sums.step()[1]
     trial = yield params + step
-    if _finite(trial) and _newton_step(trial)[1] < decrement:
+    if trial.finite and trial.step()[1] < decrement:
         return 1.0, trial
     length = min(1.0, 1.0 / np.sqrt(decrement))
     for _ in range(TRIALS):
         trial = yield params + length * step
-        if _finite(trial):
+        if trial.finite:
             return length, trial
         length *= 0.5
     return None
@@ -256,28 +256,6 @@ def _between(low: float, slope_low: float, high: float, slope_high: float) -> fl
         return float(np.sqrt(low * high))
     share = slope_low / (slope_low - slope_high) if np.isfinite(slope_high) else 0.25
     return low + min(max(share, 0.05), 0.95) * (high - low)
-
-
-def _newton_step(sums: NewtonSums) -> tuple[NDArray, float, bool]:
-    """Return the step, the decrement, and whether the Hessian had to be damped (Levenberg)."""
-    damping = 0.0
-    while damping < MOST_DAMPING:
-        with sums.factored(damping) as factor:
-            if factor.positive and factor.smallest_pivot >= COLLINEAR:
-                step = -factor.solve(sums.gradient)
-                decrement = -float(sums.gradient.dot(step))
-                return step, decrement if isfinite(decrement) else np.inf, damping > 0.0
-        damping = max(10.0 * damping, 1e-10)
-    return np.zeros_like(sums.gradient), np.inf, True  # no number, however large, helps against one that is not finite
-
-
-def _finite(sums: NewtonSums) -> bool:
-    if not (sums.feasible and isfinite(sums.value)):
-        return False
-    gradient, hessian = sums.gradient, sums.hessian
-    if isfinite(np.vdot(gradient, gradient) + np.vdot(hessian, hessian)):
-        return True
-    return bool(np.isfinite(gradient).all() and np.isfinite(hessian).all())  # squares overflow before numbers do
 
 
 def _is_negligible(step: NDArray, params: NDArray) -> bool:

@@ -8,17 +8,15 @@ matrices A: faster than one after the other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache, reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Pass, Passes, Reducer, make_pass, run
-from gevglm.engine.cholesky import LARGE_MATRIX, Cholesky, factored, inverted
 from gevglm.engine.linalg import add, dense, weighted_gram
+from gevglm.estimation.newton_sums import NewtonSums
 from gevglm.exceptions import InvalidDataError
 from gevglm.links.base import Point
 from gevglm.losses import Loss
@@ -26,33 +24,6 @@ from gevglm.losses import Loss
 MOST_COLUMNS = 32  # with more of them, the products of a block are fast enough one by one
 FEWEST_POINTS = 4
 ROWS = 2048  # of a part of a block: few enough for the cache, enough to keep threads apart
-
-
-@dataclass(slots=True)
-class NewtonSums:
-    """Sums of a loss over the rows at one set of coefficients; or at many, with a leading axis for them."""
-
-    gradient: NDArray  # of shape (k,)
-    hessian: NDArray  # second derivative or its expectation; of shape (k, k)
-    value: Any = 0.0  # the loss itself, if it was asked for, else 0
-    feasible: Any = True  # whether the loss is finite at every row
-    _factor: Cholesky | None = None
-
-    @property
-    def factor(self) -> Cholesky:
-        """The Cholesky factor of the Hessian, which does not change once it is asked for."""
-        if self._factor is None:
-            self._factor = Cholesky(self.hessian)
-        return self._factor
-
-    def factored(self, damping: float = 0.0) -> AbstractContextManager[Cholesky]:
-        """Provide the factor of the Hessian for some time: the one that is kept, or of a large or damped one another, without a copy."""
-        kept = damping == 0.0 and len(self.hessian) < LARGE_MATRIX
-        return nullcontext(self.factor) if kept else factored(self.hessian, damping)
-
-    def inverted(self) -> NDArray:
-        """Return the inverse of the Hessian; a large Hessian is gone: the inverse takes its place."""
-        return self.factor.inverse() if len(self.hessian) < LARGE_MATRIX else inverted(self.hessian)
 
 
 class LossSums(Reducer[NewtonSums]):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
-from gevglm.exceptions import InvalidOptionError
+from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 from gevglm.fitting.chosen import cross_validated, maximum_likelihood, posterior_mode
 from gevglm.fitting.estimated import estimated
 from gevglm.fitting.full_rank import of_full_rank, without_one_outcome
-from gevglm.options import FitOptions
+from gevglm.options import SATTERTHWAITE, FitOptions
 from gevglm.results import BinaryGLMResultsWrapper
 
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 def fit(model: BinaryGLM, options: FitOptions, monitor: Monitor = NULL_MONITOR) -> BinaryGLMResultsWrapper:
     """Fit a model; the options are described in :meth:`gevglm.BinaryGLM.fit`."""
     options.check(len(model.design.names))
+    if options.use_t == SATTERTHWAITE and model.shape_choice in ("ml", "map"):
+        raise IncompatibleOptionsError(
+            f"use_t={SATTERTHWAITE!r} is not defined when {model.link.shape_name} is estimated; give it as a number, or leave use_t out."
+        )
     left_out = ""
     if options.separation == "drop":
         model, left_out = without_one_outcome(model)

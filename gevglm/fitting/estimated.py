@@ -59,6 +59,8 @@ def estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bou
         n_outside_support=support.outside,
         n_contradicted=support.contradicted,
         use_t=options.use_t,
+        degrees=estimator.degrees_of(model, problem, fitted, options.use_t),
+        clusters=estimator.clusters_of(model, problem, fitted),
     )
 
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from gevglm.bias import BiasReduction
-from gevglm.covariance import Covariance, Fitted
+from gevglm.covariance import Covariance, Degrees, Fitted
+from gevglm.covariance.cluster_facts import ClusterFacts
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
-from gevglm.options import FitOptions
+from gevglm.options import SATTERTHWAITE, FitOptions
 
 if TYPE_CHECKING:
     from gevglm.model import BinaryGLM
@@ -61,11 +62,24 @@ class Estimator:
 
     def covariance_of(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> NDArray:
         """Return the covariance of the coefficients."""
-        penalised = self.penalty is not None
-        rows = Fitted(problem.engine, model.loss, fitted.params, fitted.inverse_information, model.wnobs, penalised)
+        rows = self._rows(model, problem, fitted)
         if self.bias is None:
             return self.covariance.matrix(rows)
         return self.bias.covariance(self.covariance, rows, fitted)
+
+    def degrees_of(self, model: BinaryGLM, problem: Problem, fitted: Estimate, use_t: Any) -> Degrees | None:
+        """Return the degrees of freedom of tests, where they are not those of the residuals."""
+        if use_t != SATTERTHWAITE:
+            return None
+        return self.covariance.satterthwaite(self._rows(model, problem, fitted))
+
+    def clusters_of(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> ClusterFacts | None:
+        """Return what a reader has to know of the clusters; None where rows are independent."""
+        return self.covariance.clusters(self._rows(model, problem, fitted))
+
+    def _rows(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> Fitted:
+        penalised = self.penalty is not None
+        return Fitted(problem.engine, model.loss, fitted.params, fitted.inverse_information, model.wnobs, penalised)
 
 
 def covariance_for(model: BinaryGLM, options: FitOptions) -> Covariance:

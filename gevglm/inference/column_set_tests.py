@@ -58,6 +58,18 @@ def wald_statistics(params: NDArray, covariance: NDArray, hypotheses: Sequence[H
     return np.array([distance(each.all) - (distance(each.gone) if each.gone else 0.0) for each in hypotheses])
 
 
+def wald_restriction(covariance: NDArray, hypothesis: Hypothesis) -> NDArray:
+    r"""Return the restriction whose Wald test that of a hypothesis is, one row for each column that is tested.
+
+    It is :math:`b_T - V_{TR} V_{RR}^{-1} b_R = 0`, with R the columns that are gone.
+    """
+    identity, tested, gone = np.eye(len(covariance)), list(hypothesis.tested), list(hypothesis.gone)
+    if not gone:
+        return identity[tested]
+    slopes = np.linalg.solve(covariance[np.ix_(gone, gone)], covariance[np.ix_(gone, tested)])
+    return identity[tested] - slopes.T @ identity[gone]
+
+
 def score_statistics(
     problem: Problem, covariance: Covariance, nobs: float, hypotheses: Sequence[Hypothesis]
 ) -> NDArray:

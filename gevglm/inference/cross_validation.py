@@ -162,19 +162,25 @@ class FoldScores:
         )
         self._paths: dict[tuple[float, int], ShapePath] = {}
         self._shared: dict[float, FoldFits] = {}
+        self._params: dict[tuple[float, float], list[NDArray]] = {}
 
-    def scores(self, xi: float, alpha: float) -> list[float]:
-        """Return the mean score of the held-out rows of each fold; infinite where the fit fails."""
+    def scores(self, xi: float, alpha: float, criterion: str | None = None) -> list[float]:
+        """Return the mean score of the held-out rows of each fold, by another criterion if one is given; infinite where the fit fails."""
         link, params = self.loss_of(xi).link, self.params(xi, alpha)
+        score = self.score if criterion is None else CRITERIA[criterion]
         if self.codes is not None:
-            return scores_by_fold(self.problem.engine, self.codes, params, link, self.score, self.weights)
-        return [
-            _held_out_score(held, each, link, self.score) for (_, held), each in zip(self.parts, params, strict=True)
-        ]
+            return scores_by_fold(self.problem.engine, self.codes, params, link, score, self.weights)
+        return [_held_out_score(held, each, link, score) for (_, held), each in zip(self.parts, params, strict=True)]
 
     def params(self, xi: float, alpha: float) -> list[NDArray]:
         """Return the coefficients without each fold."""
-        near = None if self.codes is None else self._fits(alpha, self.codes).steps(xi)
+        if (xi, alpha) not in self._params:
+            self._params[xi, alpha] = self._found(xi, alpha)
+        return self._params[xi, alpha]
+
+    def _found(self, xi: float, alpha: float) -> list[NDArray]:
+        other = self._under_nearest_penalty(xi, alpha)
+        near = None if self.codes is None else self._fits(alpha, self.codes).steps(xi, other)
         if near is not None and near[1]:
             return near[0]
         starts = [None] * len(self.parts) if near is None else near[0]
@@ -190,6 +196,13 @@ class FoldScores:
                 if self.raise_collinear or not error.columns:
                     raise
                 self._paths[alpha, f] = ShapePath(path.problem.omitting(list(error.columns)), self.loss_of)
+
+    def _under_nearest_penalty(self, xi: float, alpha: float) -> NDArray | None:
+        """Return the coefficients of all rows under the penalty next to this one that has them."""
+        known = [
+            (abs(np.log((alpha + ROUGH) / (a + ROUGH))), a) for a, fits in self._shared.items() if xi in fits.points
+        ]
+        return self._shared[min(known)[1]].points[xi] if known else None
 
     def _fits(self, alpha: float, codes: NDArray) -> FoldFits:
         if alpha not in self._shared:

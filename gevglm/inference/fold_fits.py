@@ -8,7 +8,7 @@ Newton step of every fold; near the fit to all rows one step is enough where the
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -56,23 +56,23 @@ class FoldFits:
         self.codes = codes
         self.n_folds = n_folds
         self.scale = max(1.0, null_loss(*totals(problem.engine)))
-        self._points: dict[float, NDArray] = {}  # coefficients of all rows
+        self.points: dict[float, NDArray] = {}  # coefficients of all rows
         self._rate = 0.0  # the c above
 
-    def steps(self, xi: float) -> tuple[list[NDArray], bool] | None:
+    def steps(self, xi: float, other: NDArray | None = None) -> tuple[list[NDArray], bool] | None:
         """Return the coefficients without each fold one step from those of all rows, and whether that is near enough.
 
-        None where the loss is not convex, or has walls, or the rows of a fold do not determine them.
+        `other` are coefficients of all rows under another penalty, where there are any.
+        None where the rows of a fold do not determine them, steps do not converge, or risks stop at a wall.
         """
         loss = self.loss_of(xi)
-        if not loss.convex or (loss.is_likelihood and loss.link.edge == "wall"):
+        if loss.is_likelihood and loss.link.edge == "wall":
             return None
-        try:
-            point = self._predicted(xi)
-            if point is None:
-                point = self._first(loss)
-        except GevglmError:  # what is wrong is said by the fits without the folds
-            return None
+        tried = (self._steps_from(start, loss, xi) for start in self._starts(xi, loss, other))
+        return next((found for found in tried if found is not None), None)
+
+    def _steps_from(self, point: NDArray, loss: Loss, xi: float) -> tuple[list[NDArray], bool] | None:
+        """Do what :meth:`steps` does from a point; None where the steps do not converge from there."""
         last = np.inf
         for _ in range(STEPS):
             found = [each for each in map(_step, self._sums(loss, point)) if each is not None]
@@ -83,17 +83,29 @@ class FoldFits:
                 self._rate = max(self._rate, decrement / last**2)
             near = all(self._is_near(left) for _, left in of_folds)
             if near or decrement <= ROUGH**2 * self.scale:
-                self._points[xi] = point + step
+                self.points[xi] = point + step
                 return [point + each for each, _ in of_folds], near
             point, last = point + step, decrement
         return None
 
-    def _first(self, loss: Loss) -> NDArray:
-        """Return the fit of a part of the rows, from which the way to that of all rows shows the c above, or else of all rows."""
+    def _starts(self, xi: float, loss: Loss, other: NDArray | None) -> Iterator[NDArray]:
+        """Yield where steps may begin, one after the other until they converge.
+
+        What near shapes and the other penalty say, the fit of a part of the rows (the way from it shows the c above), that of all rows; where the loss
+        is not convex, the last alone.
+        """
+        known = [point for point in (self._predicted(xi), other) if point is not None]
         whole = self.problem.engine
         part = whole.subsample_blocks(THINNEST)
-        engine = part if part.n_rows <= whole.n_rows // 2 else whole
-        return replace(self.problem, engine=engine, loss=loss).estimate().params
+        engines = (part, whole) if loss.convex and part.n_rows <= whole.n_rows // 2 else (whole,)
+        if loss.convex:
+            yield from known
+        first = None if loss.convex or not known else known[0]
+        for engine in engines:
+            try:  # a part of sorted rows may hold one outcome; what is wrong with all rows is said by the fits without the folds
+                yield replace(self.problem, engine=engine, loss=loss, start=first).estimate().params
+            except GevglmError:
+                continue
 
     def _is_near(self, decrement: float) -> bool:
         """Whether the fit of a fold is known well enough after a step of this decrement."""
@@ -109,11 +121,11 @@ class FoldFits:
 
     def _predicted(self, xi: float) -> NDArray | None:
         """Extrapolate the coefficients of all rows from those at up to three near shapes."""
-        near = sorted((x for x in self._points if abs(x - xi) <= REACH), key=lambda x: abs(x - xi))[:3]
+        near = sorted((x for x in self.points if abs(x - xi) <= REACH), key=lambda x: abs(x - xi))[:3]
         if not near:
             return None
         shares = [np.prod([(xi - other) / (x - other) for other in near if other != x]) for x in near]
-        return np.sum([share * self._points[x] for share, x in zip(shares, near, strict=True)], axis=0)
+        return np.sum([share * self.points[x] for share, x in zip(shares, near, strict=True)], axis=0)
 
 
 def weights_by_fold(engine: Engine, codes: NDArray, n_folds: int) -> list[float]:

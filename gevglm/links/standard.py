@@ -84,7 +84,9 @@ class Logit(BinaryLink):
         return LogitPoint(v)
 
     def at_probability(self, p: NDArray) -> LogitPoint:
-        return LogitPoint(np.log(p) - np.log1p(-p))
+        point = LogitPoint.__new__(LogitPoint)
+        point.v, point.cdf, point.sf = np.log(p) - np.log1p(-p), p, 1.0 - p
+        return point
 
     def integral_cdf(self, v: NDArray) -> NDArray:
         return np.logaddexp(0.0, v)

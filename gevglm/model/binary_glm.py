@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import issparse
+from statsmodels.base.data import ModelData
 from statsmodels.base.model import LikelihoodModel
 
 from gevglm import fitting
@@ -189,7 +190,10 @@ class BinaryGLM(LossModel):
         self.family.n = 1 if design.trials is None else design.trials
         self._has_freq_weights, self._has_var_weights = design.freq is not None, design.var is not None
         self._has_offset, self._has_exposure = design.offset is not None, False
-        LikelihoodModel.__init__(self, *design.labelled(), missing="none", hasconst=False)
+        if design.index is None and isinstance(design.X, np.ndarray):
+            self._attach_arrays(design)
+        else:
+            LikelihoodModel.__init__(self, *design.labelled(), missing="none", hasconst=False)
         if not design.has_rows:
             self.endog, self.exog = design.y, design.X
         elif issparse(design.X):
@@ -205,6 +209,15 @@ class BinaryGLM(LossModel):
         self.data.k_constant = self.k_constant = int(design.constant is not None)
         self._init_keys = ["link", "loss", "offset", "freq_weights", "var_weights", "n_trials"]
         self._data_attr.extend(["freq_weights", "var_weights", "iweights", "_offset_exposure", "n_trials", "offset"])
+
+    def _attach_arrays(self, design: Design) -> None:
+        """Do what the constructor of statsmodels does, for rows without labels, which need neither checks nor conversions."""
+        self.data = data = ModelData.__new__(ModelData)
+        data.orig_endog = data.endog = self.endog = design.y
+        data.orig_exog = data.exog = self.exog = design.X
+        data._cache = {}
+        self._data_attr = ["exog", "endog", "data.exog", "data.endog", "data.orig_endog", "data.orig_exog"]
+        self.initialize()
 
     def _attach_formula(self, formula: str) -> None:
         self.formula = formula
@@ -251,6 +264,8 @@ class BinaryGLM(LossModel):
 
     def penalty(self, alpha: Any, penalize_intercept: bool = False, standardize: bool = False) -> Ridge | None:
         """Return the ridge penalty of the words of :meth:`fit`."""
+        if type(alpha) is float and alpha == 0.0:
+            return None
         scale = self.design.column_variances(self.sampling.population_weights) if standardize and alpha else None
         options = FitOptions(alpha=alpha, penalize_intercept=penalize_intercept)
         return options.penalty(scale, len(self.design.names), self.data.const_idx)

@@ -17,7 +17,11 @@ SPREAD = 0.6  # of the distance between two coefficients that models take
 
 
 def plot_coefficients(
-    models: Mapping[str, pd.DataFrame], *, xlabel: str = "coefficient", ax: Axes | None = None
+    models: Mapping[str, pd.DataFrame],
+    *,
+    xlabel: str = "coefficient",
+    exponentiated: bool = False,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw coefficients with their intervals, those of several models side by side.
 
@@ -27,6 +31,8 @@ def plot_coefficients(
         One row per coefficient, in the order from top to bottom; columns ``estimate``, ``ci_lower`` and ``ci_upper``. Coefficients that a model
         does not have are left out for it; infinite limits and estimates are arrows at the edge.
     xlabel : str
+    exponentiated : bool
+        Label the axis by the exponentials of the coefficients, odds ratios for instance.
     ax : Axes, optional
     """
     names = list(dict.fromkeys(name for table in models.values() for name in table.index))
@@ -49,7 +55,22 @@ def plot_coefficients(
     ax.set_ylim(-len(names) + 0.4, 0.6)
     ax.spines["left"].set_visible(False)
     ax.tick_params(axis="y", length=0)
+    if exponentiated:
+        ax.set_xlim(low, high)
+        ticks = _ratio_ticks(low, high)
+        ax.set_xticks(np.log(ticks), [f"{tick:g}" for tick in ticks])
     return finish(ax, xlabel, "", "best" if len(models) > 1 else None)
+
+
+def _ratio_ticks(low: float, high: float) -> list[float]:
+    """Return round ratios between two logarithms of ratios, few enough to be read."""
+    for steps in ((1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+        powers = range(int(np.floor(low / np.log(10.0))), int(np.ceil(high / np.log(10.0))) + 1)
+        ticks = [step * 10.0**power for power in powers for step in steps]
+        ticks = [tick for tick in ticks if low <= np.log(tick) <= high]
+        if len(ticks) <= 8:
+            return ticks
+    return ticks[:: len(ticks) // 8 + 1]
 
 
 def _range(tables: list[pd.DataFrame]) -> tuple[float, float]:

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 NAMED = 5
+LABEL = (0.1, 0.055)  # width and height of a label, of the axes
+POINTS = 200.0  # height of the axes
 STROKE = 0.26  # half the height of a mark, of the distance of two coefficients
 
 
@@ -31,11 +33,29 @@ def plot_cooks_distance(rows: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
         if len(part):
             ax.vlines(part["position"], 0.0, part["cooks_distance"], color=tone, linewidth=0.7, alpha=0.6)
             ax.plot(part["position"], part["cooks_distance"], "o", color=tone, markersize=3, label=label)
-    for label, row in rows.nlargest(NAMED, "cooks_distance").iterrows():
+    top = 1.25 * max(float(rows["cooks_distance"].max()), 1e-12)
+    named = rows.nlargest(NAMED, "cooks_distance").sort_values("cooks_distance")
+    for (label, row), lift in zip(named.iterrows(), _lifts(named, float(np.ptp(rows["position"])), top), strict=True):
         place = row["position"], row["cooks_distance"]
-        ax.annotate(str(label), place, xytext=(0, 4), textcoords="offset points", ha="center", fontsize="small")
-    ax.set_ylim(0.0, 1.15 * max(float(rows["cooks_distance"].max()), 1e-12))
+        ax.annotate(str(label), place, xytext=(0, 4 + lift), textcoords="offset points", ha="center", fontsize="small")
+    ax.set_ylim(0.0, top)
     return finish(ax, "row", "Cook's distance", "above")
+
+
+def _lifts(named: pd.DataFrame, width: float, height: float) -> list[int]:
+    """Return by how many points each label, from the lowest, is raised above its row so that it does not cover another."""
+    placed: list[tuple[float, float]] = []
+    lifts = []
+    for position, distance in zip(named["position"], named["cooks_distance"], strict=True):
+        lift = 0
+        while any(
+            abs(position - x) < LABEL[0] * width and abs(distance / height + lift / POINTS - y) < LABEL[1]
+            for x, y in placed
+        ):
+            lift += 2
+        placed.append((position, distance / height + lift / POINTS))
+        lifts.append(lift)
+    return lifts
 
 
 def plot_dfbetas(rows: pd.DataFrame, *, ax: Axes | None = None) -> Axes:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from gevglm.inference.profile import Profile
 
+DEEPEST = -8.0  # log-likelihoods below the maximum that are drawn
+
 
 def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:
     """Draw the likelihood-ratio statistic of a coefficient, its Wald approximation, and the interval."""
@@ -63,6 +65,10 @@ def plot_shape(
     ax.axhline(-0.5 * chi2.ppf(0.95, 1), color="0.5", linewidth=0.8)
     ax.axvspan(*interval, color=COLORS[0], alpha=0.12, linewidth=0)
     ax.axvline(xi, color=COLORS[1], linewidth=1)
-    ax.set_ylim(max(-8.0, 1.1 * float((known["llf"] - top).min()) - 0.1), 0.4)
+    lowest = max(DEEPEST, 1.1 * float((known["llf"] - top).min()) - 0.1)
+    ax.set_ylim(lowest, 0.4)
+    seen = np.flatnonzero(known["llf"] - top >= lowest)
+    first, last = max(seen[0] - 1, 0), min(seen[-1] + 1, len(known) - 1)
+    ax.set_xlim(min(known["xi"].iloc[first], interval[0]), max(known["xi"].iloc[last], interval[1]))
     ax.set_title(f"xi = {xi:.3g}, 95 % interval {interval[0]:.3g} to {interval[1]:.3g}", fontsize=10)
     return finish(ax, "xi", label)

@@ -22,10 +22,10 @@ def code_of(results: BinaryGLMResults) -> str:
     )
 
 
-def call(first: str, options: Mapping[str, str]) -> str:
+def call(first: str, options: Mapping[str, str], function: str = "results = gevglm.fit") -> str:
     """Return the call with its options, one per line."""
     lines = []
     for name, text in options.items():
         value, _, remark = text.partition("  # ")
         lines.append(f"    {name}={value}," + (f"  # {remark}" if remark else ""))
-    return "results = gevglm.fit(\n    " + "\n".join([f"{first},", *lines]) + "\n)"
+    return f"{function}(\n    " + "\n".join([f"{first},", *lines]) + "\n)"

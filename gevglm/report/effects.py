@@ -46,13 +46,17 @@ class Effects:
         return sorted(self.known, key=lambda effect: (np.nan_to_num(effect.joint, nan=1.0), -_size(effect)))
 
 
+def predictors(results: BinaryGLMResults) -> list[str]:
+    """Return the variables whose effects are shown: all but offsets, exposures, and a constant that is a column of the design."""
+    design, constant = results.model.design, results.model.data.const_idx
+    aside = [*shifts(design), *([design.names[constant]] if design.recipe is None and constant is not None else [])]
+    return [name for name in variables(design) if name not in aside]
+
+
 def effects_of(results: BinaryGLMResults, alpha: float) -> Effects:
     """Return the effects of all variables of a model whose rows are in memory."""
     known, missing = [], {}
-    design, rows = results.model.design, Rows.of(results)
-    constant = None if results.model.data.const_idx is None else design.names[results.model.data.const_idx]
-    names = [name for name in variables(design) if name not in shifts(design)]
-    names = [name for name in names if design.recipe is not None or name != constant]
+    rows, names = Rows.of(results), predictors(results)
     for name in names[:MOST_VARIABLES]:
         try:
             known.append(_effect(results, rows, name, alpha))

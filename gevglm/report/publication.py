@@ -1,27 +1,21 @@
-"""A table over models as journals print it: coefficients above their standard errors, and what describes each fit."""
+"""A table over models as journals print it, in every format they ask for: text, HTML, LaTeX, Markdown, Word."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
-from gevglm.results.summary import OMITTED
+from gevglm._files import check_target, writing
+from gevglm.exceptions import GevglmError
 
-if TYPE_CHECKING:
-    from gevglm.results import BinaryGLMResults
-
-STARS = ((0.001, "***"), (0.01, "**"), (0.05, "*"))
-STARS_NOTE = "* p < 0.05, ** p < 0.01, *** p < 0.001."
 LATEX = (
     {"\\": r"\textbackslash{}"}
     | {mark: "\\" + mark for mark in "&%$#_{}"}
-    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+    | {"~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$"}
 )
 
 
@@ -37,11 +31,15 @@ class PublicationTable:
         How many rows belong to coefficients.
     note : str
         What the numbers in parentheses are.
+    caption, label : str
+        What the table is about, and its label in LaTeX.
     """
 
     frame: pd.DataFrame
     n_coefficients: int
     note: str
+    caption: str = ""
+    label: str = ""
 
     def __str__(self) -> str:
         cells = [
@@ -55,7 +53,10 @@ class PublicationTable:
         ]
         rule = "-" * len(lines[0])
         body = [lines[0], rule, *lines[1 : 1 + self.n_coefficients], rule, *lines[1 + self.n_coefficients :]]
-        return "\n".join([*(line.rstrip() for line in body), rule, self.note])
+        head = [self.caption, ""] if self.caption else []
+        return "\n".join([*head, *(line.rstrip() for line in body), rule, self.note])
+
+    __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -71,10 +72,11 @@ class PublicationTable:
         ]
         foot = f'<tfoot><tr><td colspan="{1 + len(self.frame.columns)}">{escape(self.note)}</td></tr></tfoot>'
         head = f"<thead><tr><th></th>{names}</tr></thead>"
-        return "\n".join(["<table>", head, "<tbody>", *rows, "</tbody>", foot, "</table>"])
+        caption = [f"<caption>{escape(self.caption)}</caption>"] if self.caption else []
+        return "\n".join(["<table>", *caption, head, "<tbody>", *rows, "</tbody>", foot, "</table>"])
 
     def to_latex(self) -> str:
-        """Return the table as LaTeX, for the booktabs package."""
+        """Return the table as LaTeX, for the booktabs package; inside a ``table`` if it has a caption or a label."""
 
         def line(cells: list[str]) -> str:
             return " & ".join(_latex(str(cell)) for cell in cells) + r" \\"
@@ -83,7 +85,12 @@ class PublicationTable:
         n, columns = self.n_coefficients, "l" + "r" * len(self.frame.columns)
         body = [line(["", *self.frame.columns]), r"\midrule", *lines[:n], r"\midrule", *lines[n:], r"\bottomrule"]
         note = rf"\multicolumn{{{len(columns)}}}{{l}}{{\footnotesize {_latex(self.note)}}} \\"
-        return "\n".join([rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *body, note, r"\end{tabular}"])
+        tabular = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *body, note, r"\end{tabular}"]
+        if not (self.caption or self.label):
+            return "\n".join(tabular)
+        caption = [rf"\caption{{{_latex(self.caption)}}}"] if self.caption else []
+        label = [rf"\label{{{self.label}}}"] if self.label else []
+        return "\n".join([r"\begin{table}", r"\centering", *caption, *label, *tabular, r"\end{table}"])
 
     def to_markdown(self) -> str:
         """Return the table as Markdown."""
@@ -93,75 +100,49 @@ class PublicationTable:
 
         rows = [line([label, *row]) for label, row in zip(self.frame.index, self.frame.to_numpy(), strict=True)]
         head = [line(["", *self.frame.columns]), "|---|" + "---:|" * len(self.frame.columns)]
-        return "\n".join([*head, *rows, "", self.note.replace("*", r"\*")])
+        caption = [f"**{self.caption}**", ""] if self.caption else []
+        return "\n".join([*caption, *head, *rows, "", self.note.replace("*", r"\*")])
+
+    def to_docx(self, path: str | Path) -> Path:
+        """Write the table to a file for Word; needs python-docx.
+
+        Parameters
+        ----------
+        path : path
+            Of the file, which ends in .docx.
+
+        Returns
+        -------
+        Path
+            Of the file written.
+        """
+        path = Path(path)
+        check_target(path)
+        document = _document(self)
+        with writing(path) as file:
+            document.save(file)
+        return path
 
 
-def publication_table(
-    results: Mapping[str, BinaryGLMResults],
-    facts: Mapping[str, Mapping[str, Any]],
-    *,
-    stars: bool = False,
-    interval: bool = False,
-    decimals: int = 3,
-) -> PublicationTable:
-    """Return a table over models.
-
-    `facts` are further rows, for each model; the other options are those of :meth:`gevglm.comparison.Comparison.summary`.
-    """
-    names = list(dict.fromkeys(name for res in results.values() for name in res.model.exog_names))
-    cells = {name: _coefficients(res, stars, interval, decimals) for name, res in results.items()}
-    rows: list[tuple[str, list[str]]] = []
-    for coefficient in names:
-        pairs = [cells[name].get(coefficient, ("", "")) for name in results]
-        rows += [(coefficient, [above for above, _ in pairs]), ("", [below for _, below in pairs])]
-    shown = {name: _description(res) | dict(facts.get(name, {})) for name, res in results.items()}
-    for label in dict.fromkeys(label for description in shown.values() for label in description):
-        texts = [_text(shown[name].get(label), decimals) for name in results]
-        if any(texts):
-            rows.append((label, texts))
-    frame = pd.DataFrame(
-        [row for _, row in rows], index=[label for label, _ in rows], columns=list(results), dtype=object
-    )
-    note = ("95 % confidence limits" if interval else "Standard errors") + " in parentheses."
-    return PublicationTable(frame, 2 * len(names), f"{note} {STARS_NOTE}" if stars else note)
-
-
-def _coefficients(res: BinaryGLMResults, stars: bool, interval: bool, decimals: int) -> dict[str, tuple[str, str]]:
-    limits, estimates, infinite = np.asarray(res.conf_int()), res.estimates, res.infinite
-    omitted = res.is_omitted
-    pairs = {}
-    for j, name in enumerate(res.model.exog_names):
-        p = float(np.asarray(res.pvalues)[j])
-        mark = next((mark for level, mark in STARS if stars and p < level), "")
-        spread = limits[j] if interval else [np.asarray(res.bse)[j]]
-        below = ", ".join(f"{number:.{decimals}f}" for number in spread) if infinite[j] == 0.0 else "separated"
-        pairs[name] = (f"{estimates[j]:.{decimals}f}{mark}", f"({below})") if not omitted[j] else (OMITTED, "")
-    return pairs
-
-
-def _description(res: BinaryGLMResults) -> dict[str, Any]:
-    """Return what describes a fit; None for what it does not have."""
-    estimated = res.xi is not None and res._joint is not None
-    return {
-        "Link": type(res.link.population).__name__,
-        "Loss": res.loss.name,
-        "xi": None if res.xi is None else f"{res.xi:.3g}" + (f" ({res.xi_bse:.2g})" if estimated else ""),
-        "Bias reduction": None if res.bias is None else res.bias.word,
-        "Penalty": res.alpha or None,
-        "Covariance": res.cov_type,
-        "Observations": int(res.n_trials_total) if float(res.n_trials_total).is_integer() else res.n_trials_total,
-        "Events": int(res.n_events) if float(res.n_events).is_integer() else res.n_events,
-        "Log loss": res.log_loss,
-        "Brier score": res.brier,
-        "AUC": res.auc,
-    }
-
-
-def _text(value: Any, decimals: int) -> str:
-    formats: dict[type, Callable[[Any], str]] = {int: lambda x: f"{x:,}", str: str, type(None): lambda _: ""}
-    if type(value) in formats:
-        return formats[type(value)](value)
-    return "" if np.isnan(value) else f"{value:.{max(decimals, 4)}g}"
+def _document(table: PublicationTable):
+    """Return a Word document with a table in it."""
+    try:
+        from docx import Document
+        from docx.enum.text import WD_ALIGN_PARAGRAPH
+    except ImportError:
+        raise GevglmError('tables for Word need python-docx; pip install "gevglm[word]".') from None
+    document = Document()
+    if table.caption:
+        document.add_paragraph(table.caption).runs[0].bold = True
+    cells = [["", *map(str, table.frame.columns)]]
+    cells += [[str(label), *row] for label, row in zip(table.frame.index, table.frame.to_numpy(), strict=True)]
+    grid = document.add_table(rows=len(cells), cols=len(cells[0]), style="Light Shading")
+    for line, row in zip(grid.rows, cells, strict=True):
+        for j, (cell, text) in enumerate(zip(line.cells, row, strict=True)):
+            cell.text = text
+            cell.paragraphs[0].alignment = WD_ALIGN_PARAGRAPH.LEFT if j == 0 else WD_ALIGN_PARAGRAPH.RIGHT
+    document.add_paragraph(table.note)
+    return document
 
 
 def _latex(text: str) -> str:

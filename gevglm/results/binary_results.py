@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from contextlib import AbstractContextManager, nullcontext
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from patsy import DesignInfo
 from statsmodels.tools.sm_exceptions import ValueWarning
 
 from gevglm.covariance import covariance_of
@@ -23,6 +25,7 @@ from gevglm.results.calibration import CalibrationChecks
 from gevglm.results.effects import RiskEffects
 from gevglm.results.fit_statistics import FitStatistics
 from gevglm.results.likelihood import LikelihoodInference
+from gevglm.results.other_packages import OtherPackages
 from gevglm.results.plotting import Plotting
 from gevglm.results.population import PopulationRisks
 from gevglm.results.prediction import Predictions
@@ -31,6 +34,7 @@ from gevglm.results.saving import load, save, strip
 from gevglm.results.shape import ShapeInference
 from gevglm.results.summary import summary_of
 from gevglm.results.terms import TermInference
+from gevglm.results.wild import WildInference
 
 if TYPE_CHECKING:
     from gevglm.results.statsmodels_wrapper import BinaryGLMResultsWrapper
@@ -40,12 +44,14 @@ class BinaryGLMResults(
     CalibrationChecks,
     FitStatistics,
     LikelihoodInference,
+    OtherPackages,
     Plotting,
     PopulationRisks,
     Predictions,
     RiskEffects,
     ShapeInference,
     TermInference,
+    WildInference,
 ):
     """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.
 
@@ -132,8 +138,24 @@ class BinaryGLMResults(
         params, with_shape = np.append(self._params, np.zeros(m)), self._joint is not None
         return score_test(engine, self.loss, params, restriction, covariance, model.wnobs, with_shape=with_shape)
 
+    def t_test(self, r_matrix, cov_p=None, use_t=None):
+        """Tests of linear combinations of the coefficients, one by one; see statsmodels. Each has its degrees of freedom."""
+        results = self if self._degrees is None else copy(self)
+        if self._degrees is not None:
+            results.df_resid_inference = self._degrees.of_contrasts(self._restriction(r_matrix)[0])
+        return super(BinaryGLMResults, results).t_test(r_matrix, cov_p=cov_p, use_t=use_t)
+
     def wald_test(self, r_matrix, **kwargs):
-        """Wald test of linear restrictions; see statsmodels. Restrictions of coefficients that were left out do not count."""
+        """Wald test of linear restrictions; see statsmodels. Restrictions of coefficients that were left out do not count.
+
+        With ``use_t="satterthwaite"`` it is the F test "HTZ" of R's clubSandwich, with a survey design that of the design.
+        """
+        given = {name for name in ("cov_p", "invcov", "df_constraints") if kwargs.get(name) is not None}
+        if self._degrees is not None and kwargs.get("use_f") is not False and not given:
+            results = copy(self)
+            results._degrees, (df, factor) = None, self._degrees.of_joint_test(self._restriction(r_matrix)[0])
+            results.df_resid_inference = df
+            return results.wald_test(r_matrix, cov_p=self.cov_params_matrix / factor, **kwargs)
         try:
             with warnings.catch_warnings():
                 if self.omitted:
@@ -156,6 +178,11 @@ class BinaryGLMResults(
         with self._formula_engine():
             return super().t_test_pairwise(*args, **kwargs)
 
+    def _restriction(self, r_matrix: Any) -> tuple[NDArray, NDArray]:
+        """Return the matrix and the values of linear restrictions, from the words of statsmodels: a text, a matrix, or a matrix and values."""
+        found = DesignInfo(list(self.model.exog_names)).linear_constraint(r_matrix)
+        return found.coefs, found.constants.ravel()
+
     def _formula_engine(self) -> AbstractContextManager:
         recipe = self.model.design.recipe
         if recipe is None:
@@ -169,9 +196,31 @@ class BinaryGLMResults(
 
     # -- reports and files -----------------------------------------------------------------
 
-    def summary(self, yname=None, xname=None, title=None, alpha=0.05, method: str | None = None):
-        """One table of what was fitted, how well, and what to mind."""
-        return summary_of(self, yname=yname, xname=xname, title=title, alpha=alpha, method=method)
+    def summary(
+        self,
+        yname=None,
+        xname=None,
+        title=None,
+        alpha=0.05,
+        method: str | None = None,
+        exponentiate: bool = False,
+    ):
+        """One table of what was fitted, how well, and what to know about it.
+
+        Parameters
+        ----------
+        yname, xname, title
+            Names for the outcome and the coefficients, and a title.
+        alpha : float
+            One minus the coverage of the intervals.
+        method : {"wald", "profile", "posterior"}, optional
+            Of tests and intervals; that of ``inference`` by default.
+        exponentiate : bool
+            Show odds ratios (logit) or hazard ratios (complementary log-log) instead of coefficients; see :meth:`exp_params`.
+        """
+        return summary_of(
+            self, yname=yname, xname=xname, title=title, alpha=alpha, method=method, exponentiate=exponentiate
+        )
 
     def report(
         self,

@@ -30,6 +30,7 @@ from gevglm.exceptions import (
 from gevglm.results.clusters import independent, kept_together, of_new_rows, refuse_in_pieces, repeated
 from gevglm.results.core import ResultsCore
 from gevglm.results.predicted_rows import (
+    assessed_rows,
     complete_rows,
     population_counts,
     predictions_in_pieces,
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
     from gevglm.calibration.assessment import Assessment
     from gevglm.calibration.calibrators import Calibrator
+    from gevglm.calibration.classification import ClassificationTable
+    from gevglm.calibration.paired import PairedTest
     from gevglm.model import BinaryGLM
 
 CLOSEST = 1e-10  # to 0 and 1 that a prediction by a refit comes, so that its log-odds are finite
@@ -121,12 +124,7 @@ class CalibrationChecks(ResultsCore):
         elif data is not None:
             if resampling is not None:
                 raise InvalidOptionError("resampling is for the rows of the fit; new data need none.")
-            p = np.asarray(self.predict(data))
-            numbered = np.where(np.isnan(p), np.nan, np.arange(len(p)))
-            y, numbers, weights = complete_rows(self.model.design, data, endog, numbered)
-            rows, clusters = numbers.astype(np.intp), of_new_rows(self, data, groups, len(p))
-            options["groups"] = None if clusters is None else clusters[rows]
-            return _with_size(self.model.design, calibration.assess(y, p[rows], weights, rng=rng, **options))
+            return assess_new_rows(self, data, endog, np.asarray(self.predict(data)), groups, rng=rng, **options)
         elif resampling is not None:
             shared = {"rng": rng, "workers": workers, "progress": progress}
             if resampling == "bootstrap":
@@ -143,6 +141,45 @@ class CalibrationChecks(ResultsCore):
         options |= {"groups": repeated(clusters, len(y)), "in_sample": True, "rng": rng}
         assessed = calibration.assess(y, as_sampled(sampling, p), weights, **options)
         return with_note(sampling, _with_size(self.model.design, assessed), notes)
+
+    def classification(
+        self, threshold: float, data: Any = None, *, endog: Any = None, level: float = 0.95
+    ) -> ClassificationTable:
+        """Outcomes against decisions at a threshold: counts, sensitivity, specificity, predictive values with limits.
+
+        Parameters
+        ----------
+        threshold : float
+            Risks of at least this are called events.
+        data, endog
+            New data, and their outcomes; see :meth:`calibration`. The rows of the fit, which flatter it, by default.
+        level : float
+            Coverage of the limits.
+        """
+        y, p, weights = single_outcomes(*assessed_rows(self, data, endog))
+        return calibration.classification_table(y, p, threshold, weights, level=level)
+
+    def compare_auc(self, other: ResultsCore, data: Any = None, *, endog: Any = None, groups: Any = None) -> PairedTest:
+        """Test whether this and another fit have the same area under the ROC curve, by DeLong's paired method.
+
+        Parameters
+        ----------
+        other : BinaryGLMResults
+            Of the same outcomes.
+        data, endog
+            New data, and their outcomes; see :meth:`calibration`. The rows of the fit by default, on which a test of nested models is not valid.
+        groups : array_like, optional
+            Clusters of the rows.
+        """
+        theirs: Any = getattr(other, "_results", other)
+        ours, second = (assessed_rows(each, data, endog) for each in (self, theirs))
+        if ours[0].shape != second[0].shape or not np.array_equal(ours[0], second[0]):
+            raise InvalidDataError(
+                f"the models have other outcomes, {len(ours[0])} and {len(second[0])} rows; fit both to the same complete rows, or give data=."
+            )
+        y, p, weights = single_outcomes(*ours)
+        q = single_outcomes(*second)[1]
+        return calibration.delong_test(y, p, q, weights=weights, groups=groups)
 
     def plot_calibration(self, data: Any = None, ax=None, scale: str | None = None, **options: Any):
         """Draw the reliability diagram; see :meth:`calibration` and :meth:`gevglm.calibration.assessment.Assessment.plot`."""
@@ -214,6 +251,15 @@ class Recalibrated:
         return np.asarray(
             self.results.predict(data, which=which) if data is not None else self.results.predict(which=which)
         )
+
+
+def assess_new_rows(results: ResultsCore, data: Any, endog: Any, p: NDArray, groups: Any, **options: Any) -> Assessment:
+    """Assess probabilities of new rows in memory that have outcomes, with the weights and clusters that the model of results names."""
+    numbered = np.where(np.isnan(p), np.nan, np.arange(len(p)))
+    y, numbers, weights = complete_rows(results.model.design, data, endog, numbered)
+    rows, clusters = numbers.astype(np.intp), of_new_rows(results, data, groups, len(p))
+    options["groups"] = None if clusters is None else clusters[rows]
+    return _with_size(results.model.design, calibration.assess(y, p[rows], weights, **options))
 
 
 # -- samples drawn by the outcome, and weights that are no numbers of observations ------------

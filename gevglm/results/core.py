@@ -12,7 +12,8 @@ from scipy.stats import norm, t
 from statsmodels.genmod.generalized_linear_model import GLMResults
 
 from gevglm.bias import BiasReduction
-from gevglm.covariance import Covariance
+from gevglm.covariance import Covariance, Degrees, Given
+from gevglm.covariance.cluster_facts import ClusterFacts
 from gevglm.data.row_weights import RowWeights
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.effects.standardised import Risk
@@ -49,6 +50,8 @@ class ResultsCore(GLMResults):
         The scores of the candidates, after ``xi="cv"`` or ``alpha="cv"``.
     posterior : Posterior or None
         The posterior of coefficients and shape, after ``xi="map"``.
+    clusters : ClusterFacts or None
+        Of a cluster-robust fit: ``n_clusters``, ``n_with_events``, ``largest_leverage``, and ``effective``, the clusters behind each coefficient.
     range_fits : tuple of RiskModel
         The fits at both ends of the range of the prevalence, if a range was given.
     """
@@ -72,10 +75,18 @@ class ResultsCore(GLMResults):
         separation: Separation | None = None,
         n_outside_support: int = 0,
         n_contradicted: int = 0,
-        use_t: bool | None = None,
+        use_t: Any = None,
+        degrees: Degrees | None = None,
+        clusters: ClusterFacts | None = None,
         range_fits: Sequence[RiskModel] = (),
     ):
-        super().__init__(model, fitted.params, fitted.inverse_information, 1.0, use_t=use_t)
+        super().__init__(
+            model, fitted.params, fitted.inverse_information, 1.0, use_t=bool(use_t) or degrees is not None
+        )
+        self._degrees, self.clusters = degrees, clusters
+        if degrees is not None:
+            of_each = degrees.of_contrasts(np.eye(len(fitted.params)))
+            self.df_resid_inference: Any = of_each  # the name that statsmodels looks for
         self.bias, self.alpha, self.k_params = bias, alpha, len(fitted.params)
         self._separation = separation
         self.cov_params_default = self.without_infinite(cov_params)
@@ -136,6 +147,12 @@ class ResultsCore(GLMResults):
         return np.asarray(self.params)
 
     @property
+    def bse(self) -> NDArray:
+        """The standard errors of the coefficients."""
+        with np.errstate(invalid="ignore"):
+            return np.sqrt(np.diagonal(self.cov_params()))
+
+    @property
     def cov_params_matrix(self) -> NDArray:
         """The covariance of the coefficients as a plain array."""
         return self.cov_params_default
@@ -185,6 +202,8 @@ class ResultsCore(GLMResults):
 
     def without_infinite(self, covariance: NDArray) -> NDArray:
         """Return a covariance without the variances of infinite estimates, which there are none of."""
+        if not self.separated:
+            return covariance
         unknown = np.flatnonzero(self.infinite != 0.0)
         if len(unknown):
             covariance = covariance.copy()
@@ -263,9 +282,27 @@ class ResultsCore(GLMResults):
         """Risks in the population, with gradients by what :attr:`joint_covariance` is of."""
         return Risk(self.model.population_link, self._params, with_shape=self._joint is not None)
 
-    def _quantile(self, alpha: float) -> float:
+    @property
+    def degrees(self) -> Degrees | None:
+        """The degrees of freedom of t and F tests; None where tests are by the normal distribution."""
+        if not self.use_t:
+            return None
+        return Given(float(self.df_resid)) if self._degrees is None else self._degrees
+
+    def distribution(self, contrasts: Matrix | None = None) -> Any:
+        """Return the distribution that tests of linear combinations of the coefficients go by: normal, or t, one for each combination.
+
+        By default the combinations are the coefficients.
+        """
+        degrees = self.degrees
+        if degrees is None:
+            return norm()
+        rows = np.eye(self.k_params) if contrasts is None else contrasts
+        return t(degrees.df if isinstance(degrees, Given) else degrees.of_contrasts(dense(rows)))
+
+    def _quantile(self, alpha: float, contrasts: Matrix | None = None) -> Any:
         check_alpha(alpha)
-        return float(t(self.df_resid).isf(alpha / 2.0) if self.use_t else norm.isf(alpha / 2.0))
+        return self.distribution(contrasts).isf(alpha / 2.0)
 
     def _with_link(self, link: BinaryLink) -> Self:
         """Return a shallow copy that predicts with a link, also where statsmodels computes through the family."""

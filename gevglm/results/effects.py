@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -12,9 +13,12 @@ from numpy.typing import NDArray
 
 from gevglm.data.observations import Part
 from gevglm.effects.covariance import bootstrap_risks, check_draws
+from gevglm.effects.interaction import Interaction
+from gevglm.effects.joint_exposures import interaction_in
 from gevglm.effects.margins import Margins
 from gevglm.effects.rows import RowGroups, Rows, Scenario
 from gevglm.effects.sampled import average_covariance, influence_for
+from gevglm.effects.slopes import VariableEffects, variable_effects
 from gevglm.effects.standardised import (
     Contrast,
     Risk,
@@ -25,7 +29,7 @@ from gevglm.effects.standardised import (
     contrast_table,
     risk_table,
 )
-from gevglm.effects.worlds import Worlds
+from gevglm.effects.worlds import World, Worlds
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.results.clusters import kept_together
 from gevglm.results.core import ResultsCore, check_alpha
@@ -39,7 +43,7 @@ class RiskEffects(ResultsCore):
 
     def risk(
         self,
-        variable: str,
+        variable: str | Sequence[str],
         at: Any = None,
         *,
         contrast: str = "difference",
@@ -57,17 +61,18 @@ class RiskEffects(ResultsCore):
 
         Parameters
         ----------
-        variable : str
+        variable : str or sequence of str
             A variable of the formula, wherever it enters: interactions, splines and transforms are built anew from its new values. For fits of
-            arrays, a column of the design.
-        at : sequence or {"unit", "sd", "iqr", "range"}, optional
+            arrays, a column of the design. Of several variables all combinations are compared, with that of their references.
+        at : sequence, {"unit", "sd", "iqr", "range"} or dict, optional
             The values to compare, the first being the reference; or how to move every row: by a unit or a standard deviation centred on where it
             is, from the first to the third quartile, from the smallest to the largest value. By default all levels of a factor (first the
-            reference of the formula) and both values of a variable that has two, else a unit.
+            reference of the formula) and both values of a variable that has two, else a standard deviation. Of several variables a dict from
+            each to such values.
         contrast : {"difference", "ratio", "odds"}
             Of the risks: difference, ratio, odds ratio. Limits of ratios are symmetric for their logarithms.
-        by : str or array_like, optional
-            Average within groups of rows.
+        by : str, list of str or array_like, optional
+            Average within groups of rows: the values of a variable, the combinations of several, or those given for each row.
         data : table, optional
             Rows to average over, with the columns of weights that the model names; by default those of the fit, weighted to the population if
             they were sampled by their outcome. What is compared is taken from the data of the fit in any case.
@@ -101,13 +106,20 @@ class RiskEffects(ResultsCore):
         method = self._default_method(method)
         influence = influence_for(self, covariates, data)
         rows = Rows.of(self, data)
-        chosen = rows.scenarios(variable, at)
-        worlds, within = Worlds.of(rows, [{variable: scenario} for scenario in chosen]), rows.groups(by)
+        moved: list[World]
+        if isinstance(variable, str):
+            chosen = rows.scenarios(variable, at)
+            moved, title = [{variable: scenario} for scenario in chosen], variable
+        else:
+            joint = rows.joint_scenarios(list(variable), at)
+            chosen, moved, title = [each for each, _ in joint], [world for _, world in joint], ", ".join(variable)
+        worlds, within = Worlds.of(rows, moved), rows.groups(by)
         found = averages(worlds, self.risk_at_estimates, within)
         names, pairs, index = labels_of(variable, chosen, within.labels, rule)
-        cov = average_covariance(self, worlds, within, found, influence, f"the risk by {variable}")
+        cov = average_covariance(self, worlds, within, found, influence, f"the risk by {title}")
         note = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
-        table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha)
+        note = "; ".join(filter(None, (chosen[0].remark, note)))
+        table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha, self.distribution, found.gradient)
         if method != "delta":
             if method == "bootstrap":
                 drawn = self._bootstrapped(worlds, within, data, groups, draws, rng, progress)
@@ -120,8 +132,76 @@ class RiskEffects(ResultsCore):
         else:
             note += f"; delta method, {self.cov_type} covariance"
         note = "; ".join(filter(None, (note, self.model.sampling.remark())))
-        risks = risk_table(found.risks, cov, names, alpha)
-        return RiskContrast(variable, contrast, risks, table, pvalues, cov, note, tuple(chosen))
+        risks = risk_table(found.risks, cov, names, alpha, self.distribution, found.gradient)
+        return RiskContrast(title, contrast, risks, table, pvalues, cov, note, tuple(chosen))
+
+    def margins(
+        self,
+        variables: str | Sequence[str] | None = None,
+        *,
+        by: Any = None,
+        data: Any = None,
+        covariates: str | None = None,
+        alpha: float = 0.05,
+    ) -> VariableEffects:
+        r"""Average effects of variables on the risk, wherever they enter the formula: dy/dx of a number, differences of the levels of a factor.
+
+        With interactions, polynomials and splines this is the slope by the *variable*, all of its columns moving together, as Stata's ``margins,
+        dydx()`` and ``avg_slopes`` of marginaleffects have it; :meth:`get_margeff` has one slope per column, as statsmodels.
+
+        Parameters
+        ----------
+        variables : str or sequence of str, optional
+            All of the formula by default; for fits of arrays, columns of the design.
+        by, data, covariates
+            See :meth:`risk`.
+        alpha : float
+            One minus the coverage.
+
+        Returns
+        -------
+        VariableEffects
+            ``summary_frame()`` has columns estimate, se, z, pvalue, ci_lower and ci_upper; ``t_test`` tests combinations of effects.
+
+        Examples
+        --------
+        >>> import gevglm
+        >>> res = gevglm.fit("event ~ age * smoker", gevglm.datasets.simulate_study(rng=1), link="logit")
+        >>> res.margins().table["estimate"].round(4).to_dict()
+        {('age', 'dy/dx'): 0.0021, ('smoker', '1 - 0'): 0.0656}
+        """
+        check_alpha(alpha)
+        return variable_effects(self, variables, by, data, covariates, alpha)
+
+    def interaction(
+        self, first: str, second: str, *, at: Any = None, contrast: str = "ratio", data: Any = None, alpha: float = 0.05
+    ) -> Interaction:
+        r"""Interaction of two exposures on the additive scale: RERI, attributable proportion and synergy index.
+
+        Parameters
+        ----------
+        first, second : str
+            Variables, of which two values each are compared.
+        at : dict, optional
+            From a variable to its two values, the first being the absence of the exposure; by default both values of a variable that has two.
+        contrast : {"ratio", "odds", "coefficients"}
+            Ratios of standardised risks, odds ratios of standardised risks, or for logits the odds ratios of the coefficients, other variables
+            at their reference, as epiR has it.
+        data : table, optional
+            Rows to average over; by default those of the fit.
+        alpha : float
+            One minus the coverage.
+
+        Returns
+        -------
+        Interaction
+
+        Notes
+        -----
+        See :mod:`gevglm.effects.interaction` for the formulas. The measures are meant for exposures that raise the risk: recode those that do not.
+        """
+        check_alpha(alpha)
+        return interaction_in(self, first, second, at, contrast, data, alpha)
 
     def attributable_fraction(
         self, variable: str, reference: Any, *, data: Any = None, alpha: float = 0.05
@@ -153,7 +233,8 @@ class RiskEffects(ResultsCore):
         influence = influence_for(self, None, data)
         cov = average_covariance(self, worlds, everybody, found, influence, f"the risk by {variable}")
         index = pd.Index([f"{variable} = {without.label} for all"])
-        table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha)
+        by = self.distribution, found.gradient
+        table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha, *by)
         limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
         return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
 
@@ -171,8 +252,8 @@ class RiskEffects(ResultsCore):
         Returns
         -------
         DataFrame
-            One row per coefficient but the constant; columns ``odds_ratio``, ``risk_ratio``, ``survival_ratio`` or ``hazard_ratio``, ``ci_lower``
-            and ``ci_upper``.
+            One row per coefficient but the constant; columns ``odds_ratio``, ``risk_ratio``, ``survival_ratio`` or ``hazard_ratio``, ``ci_lower``,
+            ``ci_upper`` and ``pvalue``.
         """
         link = self.model.population_link
         if link.exponentiated is None:
@@ -180,9 +261,11 @@ class RiskEffects(ResultsCore):
                 f"exp(b) has no meaning with {link!r}: it is an odds ratio for the logit, a risk ratio for the log link and a hazard ratio for the "
                 "complementary log-log only. Use risk(variable, contrast='ratio') for risk ratios, or contrast='odds'."
             )
+        results: Any = self
         limits = np.asarray(self.conf_int(alpha=alpha, method=method))
         table = link.ratios(np.column_stack([self.estimates, limits]))
         frame = pd.DataFrame(table, index=self.model.exog_names, columns=[link.exponentiated, "ci_lower", "ci_upper"])
+        frame["pvalue"] = np.asarray(results.tests(method)[1])
         constant = self.model.design.constant
         return frame if constant is None else frame.drop(index=frame.index[constant])
 
@@ -253,21 +336,22 @@ class RiskEffects(ResultsCore):
 
 
 def labels_of(
-    variable: str, chosen: list[Scenario], groups: pd.Index | None, rule: Contrast
+    variable: str | Sequence[str], chosen: list[Scenario], groups: pd.Index | None, rule: Contrast
 ) -> tuple[pd.Index, list[tuple[int, int]], pd.Index]:
     """Return the names of all risks, the pairs that are contrasted, and the names of the contrasts."""
-    arms = [f"{variable} = {arm.label}" for arm in chosen]
+    arms = [f"{variable} = {arm.label}" if isinstance(variable, str) else arm.label for arm in chosen]
     first, *others = (arm.label for arm in chosen)
     contrasts = [rule.label(other, first) for other in others]
     n, g = len(chosen), 1 if groups is None else len(groups)
     pairs = [(group * n, group * n + j) for group in range(g) for j in range(1, n)]
     if groups is None:
         return pd.Index(arms), pairs, pd.Index(contrasts)
-    return (
-        pd.MultiIndex.from_product([groups, arms], names=[groups.name, None]),
-        pairs,
-        pd.MultiIndex.from_product([groups, contrasts], names=[groups.name, None]),
-    )
+    return _within(groups, arms), pairs, _within(groups, contrasts)
+
+
+def _within(groups: pd.Index, labels: list[str]) -> pd.MultiIndex:
+    keys = [group if isinstance(group, tuple) else (group,) for group in groups]
+    return pd.MultiIndex.from_tuples([(*key, label) for key in keys for label in labels], names=[*groups.names, None])
 
 
 def _known(name: str, word: Any, words: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln
+from scipy.special import gammaln, xlogy
 
 from gevglm.calibration.discrimination import share_of_higher
 from gevglm.calibration.sample import vector
@@ -188,9 +188,12 @@ class FitStatistics(ResultsCore):
         self.need_likelihood("llnull", "pseudo_rsquared uses the Bernoulli likelihood of the predictions")
         return self._bernoulli_llnull + self._log_coefficients
 
-    @property
+    @cached_property
     def _bernoulli_llnull(self) -> float:
-        return self._null_scalars["bernoulli_llf"]
+        if self.model.design.offset is not None or not self.loss.is_likelihood:
+            return self._null_scalars["bernoulli_llf"]
+        weight, events = totals(self._null_engine())
+        return float(xlogy(events, events / weight) + xlogy(weight - events, (weight - events) / weight))
 
     def pseudo_rsquared(self, kind: str = "cs") -> float:
         """Pseudo R-squared of Cox and Snell ("cs") or McFadden ("mcf"), by the Bernoulli likelihood of the predictions."""

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm, t
 
 from gevglm.bias import BiasReduction
 from gevglm.data.unloaded import rows_needed
@@ -84,7 +83,7 @@ class LikelihoodInference(ResultsCore):
         if self._method(method) != "profile":
             with np.errstate(divide="ignore", invalid="ignore"):  # coefficients that are held have no error
                 z = self._params / np.asarray(self.bse)
-            return z, 2.0 * (t(self.df_resid) if self.use_t else norm).sf(np.abs(z))
+            return z, 2.0 * self.distribution().sf(np.abs(z))
         tests = self.lr_tests()
         return np.sign(self._params) * np.sqrt(tests["statistic"].to_numpy()), tests["pvalue"].to_numpy()
 

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gevglm.data.design import FIT_AGAIN
-from gevglm.exceptions import unknown_option
+from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.results.core import ResultsCore
 from gevglm.results.predicted_rows import assessed_rows
 
@@ -35,6 +35,7 @@ class Plotting(ResultsCore):
         name: str = "this model",
         per: str = "unit",
         intercept: bool = False,
+        exp: bool = False,
         alpha: float = 0.05,
         method: str | None = None,
         ax: Axes | None = None,
@@ -51,6 +52,8 @@ class Plotting(ResultsCore):
             Coefficients unchanged, or times the standard deviation of their column, which makes them comparable with each other.
         intercept : bool
             Draw the constant too.
+        exp : bool
+            Draw odds ratios (logit) or hazard ratios (complementary log-log) on a logarithmic axis; all models need such a link.
         alpha, method
             See :meth:`conf_int`.
         ax : Axes, optional
@@ -62,8 +65,10 @@ class Plotting(ResultsCore):
             label: coefficient_table(results, per=per, intercept=intercept, alpha=alpha, method=method)
             for label, results in models.items()
         }
-        what = "coefficient" if per == "unit" else "coefficient times standard deviation"
-        return plot_coefficients(tables, xlabel=f"{what}, {100 * (1 - alpha):g} % intervals", ax=ax)
+        what = ratio_name(models) if exp else "coefficient"
+        what += "" if per == "unit" else " per standard deviation" if exp else " times standard deviation"
+        xlabel = f"{what}, {100 * (1 - alpha):g} % intervals"
+        return plot_coefficients(tables, xlabel=xlabel, exponentiated=exp, ax=ax)
 
     def plot_effect(
         self,
@@ -181,3 +186,14 @@ def influential_rows(results: ResultsCore, most: int) -> pd.DataFrame:
     changes = influence.d_params[rows] / np.where(results.is_omitted, 1.0, np.asarray(results.bse))
     table = pd.DataFrame(facts, index=model.design.labels_of(list(rows)))
     return pd.concat([table, pd.DataFrame(changes, index=table.index, columns=model.exog_names)], axis=1)
+
+
+def ratio_name(models: Mapping[str, Any]) -> str:
+    """Return what the exponentiated coefficients of all models are; refuse links that have none, or different ones."""
+    kinds = {name: getattr(res, "_results", res).model.population_link.exponentiated for name, res in models.items()}
+    if None in kinds.values() or len(set(kinds.values())) > 1:
+        wrong = next((name for name, kind in kinds.items() if kind is None), list(kinds)[-1])
+        raise InvalidOptionError(
+            f"exp=True needs models whose exponentiated coefficients are all odds ratios, or all hazard ratios; {wrong!r} has no such link."
+        )
+    return str(next(iter(kinds.values()))).replace("_", " ")

@@ -83,7 +83,7 @@ class PopulationRisks(ResultsCore):
             percentiles of the simulation.
         """
         X, shift, index = _risk_rows(self, exog, transform, offset, exposure)
-        quantile = self._quantile(alpha)
+        quantile = self._quantile(alpha, X)
         risks = corrected_risks(
             self.risk_model, X, shift, method=method, quantile=quantile, alpha=alpha, draws=draws, rng=rng
         )
@@ -113,7 +113,7 @@ class PopulationRisks(ResultsCore):
                 "use get_prediction for risks and their confidence limits."
             )
         X, shift, index = _risk_rows(self, exog, transform, offset, exposure)
-        bounds = risk_range([self.risk_model, *self.range_fits], X, shift, self._quantile(alpha))
+        bounds = risk_range([self.risk_model, *self.range_fits], X, shift, self._quantile(alpha, X))
         return bounds if index is None else bounds.set_axis(index, axis=0)
 
     def risk_change(

@@ -17,6 +17,7 @@ from statsmodels.base._prediction_inference import PredictionResultsMonotonic
 from statsmodels.genmod.generalized_linear_model import GLMResults
 
 from gevglm._files import check_target, refuse_overwriting
+from gevglm.covariance import Degrees
 from gevglm.data.design import Design
 from gevglm.data.formula import names_in
 from gevglm.data.new_rows import read_matrix, read_table, read_weights
@@ -29,7 +30,7 @@ from gevglm.effects.king_zeng import shape_column
 from gevglm.effects.posterior import DrawnPredictions
 from gevglm.effects.sampled import RowInfluence, influence_for
 from gevglm.engine.base import product
-from gevglm.engine.linalg import Matrix, hstack_columns, quadratic_forms, rows_of
+from gevglm.engine.linalg import Matrix, dense, hstack_columns, quadratic_forms, rows_of
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option, warn
 from gevglm.links.base import BinaryLink
 from gevglm.results.core import ResultsCore
@@ -116,11 +117,17 @@ class Predictions(ResultsCore):
         if which == "mean" and average:
             linear = self.model.predict(results._params, exog, exposure=exposure, offset=offset, which="linear")
             X = self.model.exog if exog is None else exog
-            df = self.df_resid if self.use_t else None
+            degrees = self.degrees
             if self.separated:
                 self.leaning(X, "the average")
-            found = average_prediction(link, X, linear, results.cov_params_matrix, agg_weights, df, influence)
+            found = average_prediction(link, X, linear, results.cov_params_matrix, agg_weights, degrees, influence)
             return found if rows is None else rows.given_to(found)
+        if self._degrees is not None:
+            X = dense(self.model.exog if exog is None else exog)
+            weights = np.ones(len(X)) if agg_weights is None else agg_weights
+            results.df_resid = self._degrees.of_contrasts(
+                np.average(X, axis=0, weights=weights)[None] if average else X
+            )
         leaning = None
         if self.separated:
             leaning = self.leaning(self.model.exog if exog is None else exog, "a prediction")
@@ -252,7 +259,7 @@ def average_prediction(
     linear: NDArray,
     cov_params: NDArray,
     weights: Any = None,
-    df: float | None = None,
+    degrees: Degrees | None = None,
     influence: RowInfluence | None = None,
 ) -> PredictionResultsMonotonic:
     r"""Average probabilities over rows, with limits that no probability can pass.
@@ -266,8 +273,8 @@ def average_prediction(
     cov_params : ndarray of shape (k, k)
     weights : array_like of shape (n,) or (n, m), optional
         Weights of the rows, for m averages at once; as in statsmodels they are not normalised.
-    df : float, optional
-        Degrees of freedom of the t distribution; the limits are by the normal distribution without it.
+    degrees : Degrees, optional
+        Degrees of freedom of the t distribution; the limits are by the normal distribution without them.
     influence : RowInfluence, optional
         Of the observations, if the rows are a sample.
 
@@ -294,6 +301,7 @@ def average_prediction(
     if influence is not None:
         own = weights * (risks - average) / weights.sum()
         variance = influence.covariance(gradient[None], lambda block: own[block.rows][:, None])[0, 0]
+    df = None if degrees is None else degrees.of_contrasts(np.atleast_2d(gradient))
     facts = {"df": df, "dist": "norm" if df is None else "t"}
     top = weights.mean(axis=-1)
     if (weights < 0).any() or not np.all(top > 0):

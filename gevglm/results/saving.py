@@ -85,6 +85,10 @@ def _keep_scalars(results: ResultsCore) -> None:
     results.keep_inference()
     if results.loss.is_likelihood:
         _ = results._log_coefficients
+    if results.model.design.readable:
+        _ = results.overall_test
+        if results.loss.is_likelihood and results.model.design.constant is not None:
+            _ = results.llnull
 
 
 def _without_rows(model: BinaryGLM) -> BinaryGLM:

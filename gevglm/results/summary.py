@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from statsmodels.iolib.summary import Summary, summary_params
@@ -10,6 +10,8 @@ from statsmodels.iolib.summary import Summary, summary_params
 from gevglm.calibration._summary_table import EscapedSummary
 from gevglm.estimation.checks import boundary_text
 from gevglm.estimation.refusals import collinear_text
+from gevglm.exceptions import listed
+from gevglm.results.summary_facts import events_per_parameter, facts_of
 
 if TYPE_CHECKING:
     from gevglm.inference.posterior import Posterior
@@ -17,78 +19,72 @@ if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
 
 FEW_EVENTS_PER_PARAMETER = 10
+FEW_DEGREES = 4  # of freedom
 OMITTED = "(omitted)"
 
 
 def summary_of(
-    results: ResultsCore, *, yname=None, xname=None, title=None, alpha: float = 0.05, method: str | None = None
+    results: ResultsCore,
+    *,
+    yname=None,
+    xname=None,
+    title=None,
+    alpha: float = 0.05,
+    method: str | None = None,
+    exponentiate: bool = False,
 ) -> Summary:
     """Summarise a fit: link, loss, events, fit and warnings above and below the table of coefficients.
 
     The tests and intervals of the table are those of ``results.inference`` by default.
     """
-    events, total = results.n_events, results.n_trials_total
-    sampling = results.model.sampling
-    left: list[tuple[str, list[str] | None]] = [
-        ("Dep. Variable:", None),
-        ("Event:", [str(results.event)]),
-        ("Link:", [repr(results.link.population).replace("()", "")]),
-        ("Loss:", [results.loss.name]),
-        ("Method:", [method_of(results)]),
-        ("Covariance Type:", [results.cov_type]),
-        ("Converged:", [_convergence(results)]),
-        ("Decrement:", [f"{results.decrement:.1e}"]),
-    ]
-    fit = (
-        ("Pseudo-Log-Lik.:" if sampling.reweights else "Log-Likelihood:", [f"{results.llf:.5g}"])
-        if results.loss.is_likelihood
-        else ("Canonical loss:", [f"{results.deviance / 2:.5g}"])
-    )
-    right: list[tuple[str, list[str] | None]] = [
-        ("No. Observations:", [f"{total:g}"]),
-        ("Events:", [f"{events:g} ({100 * events / total:.3g} %)"]),
-        ("Events / parameter:", [f"{events_per_parameter(results):.3g}"]),
-        fit,
-        ("Log loss:", [f"{results.log_loss:.5g}"]),
-        ("Brier score:", [f"{results.brier:.5g}"]),
-        ("AUC:", [f"{results.auc:.4f}"]),
-        ("Outside support:", [f"{results.n_outside_support:d}"]),
-    ]
-    for side, fact in zip((left, right), sampling.facts(), strict=False):
-        side.append(fact)
+    left, right = facts_of(results, method_of(results))
     summary = Summary()
     summary.add_table_2cols(
         results, gleft=left, gright=right, yname=yname, xname=xname, title=title or "Binary Regression Results"
     )
     method = method or results.inference
-    summary.tables.append(_coefficients(results, yname, xname, alpha, method))
-    summary.add_extra_txt(["Notes:"] + [f"[{i}] {note}" for i, note in enumerate(notes_of(results, method), 1)])
+    notes = notes_of(results, method)
+    if exponentiate:
+        table, note = _ratios(results, yname, xname, alpha, method)
+        notes = [note, *notes]
+    else:
+        table = _coefficients(results, yname, xname, alpha, method)
+    summary.tables.append(table)
+    summary.add_extra_txt(["Notes:"] + [f"[{i}] {note}" for i, note in enumerate(notes, 1)])
     return EscapedSummary.of(summary)
-
-
-def _convergence(results: ResultsCore) -> str:
-    """Return whether and where the iteration ended, in words."""
-    where = ", on the boundary" if results.boundary is not None else ""
-    return f"{'yes' if results.converged else 'NO'}{where}, {results.n_iter} iterations"
 
 
 def _coefficients(results: ResultsCore, yname, xname, alpha: float, method: str):
     """Return the table of coefficients; by profile likelihood z is the signed root of the likelihood ratio."""
-    z, pvalues = results.tests(method)
     limits = np.asarray(results.conf_int(alpha=alpha, method=method))
-    numbers = (results, results.estimates, np.asarray(results.bse), z, pvalues, limits)
+    return _table(results, results.estimates, np.asarray(results.bse), limits, yname, xname, alpha, method)
+
+
+def _ratios(results: Any, yname, xname, alpha: float, method: str):
+    """Return the table of exponentiated coefficients but the constant, and what they are."""
+    ratios = results.exp_params(alpha=alpha, method=method)
+    name = ratios.columns[0].replace("_", " ")
+    limits = np.asarray(results.conf_int(alpha=alpha, method=method))
+    every = results.model.population_link.ratios(np.column_stack([results.estimates, limits]))
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = every[:, 0] * np.asarray(results.bse)
+    table = _table(results, every[:, 0], errors, every[:, 1:], yname, xname, alpha, method)
+    table[0][1].data = name
+    constant = results.model.design.constant
+    if constant is not None:
+        del table[constant + 1]
+    return table, f"These are {name}s; their standard errors are by the delta method, tests are of the coefficients."
+
+
+def _table(results: ResultsCore, estimates, errors, limits, yname, xname, alpha: float, method: str):
+    z, pvalues = results.tests(method)
     by_t = bool(results.use_t) and method == "wald"
+    numbers = (results, estimates, errors, z, pvalues, limits)
     table = summary_params(numbers, yname=yname, xname=xname, alpha=alpha, use_t=by_t)
     for j in np.flatnonzero(results.is_omitted):
         for cell, text in zip(table[j + 1][1:], ("0", OMITTED, "", "", "", ""), strict=True):
             cell.data = text
     return table
-
-
-def events_per_parameter(results: ResultsCore) -> float:
-    """Return the observations of the rarer outcome for each coefficient."""
-    events, total = results.n_events, results.n_trials_total
-    return min(events, total - events) / results.rank
 
 
 def method_of(results: ResultsCore) -> str:
@@ -111,7 +107,7 @@ def notes_of(results: ResultsCore, method: str) -> list[str]:
 
 def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     """Return where standard errors, tests and intervals come from, in sentences."""
-    notes = [results.cov_kwds["description"], *results.model.sampling.notes()]
+    notes = [results.cov_kwds["description"], *results.model.sampling.notes(), *notes_on_tests(results)]
     notes += notes_on_shape(results, results._shape) if results._shape is not None else []
     if results.posterior is not None:
         return [*notes, *_notes_on_posterior(results, results.posterior, method)]
@@ -128,6 +124,29 @@ def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     if results.alpha:
         columns = ", on coefficients of standardised columns" if results.options.standardized else ""
         notes.append(f"Penalised (alpha = {results.alpha:g}{columns}): the intervals are approximate.")
+    return notes
+
+
+def notes_on_tests(results: ResultsCore) -> list[str]:
+    """Return what clusters and degrees of freedom mean for tests, in sentences."""
+    names, degrees = list(results.model.exog_names), results._degrees
+    notes = [] if results.clusters is None else results.clusters.notes(names)
+    if degrees is None:
+        return notes
+    if degrees.note:
+        return [*notes, degrees.note]
+    if results.clusters is not None:  # degrees of freedom say what the warning would
+        notes = [note for note in notes if not note.startswith("FEW CLUSTERS")]
+    of_each = dict(zip(names, np.asarray(results.df_resid_inference), strict=True))
+    of_each = {name: df for name, df in of_each.items() if np.isfinite(df)}
+    listing = listed([f"{name} {df:.1f}" for name, df in of_each.items()])
+    notes.append(f"t and F tests by Satterthwaite's degrees of freedom: {listing}.")
+    low = [name for name, df in of_each.items() if df < FEW_DEGREES]
+    if low:
+        notes.append(
+            f"FEW CLUSTERS: degrees of freedom below {FEW_DEGREES} ({listed(low)}), where tests are conservative and depend on the model for their errors; "
+            "look at wild_test() too. With one or two treated clusters no test holds its level and finds effects."
+        )
     return notes
 
 

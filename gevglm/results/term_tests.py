@@ -17,7 +17,13 @@ from gevglm.data.design import constant_column
 from gevglm.data.formula import Recipe
 from gevglm.data.terms import Term, design_terms
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, listed, nearest, unknown_option
-from gevglm.inference.column_set_tests import Hypothesis, likelihood_ratios, score_statistics, wald_statistics
+from gevglm.inference.column_set_tests import (
+    Hypothesis,
+    likelihood_ratios,
+    score_statistics,
+    wald_restriction,
+    wald_statistics,
+)
 from gevglm.results.nested import columns_outside, dropped_columns, lr_test, refuse_other_rows, refuse_robust
 
 TYPES = ("I", "II", "III")
@@ -200,9 +206,23 @@ def _tested(
     note = _note(results, test, scale)
     with np.errstate(invalid="ignore", divide="ignore"):
         statistic = statistic / (df * scale) if by_f else statistic
-    pvalue = f.sf(statistic, df, results.df_resid) if by_f else chi2.sf(statistic, df)
+    beyond: Any = results.df_resid
+    if test == "Wald" and by_f:
+        statistic[there], beyond = _as_f(results, [hypotheses[i] for i in there], statistic[there])
+    pvalue = np.full(len(df), np.nan)
+    pvalue[there] = f.sf(statistic[there], df[there], beyond) if by_f else chi2.sf(statistic[there], df[there])
     table = pd.DataFrame({"df": df, "statistic": statistic, "pvalue": pvalue}, index=list(names))
     return TermTests(table, title.format(TITLES[test]), note)
+
+
+def _as_f(results: Any, hypotheses: list[Hypothesis], statistics: NDArray) -> tuple[NDArray, NDArray]:
+    """Return Wald's statistics over their degrees of freedom as F, and the degrees of freedom of their denominators."""
+    tests = [
+        results.degrees.of_joint_test(wald_restriction(results.cov_params_matrix, hypothesis))
+        for hypothesis in hypotheses
+    ]
+    beyond, factors = np.array(tests).T
+    return statistics * factors, beyond
 
 
 def how_to_test(results: Any, test: str | None) -> str:
@@ -312,6 +332,6 @@ def _nested_wald(full: Any, restricted: Any) -> tuple[float, float, float]:
     dropped = dropped_columns(full.model.design, restricted.model.design)
     statistic = float(_statistics(full, [Hypothesis(tuple(dropped))], "Wald")[0])
     if full.use_t:
-        statistic /= len(dropped)
-        return statistic, float(f.sf(statistic, len(dropped), full.df_resid)), float(len(dropped))
+        (found,), (beyond,) = _as_f(full, [Hypothesis(tuple(dropped))], np.array([statistic / len(dropped)]))
+        return float(found), float(f.sf(found, len(dropped), beyond)), float(len(dropped))
     return statistic, float(chi2.sf(statistic, len(dropped))), float(len(dropped))

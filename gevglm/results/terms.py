@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy.stats import chi2
 from gevglm.data.terms import design_terms
 from gevglm.exceptions import InvalidOptionError
 from gevglm.results.core import ResultsCore
+from gevglm.results.summary_facts import OverallTest, overall_test
 from gevglm.results.term_tests import TermTests, add1_of, anova_of, drop1_of
 
 
@@ -81,7 +83,7 @@ class TermInference(ResultsCore):
         """
         return add1_of(self, scope, test)
 
-    @property
+    @cached_property
     def llr(self) -> float:
         """The likelihood ratio against the model with a constant only; by the penalised likelihood of this model, with bias reduction, as logistf."""
         results: Any = self
@@ -109,5 +111,18 @@ class TermInference(ResultsCore):
     def prsquared(self) -> float:
         """McFadden's pseudo R-squared, one minus the ratio of the log-likelihoods with the terms and without."""
         results: Any = self
-        results._likelihood_problem("prsquared")
+        self.model.sampling.refuse_likelihood("prsquared")
+        self.need_likelihood("prsquared", "pseudo_rsquared uses the Bernoulli likelihood of the predictions")
+        if self.alpha:
+            raise InvalidOptionError(
+                "prsquared is not defined for a penalised (ridge) fit, which does not maximise the likelihood."
+            )
         return results.pseudo_rsquared("mcf")
+
+    @cached_property
+    def overall_test(self) -> OverallTest | None:
+        """The test that all coefficients but the constant are zero, as the summary shows it: ``name``, ``statistic``, ``df`` and ``pvalue``.
+
+        By likelihood ratio (:attr:`llr`) where the fit has one and a model-based covariance, by Wald's test elsewhere; None where there is neither.
+        """
+        return overall_test(self)

@@ -9,16 +9,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gevglm.engine.linalg import Matrix
-from gevglm.exceptions import InvalidDataError
 from gevglm.links import ScaledOdds
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions
-from gevglm.sklearn.inputs import classes_of, row_weights
+from gevglm.sklearn.inputs import class_weight_by_event, classes_of, row_weights, with_constant
 
 DTYPES = (np.float64, np.float32)
 
@@ -113,7 +111,7 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         counts = weights is None or bool((weights == np.rint(weights)).all())
         words = vars(self) | {"event": self.classes_.tolist()[1], "missing": "none"}
         words["freq_weights" if counts else "var_weights"] = weights
-        words["class_weight"] = self._weights_by_event()
+        words["class_weight"] = class_weight_by_event(self.class_weight, self.classes_)
         words["start_params"] = self._last_params(rows.shape[1])
         model = BinaryGLM.of_arrays(labels, self._design(rows), ModelOptions.of(words), owned=self.fit_intercept)
         model.data.xnames = [*(["const"] if self.fit_intercept else []), *names]
@@ -169,18 +167,7 @@ class BinaryGLMClassifier(ClassifierMixin, BaseEstimator):
         return np.concatenate([self.intercept_, self.coef_[0]]) if self.fit_intercept else self.coef_[0]
 
     def _design(self, X: Matrix) -> Matrix:
-        if not self.fit_intercept:
-            return X
-        ones = np.ones((X.shape[0], 1), dtype=X.dtype)
-        return hstack([ones, X], format="csr") if issparse(X) else np.column_stack([ones, X])
-
-    def _weights_by_event(self) -> Any:
-        if not isinstance(self.class_weight, dict):
-            return self.class_weight
-        unknown = [label for label in self.class_weight if label not in self.classes_]
-        if unknown:
-            raise InvalidDataError(f"class_weight names {unknown}, but the labels are {self.classes_.tolist()}.")
-        return {i: self.class_weight.get(label, 1.0) for i, label in enumerate(self.classes_)}
+        return with_constant(X) if self.fit_intercept else X
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training rows out of a pickle; the summary, tests and predictions for other rows do without."""

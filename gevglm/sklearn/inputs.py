@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import hstack, issparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags, get_tags
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
+from gevglm.engine.linalg import Matrix
 from gevglm.exceptions import InvalidDataError
 
 
@@ -42,6 +46,22 @@ def row_weights(sample_weight: ArrayLike | None, X: ArrayLike, y: NDArray) -> ND
     if len(np.unique(y[weights > 0])) < 2:
         raise InvalidDataError("the rows with a positive sample_weight hold one class only; a classifier needs two.")
     return weights
+
+
+def class_weight_by_event(class_weight: Any, classes: NDArray) -> Any:
+    """Return weights of labels as weights of 0 and 1, the second label being the event; a word stays what it is."""
+    if not isinstance(class_weight, dict):
+        return class_weight
+    unknown = [label for label in class_weight if label not in classes]
+    if unknown:
+        raise InvalidDataError(f"class_weight names {unknown}, but the labels are {classes.tolist()}.")
+    return {i: class_weight.get(label, 1.0) for i, label in enumerate(classes)}
+
+
+def with_constant(X: Matrix) -> Matrix:
+    """Return the rows with a column of ones before the others."""
+    ones = np.ones((X.shape[0], 1), dtype=X.dtype)
+    return hstack([ones, X], format="csr") if issparse(X) else np.column_stack([ones, X])
 
 
 def checked_rows(owner: BaseEstimator, learner: BaseEstimator, X: ArrayLike, *, reset: bool) -> ArrayLike:

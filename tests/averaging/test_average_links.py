@@ -24,8 +24,8 @@ def average(study):
 
 def test_the_default_candidates_are_few_and_fixed(study):
     found = gevglm.average_links(FORMULA, study)
-    assert list(found.weights.index) == list(default_candidates()) and len(found.weights) == 17
-    assert found.weights["weight"].min() >= 1.0 / (17 * 1201) - 1e-15 and found.certificate < 1e-8
+    assert list(found.weights.index) == list(default_candidates()) and len(found.weights) == 24
+    assert found.weights["weight"].min() >= 1.0 / (24 * 1201) - 1e-15 and found.certificate < 1e-8
     assert found.scores["log_loss"] <= found.weights["log_loss"].min() + 1e-4
 
 

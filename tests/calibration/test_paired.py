@@ -6,7 +6,10 @@ from numpy.testing import assert_allclose
 from scipy.stats import binomtest, ttest_1samp, ttest_rel
 from sklearn.metrics import log_loss as sklearn_log_loss
 
-from gevglm.calibration import log_loss, paired_t_test, sign_test
+import gevglm
+from gevglm.calibration import delong_test, log_loss, paired_t_test, sign_test
+from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from tests.support.golden import birthwt, numbers
 
 RNG = np.random.default_rng(0)
 P = RNG.beta(1, 6, 400)
@@ -77,3 +80,61 @@ def test_bad_input():
     with pytest.raises(ValueError, match="y has 400 rows, but p has 3"):
         paired_t_test(Y, P, Q[:3])
     assert sign_test(Y, P, P).pvalue == 1.0
+
+
+# -- areas under the ROC curve, and decisions -----------------------------------------------------
+
+
+def _birthwt_fits():
+    data = birthwt()
+    return data, [
+        gevglm.fit(f"low ~ {right}", data, link="logit", tol=1e-12) for right in ("age + lwt + smoke", "ht + ui")
+    ]
+
+
+def test_delong_is_that_of_proc():
+    data, (first, second) = _birthwt_fits()
+    golden = numbers("effects")["delong"]
+    found = {
+        "models": first.compare_auc(second),
+        "columns": delong_test(data["low"], -data["lwt"], data["ptl"]),
+    }
+    for name, test in found.items():
+        expected = golden[name]
+        assert_allclose([test.statistic, test.pvalue], [expected["z"], expected["pvalue"]], rtol=1e-8)
+        assert_allclose([test.difference.lower, test.difference.upper], expected["limits"], rtol=1e-7)
+        assert_allclose(float(test.difference), expected["auc"][0] - expected["auc"][1], rtol=1e-10)
+
+
+def test_delong_of_weights_is_that_of_repeated_rows():
+    rng = np.random.default_rng(3)
+    y, p, q, n = rng.integers(0, 2, 60), rng.random(60), rng.random(60), rng.integers(1, 4, 60)
+    weighted, repeated = delong_test(y, p, q, weights=n), delong_test(*(np.repeat(x, n) for x in (y, p, q)))
+    assert_allclose([weighted.statistic, weighted.difference.se], [repeated.statistic, repeated.difference.se])
+    alone = delong_test(y, p, q, groups=np.arange(60))
+    assert_allclose(alone.statistic, delong_test(y, p, q).statistic, rtol=0.02)  # clusters of one, other factors
+
+
+def test_delong_bad_input():
+    data, (first, _) = _birthwt_fits()
+    with pytest.raises(InvalidDataError, match="same way"):
+        delong_test([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4], [0.2, 0.3, 0.4, 0.5])
+    with pytest.raises(InvalidDataError, match="other outcomes"):
+        first.compare_auc(gevglm.fit("low ~ age", data.tail(150), link="logit"))
+
+
+def test_classification_table_by_hand():
+    from sklearn.metrics import confusion_matrix
+
+    data, (first, _) = _birthwt_fits()
+    found = first.classification(0.3)
+    (tn, fp), (fn, tp) = confusion_matrix(data["low"], first.predict() >= 0.3)
+    assert found.counts.to_numpy().tolist() == [[tp, fn], [fp, tn]]
+    expected = [tp / (tp + fn), tn / (tn + fp), tp / (tp + fp), tn / (tn + fn), (tp + tn) / 189, (tp + fp) / 189]
+    assert_allclose(found.table["estimate"], expected)
+    assert (found.table["ci_lower"] < found.table["estimate"]).all()
+    assert "sensitivity" in str(found) and "np.float64" not in repr(found)
+    none = first.classification(1.0).table
+    assert none.loc["sensitivity", "estimate"] == 0.0 and np.isnan(none.loc["positive predictive value", "estimate"])
+    with pytest.raises(InvalidOptionError, match="threshold=30"):
+        first.classification(30)

@@ -97,7 +97,7 @@ def test_average_of_slopes_is_the_limit_of_small_moves(fitted, study):
     effect = fitted.get_margeff().summary_frame().loc["age"]
     small = 1e-4
     moved = gevglm.fit("event ~ age + smoker", study.assign(age=study["age"] / small), xi=0.5)
-    row = moved.risk("age").table.iloc[0] / small
+    row = moved.risk("age", "unit").table.iloc[0] / small
     assert_allclose(row[["estimate", "se"]], effect.iloc[:2], rtol=1e-5)
 
 
@@ -148,7 +148,8 @@ def test_attributable_fraction_by_hand(fitted, study):
 def test_number_needed_is_one_over_the_difference(fitted):
     found = fitted.risk("smoker")
     row, difference = found.number_needed.iloc[0], found.table.iloc[0]
-    assert_allclose(row, 1 / difference[["estimate", "ci_upper", "ci_lower"]].to_numpy())
+    assert row.pop("text").startswith("NNTH 16 (12 to 21)")
+    assert_allclose(row.to_numpy(float), 1 / difference[["estimate", "ci_upper", "ci_lower"]].to_numpy())
     with pytest.raises(InvalidOptionError, match="contrast"):
         _ = fitted.risk("smoker", contrast="ratio").number_needed
 

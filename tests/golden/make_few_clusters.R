@@ -1,4 +1,4 @@
-# Cluster-robust covariances for few clusters: clubSandwich::vcovCR, CR0 to CR3.
+# Cluster-robust covariances for few clusters: clubSandwich::vcovCR, CR0 to CR3; coef_test by Satterthwaite and Wald_test by HTZ.
 source("common.R")
 suppressPackageStartupMessages(library(clubSandwich))
 
@@ -12,10 +12,19 @@ settled <- function(set, link, start) {
   }
 }
 
+tests <- function(fit, V) {
+  of_each <- coef_test(fit, vcov = V, test = "Satterthwaite")
+  all_slopes <- Wald_test(fit, constrain_zero(2:length(coef(fit))), vcov = V, test = "HTZ")
+  last_two <- Wald_test(fit, constrain_equal(length(coef(fit)) - 1:0), vcov = V, test = "HTZ")
+  joint <- function(test) list(F = test$Fstat, df = test$df_denom, p = test$p_val)
+  list(df = of_each$df, p = of_each$p_Satt, slopes = joint(all_slopes), equal = joint(last_two))
+}
+
 one_fit <- function(set, cluster, link) {
   fit <- settled(set, link, maximum_likelihood(set, link))
   kinds <- c("CR0", "CR2", "CR3")
-  setNames(lapply(kinds, function(kind) unname(as.matrix(vcovCR(fit, cluster = cluster, type = kind)))), kinds)
+  found <- sapply(kinds, function(kind) vcovCR(fit, cluster = cluster, type = kind), simplify = FALSE)
+  c(lapply(found, function(V) unname(as.matrix(V))), list(tests = lapply(found, function(V) tests(fit, V))))
 }
 
 one_set <- function(name, cluster) {
@@ -27,7 +36,7 @@ one_set <- function(name, cluster) {
 
 write_golden("few_clusters", list(
   about = "Cluster-robust covariances by the leverage of clusters: clubSandwich",
-  call = "vcovCR(glm, cluster, type = 'CR0', 'CR2', 'CR3'), glm refitted from its own estimates until they do not move; clusters as the script says",
+  call = "vcovCR(glm, cluster, type = 'CR0', 'CR2', 'CR3'), coef_test(test = 'Satterthwaite'), Wald_test(test = 'HTZ') of all slopes and of the equality of the last two, glm refitted from its own estimates until they do not move; clusters as the script says",
   versions = versions("clubSandwich"),
   cases = list(
     rare = one_set("rare", function(set) (seq_along(set$y) - 1) %/% 7 %% 12),

@@ -89,7 +89,7 @@ def test_profiles_are_made_once(data, monkeypatch):
     monkeypatch.setattr(PenalisedLikelihood, "at", classmethod(lambda cls, *args: made.append(1) or at(cls, *args)))
     res = fitted(data)
     res.summary(), res.conf_int(), res.pvalues, res.tvalues, res.odds_ratios(), res.lr_tests()
-    assert len(made) == 2  # limits, and tests
+    assert len(made) == 3  # limits, tests, and the whole model
     for table in (res.lr_tests(), res._results.conf_int()):  # copies
         table[:] = 0.0
     assert (res.pvalues > 0).all() and (res.conf_int() != 0).all(axis=None)

@@ -68,3 +68,25 @@ def test_stargazer(fitted):
     stargazer = pytest.importorskip("stargazer.stargazer")
     html = stargazer.Stargazer([fitted, fitted]).render_html()
     assert "smoker" in html
+
+
+def test_maketables(fitted):
+    maketables = pytest.importorskip("maketables")
+    html = maketables.ETable([fitted, fitted], coef_fmt="b (se)").make(type="gt").as_raw_html()
+    assert f"{fitted.params['smoker']:.3f}" in html and "smoker" in html
+    plugin = maketables.extractors.PluginExtractor()
+    assert plugin.can_handle(fitted)
+    table = plugin.coef_table(fitted)
+    assert_allclose(table["b"], fitted.params)
+    assert_allclose(table[["ci95l", "ci95u"]], fitted.conf_int())
+    assert plugin.stat(fitted, "N") == 1500 and plugin.stat(fitted, "auc") == fitted.auc
+    assert plugin.stat(fitted, "unknown") is None and plugin.depvar(fitted) == "event"
+    assert set(plugin.default_stat_keys(fitted)) <= {"N", "n_events", "ll", "log_loss"}
+
+
+def test_great_tables(fitted):
+    great_tables = pytest.importorskip("great_tables")
+    html = great_tables.GT(fitted.margins().summary_frame().reset_index()).as_raw_html()
+    assert "smoker" in html and "dy/dx" in html
+    html = great_tables.GT(gevglm.compare({"model": fitted}).summary().frame.reset_index()).as_raw_html()
+    assert f"{fitted.params['smoker']:.3f}" in html

@@ -1,5 +1,7 @@
 """sampling_weights: what R's survey package says, what is averaged, what is refused."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -78,7 +80,7 @@ def test_nasscds():
     )
     assert_allclose(res.brier, golden["brier"], rtol=1e-8)
     text = str(res.summary())
-    assert "Sampling weights:              weight   Population:                 12,1" in text
+    assert re.search(r"Sampling weights: +weight", text) and re.search(r"Population: +12,1", text)
     assert "Pseudo-Log-Lik." in text
 
 

@@ -1,0 +1,45 @@
+"""AveragedPrediction: risks of rows with limits by the bootstrap of the whole procedure."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+from scipy.stats import t as student
+
+from gevglm.results.core import check_alpha
+
+CLOSEST = 1e-10  # to 0 and 1 that a risk may come before its logit is taken
+
+
+class AveragedPrediction:
+    """Risks with limits by the bootstrap.
+
+    Attributes
+    ----------
+    predicted : ndarray of shape (n,)
+    draws : ndarray of shape (resamples, n)
+    """
+
+    def __init__(self, predicted: NDArray, draws: NDArray, index: pd.Index | None, alpha: float):
+        self.predicted, self.draws, self.index, self.alpha = predicted, draws, index, alpha
+
+    def summary_frame(self, alpha: float | None = None) -> pd.DataFrame:
+        r"""Return columns ``mean``, ``mean_se``, ``mean_ci_lower`` and ``mean_ci_upper``.
+
+        The limits are symmetric on the logit scale, :math:`\mathrm{expit}(\mathrm{logit}\, p \pm t s)`, with s the standard deviation of the logits of
+        B draws, which are kept 1e-10 away from 0 and 1, and t the quantile of Student's distribution with B - 1 degrees of freedom.
+        """
+        alpha = self.alpha if alpha is None else alpha
+        check_alpha(alpha)
+        clipped = logit(np.clip(self.draws, CLOSEST, 1.0 - CLOSEST))
+        middle = logit(np.clip(self.predicted, CLOSEST, 1.0 - CLOSEST))
+        reach = student.isf(alpha / 2.0, len(clipped) - 1) * clipped.std(axis=0, ddof=1)
+        columns = {
+            "mean": self.predicted,
+            "mean_se": self.draws.std(axis=0, ddof=1),
+            "mean_ci_lower": expit(middle - reach),
+            "mean_ci_upper": expit(middle + reach),
+        }
+        return pd.DataFrame(columns, index=self.index)

@@ -1,0 +1,57 @@
+"""The summary of an average over links: its weights, its held-out scores, and what is to be known of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from statsmodels.iolib.summary import Summary
+from statsmodels.iolib.table import SimpleTable
+
+if TYPE_CHECKING:
+    from gevglm.averaging.averaged import AveragedLinks
+
+HEADERS = ("loss", "alpha", "weight", "held-out log loss", "held-out Brier")
+
+
+def summary_of(average: AveragedLinks) -> Summary:
+    """Return the summary; candidates are in the order of their weights."""
+    summary, scores = Summary(), average.scores
+    facts = [
+        ["Observations:", f"{average.nobs:,.0f}", "Held-out log loss:", f"{scores['log_loss']:.5f}"],
+        ["Events:", f"{average.n_events:,.0f}", "Held-out Brier score:", f"{scores['brier']:.5f}"],
+        ["Criterion:", average.criterion, "Certificate of the weights:", f"{average.certificate:.1e}"],
+    ]
+    summary.tables.append(SimpleTable(facts, title="Average over links"))
+    rows = weight_rows(average)
+    summary.tables.append(SimpleTable([row[1:] for row in rows], headers=HEADERS, stubs=[row[0] for row in rows]))
+    summary.add_extra_txt(notes_on(average))
+    return summary
+
+
+def weight_rows(average: AveragedLinks) -> list[list[str]]:
+    """Return a row of text per candidate, the heaviest first: its name, and the columns of ``HEADERS``."""
+    table = average.weights.sort_values("weight", ascending=False, kind="stable")
+    return [
+        [name, row.loss, f"{row.alpha:g}", f"{row.weight:.4f}", f"{row.log_loss:.5f}", f"{row.brier:.5f}"]
+        for name, row in zip(table.index, table.itertuples(), strict=True)
+    ]
+
+
+def notes_on(average: AveragedLinks) -> list[str]:
+    """Return what is to be known of the weights."""
+    notes = [
+        "Weights are not probabilities that a link is true: they are those with which the average predicts held-out outcomes best. Candidates whose "
+        "risks are nearly the same can share their weight in any way; the average hardly depends on it."
+    ]
+    weight = average.weights["weight"]
+    shared = [group for group in average.alike if weight[list(group)].sum() > 1.0 / len(weight)]
+    notes += [
+        f"Nearly the same here (risks differ by less than 1 % of their mean): {', '.join(group)}; together they have {weight[list(group)].sum():.3f}."
+        for group in shared
+    ]
+    notes += [f"Left out: {name}: {why}" for name, why in average.left_out.items()]
+    if average.ruled_out:
+        notes.append(
+            f"{average.ruled_out} held-out outcomes were ruled out by every candidate; they have no part in the weights."
+        )
+    return notes

@@ -1,0 +1,161 @@
+"""Estimates with a constant for each group: the same iteration, on arrows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gevglm.engine.base import ArraySum, Block, run
+from gevglm.engine.grouped import Groups
+from gevglm.engine.linalg import one_blas_thread
+from gevglm.engine.memory import MemoryEngine
+from gevglm.engine.monitor import NULL_MONITOR, Monitor
+from gevglm.estimation.arrow import Arrow, BlockColumns
+from gevglm.estimation.arrow_cubes import median_direction
+from gevglm.estimation.arrow_sums import (
+    AdjustmentSums,
+    ArrowLossSums,
+    ArrowSums,
+    BlockPoint,
+    RowAdjustment,
+    ScoreVariance,
+    linear_predictor,
+    sums_of,
+)
+from gevglm.estimation.estimate import null_loss
+from gevglm.estimation.newton import SolverResult, Steps, newton, slope_search, value_search
+from gevglm.estimation.sums import totals
+from gevglm.losses import Loss
+
+MOST_KNOWN = 1 << 22  # rows of which everything is kept from one pass to the next
+TRIALS = 30
+
+
+@dataclass(frozen=True)
+class AbsorbedEstimate:
+    """Coefficients with the constants of groups, and how they were found."""
+
+    params: NDArray  # the constants, the levels of a second factor, and the slopes; of shape (G + p,)
+    information: Arrow  # expected second derivative there
+    value: float  # the loss there
+    n_iter: int
+    decrement: float
+    converged: bool
+    reason: str
+
+
+@dataclass
+class AbsorbedProblem:
+    """A loss on rows that are sorted by group, each of which has a constant."""
+
+    engine: MemoryEngine  # its columns have a mean of zero in every group, and blocks are of whole groups
+    groups: Groups
+    loss: Loss
+    centres: NDArray  # the means of the groups that were taken off the columns; of shape (k, G)
+    adjustment: RowAdjustment | None = None
+    tol: float = 1e-8
+    maxiter: int = 100
+    monitor: Monitor = NULL_MONITOR
+
+    @property
+    def n_columns(self) -> int:
+        """The number of coefficients beside the constants."""
+        return self.groups.n_levels + self.engine.n_cols
+
+    def estimate(self, start: NDArray | None = None) -> AbsorbedEstimate:
+        """Minimise the loss, or find the root of its adjusted gradient, from slopes if they are given.
+
+        Notes
+        -----
+        Every group starts at its own share of events. Convex losses take Newton steps with a search on slopes, others Fisher-scoring steps on
+        which the loss falls, adjusted ones Newton steps whose derivative is that of :mod:`gevglm.estimation.arrow_sums`.
+        """
+        with one_blas_thread(self.engine.n_rows * self.engine.n_cols):
+            result = self._iterate(self._start(start))
+            sums = self._sums(result.params, expected=True, value=True)
+        return AbsorbedEstimate(
+            result.params,
+            sums.information,
+            sums.value,
+            result.n_iter,
+            result.decrement,
+            result.converged,
+            result.reason,
+        )
+
+    def _iterate(self, start: NDArray) -> SolverResult:
+        options = {"scale": self._scale, "maxiter": self.maxiter, "on_step": self.monitor.on_step}
+        if self.adjustment is not None:
+            steps = newton(start, search=whole_step, tol=0.1 * self.tol, extrapolate=True, **options)
+            return run(steps, partial(self._adjusted_sums, self.adjustment))
+        if self.loss.convex:
+            return run(newton(start, search=slope_search, tol=self.tol, **options), self._sums)
+        return run(
+            newton(start, search=value_search, tol=0.1 * self.tol, **options),
+            partial(self._sums, expected=True, value=True),
+        )
+
+    @cached_property
+    def _scale(self) -> float:
+        return max(1.0, null_loss(*totals(self.engine)))
+
+    def _sums(self, params: NDArray, *, expected: bool = False, value: bool = False) -> ArrowSums:
+        return sums_of(
+            self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, expected=expected, value=value))
+        )
+
+    def _adjusted_sums(self, adjustment: RowAdjustment, params: NDArray) -> ArrowSums:
+        """Sum the adjusted loss: one pass for the information, one for the quadratic forms by its inverse."""
+        known: dict[int, BlockPoint] = {}
+        variance = not self.loss.is_likelihood
+        kept = known if self.engine.n_rows <= MOST_KNOWN else None
+        options = {"expected": True, "variance": variance, "known": kept}
+        total = self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, **options))
+        sums = sums_of(total)
+        if not sums.finite:
+            return sums
+        arrow, M, forms = sums.information, sums.information.diagonal, None
+        if variance:
+            scores = ScoreVariance.of(total)
+            M, forms = scores.of_groups, scores.forms(arrow)
+        forms = forms or arrow.forms
+        reducer = AdjustmentSums(adjustment, self.loss, self.groups, params, forms, arrow, M, known)
+        reducer.apply(sums, self.engine.reduce(reducer))
+        cubes = getattr(adjustment, "cubes", None)
+        if cubes is not None:
+            direction = median_direction(self.engine, self.groups, self.loss, params, arrow, self.centres, cubes)
+            sums.gradient -= arrow.times(direction)
+        return sums
+
+    def _start(self, slopes: NDArray | None) -> NDArray:
+        """Return the constants at each group's share of events (with half an event added to both outcomes, if the score is adjusted)."""
+        half = 0.0 if self.adjustment is None else 0.5
+        at_rows = np.zeros(self.n_columns) if slopes is None else slopes
+        sums = np.zeros((3, len(self.groups)))
+
+        def add(block: Block) -> NDArray:
+            rows = BlockColumns(self.groups, block)
+            weight = np.ones(len(block.y)) if block.weight is None else block.weight
+            shift = linear_predictor(rows, block, np.concatenate([np.zeros(len(self.groups)), at_rows]))
+            sums[:, rows.groups] = rows.sums(np.array([weight, weight * block.y, weight * shift]))
+            return np.zeros(())
+
+        self.engine.reduce(ArraySum(add))
+        weight, events, shift = sums
+        share = (events + half) / (weight + 2.0 * half)
+        constants = self.loss.link.at_probability(share).v - shift / weight
+        return np.concatenate([constants, at_rows])
+
+
+def whole_step(params: NDArray, sums: ArrowSums, step: NDArray) -> Steps[tuple[float, ArrowSums] | None]:
+    """Take the whole step, or a half of it as often as the loss is not finite there."""
+    length = 1.0
+    for _ in range(TRIALS):
+        trial = yield params + length * step
+        if trial.finite:
+            return length, trial
+        length *= 0.5
+    return None

@@ -68,9 +68,9 @@ class Boundary:
         return free @ np.linalg.pinv(free.T @ information @ free, hermitian=True) @ free.T
 
 
-def minimum_with_edge(problem: Problem, start: NDArray, n_iter: int = 0) -> Passes[SolverResult]:
-    """Minimise the loss from a feasible point, inside the support or on its boundary."""
-    return (yield from _Steps(problem).minimise(start, n_iter))
+def minimum_with_edge(problem: Problem, start: NDArray, taken: int = 0) -> Passes[SolverResult]:
+    """Minimise the loss from a feasible point, inside the support or on its boundary, after some steps that were taken already."""
+    return (yield from _Steps(problem).minimise(start, taken))
 
 
 def information_inside(problem: Problem, params: NDArray) -> Passes[NDArray]:
@@ -137,11 +137,12 @@ class _Steps:
         self.met = EdgeRows.none(problem.engine.n_cols)
         self._null: NDArray | None = None
 
-    def minimise(self, params: NDArray, n_iter: int) -> Passes[SolverResult]:
+    def minimise(self, params: NDArray, taken: int) -> Passes[SolverResult]:
+        """Take steps until one ends at the solution, after those taken already."""
         problem = self.problem
         enough, last = problem.tol**2 * problem.scale, np.zeros(0)
         sums = yield from problem.sums_at(params, value=True)
-        for n_iter in range(n_iter, problem.maxiter + 1):
+        for n_iter in range(taken, problem.maxiter + 1):
             step, held, share, damping = yield from self._step(params, sums)
             decrement = float(step @ sums.hessian @ step + damping)
             problem.monitor.on_step(params, decrement)
@@ -223,13 +224,14 @@ class _Steps:
             length *= 0.5
         return None
 
-    def _polished(self, params: NDArray, held: EdgeRows, n_iter: int) -> Passes[SolverResult | None]:
+    def _polished(self, params: NDArray, held: EdgeRows, taken: int) -> Passes[SolverResult | None]:
         """Take Newton steps along what rows at the end leave free, and certify the solution; None if it is not one."""
         problem, normals = self.problem, held.side[:, None] * held.X
         enough = problem.tol**2 * problem.scale
         free = free_directions(normals)
         last, decrement, step = np.inf, 0.0, np.zeros_like(params)
-        for n_iter in range(n_iter, n_iter + POLISHING):
+        for _ in range(POLISHING):
+            taken += 1
             params = params + np.linalg.lstsq(normals, held.room(params, self.support), rcond=None)[0]
             sums = yield from problem.sums_at(params, value=True)
             if not (sums.feasible and np.isfinite(sums.value)):
@@ -252,7 +254,7 @@ class _Steps:
         if boundary is None:
             return None
         reason = UNBOUNDED if flat else "on the boundary, certified by its multipliers"
-        return SolverResult(params, sums, n_iter, decrement, not flat, reason, step, boundary=boundary)
+        return SolverResult(params, sums, taken, decrement, not flat, reason, step, boundary=boundary)
 
     def _certified(self, params: NDArray, held: EdgeRows, sums: NewtonSums) -> Passes[Boundary | None]:
         """Find the multipliers of the rows at the end of the support that make up for the gradient; None if there are none."""

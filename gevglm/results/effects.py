@@ -239,8 +239,9 @@ class RiskEffects(ResultsCore):
         return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
 
     def exp_params(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
-        """Exponentiated coefficients, named by what they are: odds ratios (logit), risk ratios (log), survival ratios (logc, with the sign of
-        the coefficient changed) or hazard ratios (complementary log-log).
+        """Exponentiated coefficients, named by what they are: odds ratios (logit), risk ratios (log) or hazard ratios (complementary log-log).
+
+        With "logc" they are survival ratios, of the coefficients with their sign changed.
 
         Parameters
         ----------

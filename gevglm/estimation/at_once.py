@@ -33,7 +33,8 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
     plain = problem.adjustment is None and problem.penalty is None and problem.monitor.checkpoint is None
     if block is None or not plain or problem.omitted or problem.tol > ROUGH_TOL or block.X.shape[1] >= LARGE_MATRIX:
         return None
-    if not (loss.convex and loss.curvature_is_expected):
+    inside = problem.has_walls
+    if not (loss.convex and (loss.curvature_is_expected or inside)):
         return None
     sums_at = _logit_sums(block) if type(loss.link) is Logit else lambda point: LossSums(loss, point).map(block)
     params, slope, enough = problem.null_start if start is None else start, 0.0, problem.tol**2 * problem.scale
@@ -41,6 +42,8 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
     for n_iter in range(problem.maxiter + 1):
         sums = sums_at(params)
         gradient, hessian = sums.gradient, sums.hessian
+        if not sums.feasible:
+            return None
         if n_iter and not SLOPE_LOST * slope <= gradient.dot(step) <= -SLOPE_OVERSHOT * slope:
             return None  # a search would shorten or lengthen the step
         factor, info = lapack.dpotrf(hessian)
@@ -59,6 +62,9 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
     moves = (np.abs(step) > GROWING * np.abs(params)).any()
     if moves or not least >= VANISHED or (factor.diagonal() ** 2 < COLLINEAR * information).any():
         return None
+    if inside:
+        information = (expected := LossSums(loss, params, expected=True).map(block).hessian).diagonal()
+        factor = lapack.dpotrf(expected)[0]
     inverse = lapack.dpotri(factor)[0]
     inverse += np.triu(inverse, 1).T
     return Estimate(
@@ -73,7 +79,7 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
         converged=True,
         positive_definite=True,
         reason=CONVERGED,
-        least_information=least,
+        least_information=None if inside else least,
     )
 
 

@@ -40,10 +40,10 @@ ROUNDS = 40  # of rows that are added to one step
 POLISHING = 12  # steps along what the rows at the end leave free
 DEPENDENT = 1e-10  # share of a normal, squared, that those of other rows leave unexplained
 CERTAIN = 1e-7  # share of the size of the scores up to which multipliers may miss them, and be negative
+MUCH_LESS = 1e-3  # share of the information at the first point below which that of the null model is looked at
 VANISHED = 1e-8  # share of the null model's information below which there is no finite solution
 EXACTLY = 1e-14  # share of a coefficient below which a step is none
 ROUNDING = 1e-12  # of a linear predictor
-FINE = 1e-8  # share of the tolerance to which a solution is polished
 DEEPEST = 1.0  # distance from the end that starting values are moved to, at most
 
 
@@ -68,9 +68,9 @@ class Boundary:
         return free @ np.linalg.pinv(free.T @ information @ free, hermitian=True) @ free.T
 
 
-def minimum_with_edge(problem: Problem, start: NDArray, taken: int = 0) -> Passes[SolverResult]:
-    """Minimise the loss from a feasible point, inside the support or on its boundary, after some steps that were taken already."""
-    return (yield from _Steps(problem).minimise(start, taken))
+def minimum_with_edge(problem: Problem, before: SolverResult) -> Passes[SolverResult]:
+    """Minimise the loss from the feasible point where an iteration ended, inside the support or on its boundary."""
+    return (yield from _Steps(problem).minimise(before))
 
 
 def information_inside(problem: Problem, params: NDArray) -> Passes[NDArray]:
@@ -137,26 +137,27 @@ class _Steps:
         self.met = EdgeRows.none(problem.engine.n_cols)
         self._null: NDArray | None = None
 
-    def minimise(self, params: NDArray, taken: int) -> Passes[SolverResult]:
-        """Take steps until one ends at the solution, after those taken already."""
-        problem = self.problem
+    def minimise(self, before: SolverResult) -> Passes[SolverResult]:
+        """Take steps until one ends at the solution, after those that were taken before."""
+        problem, params = self.problem, before.params
         enough, last = problem.tol**2 * problem.scale, np.zeros(0)
         sums = yield from problem.sums_at(params, value=True)
-        for n_iter in range(taken, problem.maxiter + 1):
+        self._first = sums.hessian
+        for n_iter in range(before.n_iter, problem.maxiter + 1):
             step, held, share, damping = yield from self._step(params, sums)
             decrement = float(step @ sums.hessian @ step + damping)
+            length = min(1.0, LONGEST * share)
             problem.monitor.on_step(params, decrement)
             if len(held) and (decrement < NEAR or np.array_equal(held.position, last)):
-                found = yield from self._polished(params, held, n_iter)
+                found = yield from self._polished(params + length * step, held, n_iter)
                 if found is not None:
                     return found
             elif not len(held) and decrement <= enough and damping == 0.0:
-                reason = CONVERGED
-                return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+                return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
             last = held.position
             if n_iter == problem.maxiter:
                 break
-            trial = yield from self._shortened(params, sums, step, min(1.0, LONGEST * share), decrement)
+            trial = yield from self._shortened(params, sums, step, length, decrement)
             if trial is None:
                 reason = (
                     "no step improves the fit (it may lie at the end of the support, where the log loss is not smooth)"
@@ -244,11 +245,12 @@ class _Steps:
                 return None
             step = -free @ factor.solve(free.T @ sums.gradient)
             decrement = -float(sums.gradient @ step)
-            if decrement <= FINE * enough or (decrement <= enough and decrement >= 0.25 * last):
-                break
             if decrement > last:
                 return None
             last, params = decrement, params + step
+            if decrement <= enough:  # the last step is taken without looking again
+                sums.gradient = sums.gradient + sums.hessian @ step
+                break
         flat = bool(free.shape[1]) and (yield from self._is_flat(free, sums))
         boundary = None if decrement > enough and not flat else (yield from self._certified(params, held, sums))
         if boundary is None:
@@ -279,9 +281,16 @@ class _Steps:
 
     def _is_flat(self, free: NDArray, sums: NewtonSums) -> Passes[bool]:
         """Whether hardly any information is left along a direction that is free, as on the way to infinity."""
-        null = yield from self.null_information()
-        left = eigh(free.T @ sums.hessian @ free, free.T @ null @ free, eigvals_only=True)
-        return bool(left[0] < VANISHED)
+        left = self._share(free, sums.hessian, self._first)  # of the first point, which costs no pass
+        return left < MUCH_LESS and self._share(free, sums.hessian, (yield from self.null_information())) < VANISHED
+
+    @staticmethod
+    def _share(free: NDArray, hessian: NDArray, of: NDArray) -> float:
+        """Return the smallest share that a second derivative is of another along some directions; zero if that is singular there."""
+        try:
+            return float(eigh(free.T @ hessian @ free, free.T @ of @ free, eigvals_only=True)[0])
+        except np.linalg.LinAlgError:
+            return 0.0
 
     def null_information(self) -> Passes[NDArray]:
         """Find the information of the null model."""

@@ -189,6 +189,11 @@ class Problem:
         return Objective(lambda points: run(sums(points, value=value), make_pass))
 
     @property
+    def has_walls(self) -> bool:
+        """Whether linear predictors beyond the end of the support are no part of the model."""
+        return self.loss.is_likelihood and self.loss.link.edge == "wall"
+
+    @property
     def rate(self) -> float:
         """Share of events."""
         return self.events / self.weight
@@ -305,7 +310,9 @@ class Problem:
         part = self.engine.subsample_blocks(every) if every > 1 else self.engine
         if part.n_rows > self.engine.n_rows // 2:
             return start
-        rough = yield from replace(self, engine=part).minimise(start, tol=1.0 / np.sqrt(self.scale), maxiter=20)
+        rough = yield from replace(self, engine=part).minimise(
+            start, inside=self.has_walls, tol=1.0 / np.sqrt(self.scale), maxiter=20
+        )
         if not rough.converged:
             return start
         # the part knows the curvature well enough for one step, which takes a gradient only

@@ -239,9 +239,10 @@ class RiskEffects(ResultsCore):
         return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
 
     def exp_params(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
-        """Exponentiated coefficients, named by what they are: odds ratios (logit), risk ratios (log) or hazard ratios (complementary log-log).
+        """Exponentiated coefficients, named by what they are: odds, risk, survival or hazard ratios.
 
-        With "logc" they are survival ratios, of the coefficients with their sign changed.
+        Odds ratios are those of the logit, risk ratios of the log link, survival ratios of logc (with the sign of the coefficient changed), hazard
+        ratios of the complementary log-log.
 
         Parameters
         ----------

@@ -290,7 +290,7 @@ def test_columns_that_make_every_risk_one_are_refused(inside):
 
 
 def test_shapes_do_not_go_with_the_log_link(inside):
-    with pytest.raises(IncompatibleOptionsError, match=r"xi=0\.5 goes with link='gev' or 'gevc', not with 'log'"):
+    with pytest.raises(IncompatibleOptionsError, match=r"xi=0\.5 goes with link='gev' .*, not with 'log'"):
         gevglm.fit("y ~ x", inside, link="log", xi=0.5)
     with pytest.raises(InvalidOptionError, match=r"exp\(b\) has no meaning with Identity"):
         gevglm.fit("y ~ x", inside, link="identity").exp_params()

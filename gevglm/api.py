@@ -11,7 +11,7 @@ from gevglm.conditional.results import ConditionalResultsWrapper
 from gevglm.data.scope import caller_names
 from gevglm.data.survey import Survey
 from gevglm.engine.monitor import monitoring
-from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
+from gevglm.exceptions import InvalidOptionError
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions, known_arguments
 from gevglm.results import BinaryGLMResultsWrapper
@@ -141,8 +141,6 @@ def fit(
     dtype: float64
     """
     words = locals()
-    if design is not None:
-        words |= {"sampling_weights": weights_of(design, words)}
     fit_options = FitOptions.of(words)
     options = ModelOptions.of(words | {"clusters": known_for_rows(fit_options.clusters, strata)})
     if strata is not None:
@@ -167,16 +165,3 @@ def fit(
             return ConditionalLogit.of_arrays(formula_or_endog, data_or_exog, strata, options).fit_by(fit_options)
         model = BinaryGLM.of_arrays(formula_or_endog, data_or_exog, options)
     return model.fit_by(fit_options)
-
-
-def weights_of(design: Any, words: dict[str, Any]) -> Any:
-    """Return the weights of a survey design; refuse what does not go with one."""
-    if not isinstance(design, Survey):
-        raise InvalidOptionError(f"design={design!r} must come from gevglm.survey(weights, strata=..., psu=...).")
-    for word in ("sampling_weights", "freq_weights", "strata", "cov_type", "cov_kwds"):
-        if words[word] is not None:
-            instead = "; matched sets and a survey do not go together" if word == "strata" else ""
-            raise IncompatibleOptionsError(
-                f"design= says what {word}= would say of a survey{instead}; leave {word} out."
-            )
-    return design.weights

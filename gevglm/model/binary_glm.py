@@ -17,6 +17,7 @@ from gevglm.data import build
 from gevglm.data.design import FIT_AGAIN, Design
 from gevglm.data.observations import Part
 from gevglm.data.scope import caller_names
+from gevglm.data.survey import Survey
 from gevglm.engine import Engine
 from gevglm.engine.linalg import Matrix
 from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
@@ -76,6 +77,7 @@ class BinaryGLM(LossModel):
         freq_weights: Any = None,
         var_weights: Any = None,
         sampling_weights: Any = None,
+        design: Survey | None = None,
         n_trials: ArrayLike | None = None,
         event: Any = None,
         missing: str = "none",
@@ -101,6 +103,7 @@ class BinaryGLM(LossModel):
         freq_weights: Any = None,
         var_weights: Any = None,
         sampling_weights: Any = None,
+        design: Survey | None = None,
         event: Any = None,
         subset: Any = None,
         missing: str = "drop",

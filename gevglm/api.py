@@ -47,7 +47,7 @@ def fit(
     missing: str = "drop",
     cov_type: str | None = None,
     cov_kwds: dict[str, Any] | None = None,
-    use_t: bool | None = None,
+    use_t: bool | str | None = None,
     formula_engine: str | None = None,
     start_params: ArrayLike | None = None,
     maxiter: int = 100,

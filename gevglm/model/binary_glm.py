@@ -47,7 +47,7 @@ class BinaryGLM(LossModel):
         Trials behind each row when `endog` holds shares.
     missing : {"none", "drop", "raise"}
         What to do with incomplete rows.
-    link, loss, xi, offset, exposure, freq_weights, var_weights, sampling_weights, event, prevalence, sampling, class_weight : optional
+    link, loss, xi, offset, exposure, freq_weights, var_weights, sampling_weights, design, event, prevalence, sampling, class_weight : optional
         See :func:`gevglm.fit`; here columns are given as arrays.
 
     Examples
@@ -292,7 +292,7 @@ class BinaryGLM(LossModel):
         separation: str = "warn",
         cov_type: str | None = None,
         cov_kwds: dict[str, Any] | None = None,
-        use_t: bool | None = None,
+        use_t: bool | str | None = None,
         maxiter: int = 100,
         tol: float = 1e-8,
         disp: bool = False,
@@ -323,8 +323,9 @@ class BinaryGLM(LossModel):
             "nonrobust" (the default), "HC0" (if rows are weighted by their outcome) to "HC3", "robust" (HC1), "linearized", "cluster", "HAC".
         cov_kwds : dict, optional
             ``{"groups": column or array, "kind": "CR0" to "CR3" or "CR1S"}`` for clusters (two columns: two-way), ``{"maxlags": n}`` for HAC.
-        use_t : bool, optional
-            Whether tests use the t instead of the normal distribution.
+        use_t : bool or "satterthwaite", optional
+            Whether tests use the t instead of the normal distribution, as they do by default with a survey design. "satterthwaite" gives
+            each test of a cluster-robust fit the degrees of freedom of its variance, for few clusters.
         maxiter : int
             Largest number of Newton steps.
         tol : float

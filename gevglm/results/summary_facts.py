@@ -43,8 +43,10 @@ def overall_test(results: Any) -> OverallTest | None:
     except (GevglmError, np.linalg.LinAlgError):  # more coefficients than clusters
         return None
     df = len(columns)
-    if results.use_t:
-        return OverallTest("Wald F", statistic / df, df, float(f.sf(statistic / df, df, results.df_resid)))
+    degrees = results.degrees
+    if degrees is not None:
+        beyond, factor = degrees.of_joint_test(np.eye(results.k_params)[list(columns)])
+        return OverallTest("Wald F", factor * statistic / df, df, float(f.sf(factor * statistic / df, df, beyond)))
     return OverallTest("Wald chi2", statistic, df, float(chi2.sf(statistic, df)))
 
 

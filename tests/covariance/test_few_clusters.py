@@ -254,6 +254,8 @@ def test_degrees_of_freedom_are_everywhere_in_the_results(study, tmp_path):
     assert_allclose(limits, np.column_stack([res.params - reach, res.params + reach]))
     assert_allclose(res.anova().table["pvalue"], res.pvalues[1:], rtol=1e-9)
     assert_allclose(res.wald_test("treat = 0").pvalue, res.pvalues["treat"], rtol=1e-9)
+    both = res.wald_test("x = 0, treat = 0")
+    assert f"Wald F (2): {both.statistic:.4g}"[:18] in text_of(res)
     assert_allclose(res.f_test("treat = 0").pvalue, res.pvalues["treat"], rtol=1e-9)
     assert_allclose(res.wald_test_terms(scalar=True).pvalues[1:], res.pvalues[1:], rtol=1e-9)
     linear = res.get_prediction(table.iloc[:2], which="linear")

@@ -197,6 +197,17 @@ class BinaryGLMResults(
 
     # -- reports and files -----------------------------------------------------------------
 
+    def __repr__(self) -> str:
+        what = (
+            getattr(self.model, "formula", None) or f"{self.model.design.outcome}, {len(self.model.exog_names)} columns"
+        )
+        link = repr(self.link.population).replace("()", "")
+        counted = f"{self.n_events:,.10g} events in {self.n_trials_total:,.10g} observations"
+        return f"<BinaryGLMResults: {what}; {link}, {self.loss.name} loss; {counted}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
     def summary(
         self,
         yname=None,

@@ -326,6 +326,14 @@ def test_facts_of_clusters(study):
     assert_allclose(facts.mean_leverage, np.mean(leverage), rtol=1e-6)
 
 
+def test_designs_of_many_columns_have_no_leverages(study, monkeypatch):
+    monkeypatch.setattr("gevglm.covariance.cluster_facts.MOST_COLUMNS", 2)
+    res = clustered(*study, "CR1S", link="logit")
+    assert np.isnan(res.clusters.largest_leverage)
+    assert "12 clusters, 12 of them with events." in text_of(res)
+    assert "FEW" not in text_of(res)
+
+
 def test_the_summary_warns_of_few_clusters(study):
     y, X, clinic = study
     text = text_of(clustered(y, X, clinic % 6, "CR1S", link="logit"))

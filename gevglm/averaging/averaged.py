@@ -140,18 +140,23 @@ class AveragedLinks(Summarised):
             )
         return self._model
 
-    def bootstrap(self, resamples: int = RESAMPLES, rng: Any = 0, progress: bool = False) -> list[Mixture]:
+    def bootstrap(self, resamples: int | None = None, rng: Any = 0, progress: bool = False) -> list[Mixture]:
         """Return the averages of resamples of the observations, or of the clusters, by the whole procedure: folds, penalties, weights, fits.
 
         What was drawn with the same number and seed is kept, and saved.
 
         Parameters
         ----------
-        resamples : int
+        resamples : int, optional
+            By default those that were drawn before, or else 200.
         rng : int or Generator
         progress : bool
             Show a bar, if tqdm is installed.
         """
+        if resamples is None:
+            if self._drawn:
+                return max(self._drawn.values(), key=len)
+            resamples = RESAMPLES
         key = (resamples, rng if isinstance(rng, (int, np.integer)) else None)
         if key[1] is None or key not in self._drawn:
             model = self.rows("resamples")
@@ -162,7 +167,7 @@ class AveragedLinks(Summarised):
         return self._drawn[key]
 
     def get_prediction(
-        self, exog: Any = None, *, alpha: float = 0.05, resamples: int = RESAMPLES, rng: Any = 0
+        self, exog: Any = None, *, alpha: float = 0.05, resamples: int | None = None, rng: Any = 0
     ) -> AveragedPrediction:
         """Return risks with limits by the bootstrap of the whole procedure.
 
@@ -191,7 +196,7 @@ class AveragedLinks(Summarised):
         by: Any = None,
         data: Any = None,
         alpha: float = 0.05,
-        resamples: int = RESAMPLES,
+        resamples: int | None = None,
         rng: Any = 0,
     ) -> RiskContrast:
         """Risks with a variable set to some values and everything else unchanged, and what the change makes.
@@ -226,7 +231,7 @@ class AveragedLinks(Summarised):
         return RiskContrast(variable, contrast, risk_of, table, pvalues * np.nan, cov, note, tuple(chosen))
 
     def effect_curve(
-        self, variable: str, values: Any = None, *, alpha: float = 0.05, resamples: int = RESAMPLES, rng: Any = 0
+        self, variable: str, values: Any = None, *, alpha: float = 0.05, resamples: int | None = None, rng: Any = 0
     ) -> EffectCurve:
         """Return the risk along a variable, averaged over the rows, with limits as :meth:`risk` has them.
 
@@ -301,7 +306,7 @@ class AveragedLinks(Summarised):
         title: str | None = None,
         author: str = "",
         alpha: float = 0.05,
-        resamples: int = RESAMPLES,
+        resamples: int | None = None,
         rng: Any = 0,
     ) -> Path:
         """Write a report: one HTML file with the weights, the effects on the risk, and how held-out outcomes were predicted.

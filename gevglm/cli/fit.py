@@ -66,7 +66,9 @@ def run(options: argparse.Namespace) -> None:
     results = fit(options.formula, data, **words)
     alpha = round(1.0 - options.level, 12)
     if options.json:
-        _write_json(results, options, alpha)
+        from gevglm.cli.numbers import numbers_of, write_numbers
+
+        write_numbers(numbers_of(results, options.formula, options.data, alpha), options.json, options.quiet)
     if options.json != "-":
         print(results.summary(alpha=alpha, exponentiate=options.odds_ratios), flush=True)
         if options.anova:
@@ -90,20 +92,6 @@ def _data(options: argparse.Namespace) -> Any:
     frame = read_table(options.data, options)
     say(f"{options.data}: {len(frame):,} rows, {len(frame.columns)} columns", options.quiet)
     return frame
-
-
-def _write_json(results: Any, options: argparse.Namespace, alpha: float) -> None:
-    import json
-
-    from gevglm._files import write_text
-    from gevglm.cli.numbers import numbers_of
-
-    text = json.dumps(numbers_of(results, options.formula, options.data, alpha), indent=2, allow_nan=False)
-    if options.json == "-":
-        print(text)
-        return
-    write_text(options.json, text + "\n")
-    say(f"numbers: {options.json}", options.quiet)
 
 
 def _code(options: argparse.Namespace, data: Any, words: dict[str, Any]) -> str:

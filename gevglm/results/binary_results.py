@@ -123,7 +123,7 @@ class BinaryGLMResults(
             )
         if cov_type is None:
             cov_type, cov_kwds = self._cov_words
-        covariance = covariance_of(cov_type, cov_kwds, model.design.grouping)
+        covariance = covariance_of(cov_type, cov_kwds, model.design.grouping, model.design.sample)
         model.sampling.refuse_covariance(covariance.assumes_model)
         if exog_extra is None:
             constraints = getattr(self, "constraints", None)

@@ -227,7 +227,7 @@ def _statistics(results: Any, hypotheses: list[Hypothesis], test: str) -> NDArra
                 "score tests of terms are those of plain fits, not of penalised or bias-reduced ones, nor after xi='ml'; use test='LR' or 'Wald'."
             )
         cov_type, cov_kwds = results._cov_words
-        covariance = covariance_of(cov_type, cov_kwds, model.design.grouping)
+        covariance = covariance_of(cov_type, cov_kwds, model.design.grouping, model.design.sample)
         model.sampling.refuse_covariance(covariance.assumes_model)
         return score_statistics(model.problem(), covariance, model.wnobs, hypotheses)
     refuse_robust(results)

@@ -54,7 +54,7 @@ class WildTests:
         """Return intervals by inversion: the values that are not rejected, with the weights of the tests.
 
         Limits are found by bisection, to 1e-4 standard errors; p-values are steps, and where they go up and down near a limit, it is one of the
-        points where they cross alpha. Infinite where nothing up to a thousand standard errors away is rejected.
+        points where they cross alpha. Infinite where nothing up to 64 standard errors away is rejected.
         """
         check_alpha(alpha)
         limits = np.full((len(self.table), 2), np.nan)

@@ -378,7 +378,9 @@ def test_functions_of_predictions_take_weights_as_repeated_rows(name):
     words |= {"rng": 0} if "rng" in inspect.signature(function).parameters else {}
     rows = np.repeat(np.arange(120), weights)
     given = {"y": y, list(inspect.signature(function).parameters)[0 if name == "empirical_log_odds" else 1]: p}
-    given |= {"q": 0.05 + np.abs(p - 0.2)} if "q" in inspect.signature(function).parameters else {}  # another prediction
+    given |= (
+        {"q": 0.05 + np.abs(p - 0.2)} if "q" in inspect.signature(function).parameters else {}
+    )  # another prediction
     words |= {"threshold": 0.3} if name == "classification_table" else {}
     found = numbers(function(**given, weights=weights, **words))
     expected = numbers(function(**{name: values[rows] for name, values in given.items()}, **words))

@@ -20,6 +20,7 @@ from gevglm.averaging.resampling import Mixture, resampled
 from gevglm.averaging.summary import summary_of
 from gevglm.calibration.assessment import Assessment
 from gevglm.data.sources import as_source
+from gevglm.display.brief import Summarised
 from gevglm.effects.curves import EffectCurve, effect_curve
 from gevglm.effects.rows import Rows
 from gevglm.effects.standardised import (
@@ -49,7 +50,7 @@ HELD_OUT = (
 )
 
 
-class AveragedLinks:
+class AveragedLinks(Summarised):
     """Risks that are averages over links; made by :func:`gevglm.average_links`.
 
     Attributes
@@ -73,6 +74,10 @@ class AveragedLinks:
     code : dict of str to str
         The words of the call, as Python.
     """
+
+    def _in_a_line(self) -> str:
+        used = (self.weights["weight"] > 0.0).sum()
+        return f"{used} of {len(self.weights)} links, {self.n_events:,.10g} events in {self.nobs:,.10g} observations"
 
     def __init__(
         self,
@@ -221,7 +226,7 @@ class AveragedLinks:
         table, pvalues = contrast_table(rule, found, cov, pairs, index, alpha)
         table[["se", "ci_lower", "ci_upper"]] = bootstrap_limits(rule, drawn, pairs, alpha).T
         note = f"averaged over {rows.observations:,.0f} observations; bootstrap of the whole procedure, {len(drawn)} resamples"
-        note = "; ".join(filter(None, (note, self.results.model.sampling.remark())))
+        note = "; ".join(filter(None, (chosen[0].remark, note, self.results.model.sampling.remark())))
         risk_of = risk_table(found, cov, names, alpha)
         return RiskContrast(variable, contrast, risk_of, table, pvalues * np.nan, cov, note, tuple(chosen))
 

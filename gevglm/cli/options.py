@@ -8,9 +8,9 @@ from importlib import import_module
 from typing import Any
 
 from gevglm.covariance import COV_ALIASES, COV_TYPES
-from gevglm.options import LOSSES, bias_words
+from gevglm.options import LOSSES, SHAPE_CHOICES, bias_words, link_words
 
-FORMATS = "csv (also .gz), tsv, parquet, feather, Stata .dta, SAS .sas7bdat and .xpt, SPSS .sav"
+FORMATS = "csv (also .gz), tsv, parquet, feather, Excel .xlsx, Stata .dta, SAS .sas7bdat and .xpt, SPSS .sav"
 ROW_OPTIONS = ("event", "subset", "freq_weights", "var_weights", "sampling_weights", "offset", "exposure", "prevalence", "sampling",
                "class_weight")  # fmt: skip
 MODEL_OPTIONS = ("loss", "bias", "alpha", "cov_type")
@@ -75,6 +75,17 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading the data")
     group.add_argument("--sep", help="separator of a csv file (default: a comma, or a tab for .tsv and .tab)")
     group.add_argument("--encoding", help="encoding of a csv file (default: utf-8)")
+    mark = "decimal point of a csv file: '.' (default) or ','"
+    group.add_argument("--decimal", choices=(".", ","), default=".", metavar="MARK", help=mark)
+
+
+def add_link(parser: argparse.ArgumentParser) -> None:
+    """Add link and shape."""
+    group = parser.add_argument_group("link")
+    shape = "shape of the GEV link: a number, ml or cv; alone it means the GEV link with its canonical loss"
+    group.add_argument("--xi", type=number_or(*SHAPE_CHOICES), help=shape)
+    known = link_words()
+    group.add_argument("--link", choices=known, metavar="LINK", help=f"{', '.join(known)} (default: logit)")
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -143,6 +154,15 @@ def row_words(options: argparse.Namespace) -> dict[str, Any]:
     words = {name: getattr(options, name) for name in ROW_OPTIONS}
     words["sampling"] = None if options.sampling == "prior" else options.sampling
     return {name: word for name, word in words.items() if word is not None}
+
+
+def fit_words(options: argparse.Namespace, data: Any) -> dict[str, Any]:
+    """Return all arguments of :func:`gevglm.fit` that were given, the event as the data have it."""
+    words = {name: word for name, word in (("xi", options.xi), ("link", options.link)) if word is not None}
+    words |= model_words(options)
+    if options.event is not None:
+        words["event"] = level_named(options.event, options.formula, data)
+    return words
 
 
 def level_named(text: str, formula: str, frame: Any) -> Any:

@@ -16,6 +16,7 @@ from gevglm.data import formula as formulas
 from gevglm.data.grouping import Grouping
 from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
+from gevglm.data.survey import SampleReplicates, SampleUnits
 from gevglm.data.tables import (
     aligned,
     columns_given,
@@ -76,6 +77,7 @@ class Design(Layout):
     frame: pd.DataFrame | None = field(default=None, repr=False)  # the rows used of the table given
     n_given: int = 0  # rows of the data given
     n_missing: int = 0  # those dropped because of missing values
+    sample: SampleUnits | SampleReplicates | None = field(default=None, repr=False)  # the survey design of the rows
     population: float | None = None  # members of the population behind all rows, by sampling weights if there are
 
     @property
@@ -217,7 +219,7 @@ class Design(Layout):
         if part is not None and part.counts is not None:
             facts["freq"] = None
             facts["y"], facts["freq" if self.trials is None else "trials"] = part.outcomes(self.y)
-        facts |= {"constant": constant_column(X), "n_given": len(positions)}
+        facts |= {"constant": constant_column(X), "n_given": len(positions), "sample": self._sample_at(positions)}
         return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
 
     def selected(self, positions: NDArray) -> Self:
@@ -229,6 +231,7 @@ class Design(Layout):
             self,
             X=self.X[positions],
             **facts,
+            sample=self._sample_at(positions),
             rows=positions if self.rows is None else self.rows[positions],
             index=None if self.index is None else self.index[positions],
             frame=None if self.frame is None else self.frame.iloc[positions],
@@ -242,7 +245,10 @@ class Design(Layout):
         }
         recipe = None if self.recipe is None else self.recipe.without_rows(self.n_given)
         X = UnloadedArray.of(n, len(self.names))
-        return replace(self, X=X, **vectors, rows=None, index=None, frame=None, recipe=recipe)
+        return replace(self, X=X, **vectors, rows=None, index=None, frame=None, recipe=recipe, sample=None)
+
+    def _sample_at(self, positions: NDArray) -> SampleUnits | SampleReplicates | None:
+        return None if self.sample is None else self.sample.taken(positions)
 
 
 def constant_column(X: Matrix) -> int | None:

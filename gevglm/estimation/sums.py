@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray

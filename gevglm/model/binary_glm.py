@@ -276,6 +276,10 @@ class BinaryGLM(LossModel):
         return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names)
 
     @known_arguments
+    def __repr__(self) -> str:
+        what = getattr(self, "formula", None) or f"{self.design.outcome}, {len(self.exog_names)} columns"
+        return f"<BinaryGLM: {what}; {self.loss!r}>"
+
     def fit(
         self,
         start_params: ArrayLike | None = None,

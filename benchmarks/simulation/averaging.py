@@ -65,17 +65,16 @@ def run() -> str:
 
 
 def draw_missing(path: Path) -> None:
-    """Append the data sets that are not in the file, those of all cells in turn, and those with intervals, which take long, last."""
+    """Append the data sets that are not in the file, those of all cells in turn."""
     done = set()
     if path.exists():
         done = set(pd.read_csv(path)[["truth", "events", "seed"]].itertuples(index=False, name=None))
     cells = [(seed, events, truth) for seed in range(max(EVENTS.values())[0]) for events in EVENTS for truth in TRUTHS]
-    for intervals in (False, True):
-        for seed, events, truth in cells:
-            sets, with_intervals = EVENTS[events]
-            if (truth, events, seed) not in done and seed < sets and (seed < with_intervals) is intervals:
-                row = pd.DataFrame([drawn(truth, events, seed, intervals)])
-                row.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.6g")
+    for seed, events, truth in cells:
+        sets, with_intervals = EVENTS[events]
+        if (truth, events, seed) not in done and seed < sets:
+            row = pd.DataFrame([drawn(truth, events, seed, seed < with_intervals)])
+            row.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.6g")
 
 
 def drawn(truth: str, events: int, seed: int, intervals: bool) -> dict[str, Any]:

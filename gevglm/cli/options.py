@@ -149,13 +149,6 @@ def model_words(options: argparse.Namespace) -> dict[str, Any]:
     return {name: word for name, word in words.items() if word is not None}
 
 
-def row_words(options: argparse.Namespace) -> dict[str, Any]:
-    """Return what :func:`add_rows` reads, in the words of :func:`gevglm.fit`."""
-    words = {name: getattr(options, name) for name in ROW_OPTIONS}
-    words["sampling"] = None if options.sampling == "prior" else options.sampling
-    return {name: word for name, word in words.items() if word is not None}
-
-
 def fit_words(options: argparse.Namespace, data: Any) -> dict[str, Any]:
     """Return all arguments of :func:`gevglm.fit` that were given, the event as the data have it."""
     words = {name: word for name, word in (("xi", options.xi), ("link", options.link)) if word is not None}
@@ -163,6 +156,13 @@ def fit_words(options: argparse.Namespace, data: Any) -> dict[str, Any]:
     if options.event is not None:
         words["event"] = level_named(options.event, options.formula, data)
     return words
+
+
+def row_words(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what :func:`add_rows` reads, in the words of :func:`gevglm.fit`."""
+    words = {name: getattr(options, name) for name in ROW_OPTIONS}
+    words["sampling"] = None if options.sampling == "prior" else options.sampling
+    return {name: word for name, word in words.items() if word is not None}
 
 
 def level_named(text: str, formula: str, frame: Any) -> Any:

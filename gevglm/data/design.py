@@ -29,6 +29,7 @@ from gevglm.engine.sparse import columns_of_ones
 from gevglm.exceptions import InvalidDataError
 
 FIT_AGAIN = "fit the model again, to a table that is held in memory"
+FEW = 4096  # rows that are looked at all at once
 MOST_DENSE = 1 << 25  # elements of a sparse design that is made dense where need be
 VECTORS = ("freq", "var", "trials", "offset", "represents")
 
@@ -257,7 +258,7 @@ def constant_column(X: Matrix) -> int | None:
         ones = np.flatnonzero(columns_of_ones(X))
         return int(ones[0]) if len(ones) else None
     for j, first in enumerate(X[:1].ravel().tolist()):
-        if first == 1.0 and (X[:64, j] == 1.0).all() and (X[:, j] == 1.0).all():
+        if first == 1.0 and (len(X) < FEW or (X[:64, j] == 1.0).all()) and (X[:, j] == 1.0).all():
             return j
     return None
 

@@ -16,6 +16,8 @@ class Package:
     files: list[str]  # paths inside the package; their rows follow each other
     columns: list[str] | None = None  # names of the columns where their order differs from that of the data set
     labels: dict[str, int] | None = None  # what stands in the files for values of the outcome
+    module: str | None = None  # by which the package is imported, where that is not the name pip knows
+    splits: list[str] | None = None  # what the rows of each file are for, which becomes the column ``split``
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 MISSING = ["?", "", "NA"]
+ORANGE_KINDS = {"d", "c", "s", "discrete", "continuous", "string"}
 ATTRIBUTE = re.compile(r"@attribute\s+('[^']+'|[^\s{]+)", flags=re.I)
 
 
@@ -36,9 +37,23 @@ def _parts(content: str) -> tuple[str, bool, str]:
     return (content[: mark.start()], True, content[mark.end() :]) if mark else ("", False, content)
 
 
-def read_text(content: str) -> pd.DataFrame:
-    """Read columns of free text between tabs, below a line with their names."""
-    return pd.read_csv(io.StringIO(content), sep="\t", quoting=csv.QUOTE_NONE, keep_default_na=False)
+def read_text(content: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Read columns of free text between tabs, below a line with their names.
+
+    Tables of Orange have two further lines, with the kinds and the roles of the columns, and rows without anything.
+    """
+    lines = content.split("\n", 2)
+    of_orange = len(lines) == 3 and set(lines[1].split("\t")) <= ORANGE_KINDS
+    frame = pd.read_csv(
+        io.StringIO(content),
+        sep="\t",
+        quoting=csv.QUOTE_NONE,
+        keep_default_na=False,
+        skiprows=[1, 2] if of_orange else None,
+    )
+    if of_orange:
+        frame = frame[(frame != "").any(axis=1)].reset_index(drop=True)
+    return frame if columns is None else frame.set_axis(list(columns), axis=1)
 
 
 def relabelled(frame: pd.DataFrame, outcome: str | None, labels: Mapping[str, int] | None) -> pd.DataFrame:

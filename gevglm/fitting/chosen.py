@@ -81,11 +81,11 @@ def posterior_mode(model: BinaryGLM, options: FitOptions, monitor: Monitor) -> B
     words = _search_words(model, options, "map")
     _refuse_posterior(model)
     prior = ShapePrior.of(words, model.loss.link.default_grid)
-    options = options.under_prior(prior.coef_scale)
-    penalty = model.penalty(options.alpha, False, True)
+    penalty = model.penalty(options.under_prior(prior.coef_scale).alpha, False, True)
     problem = model.problem(tol=options.tol, maxiter=options.maxiter, monitor=monitor, penalty=penalty)
     found = posterior_of(problem, model.loss.with_shape, prior, words.get("draws"), words.get("rng", 0))
-    results = estimated(model.at_shape(found.xi), replace(options, start_params=found.params), monitor, at_bounds=False)
+    options = replace(options.under_prior(prior.coef_scale * found.scale), start_params=found.params)
+    results = estimated(model.at_shape(found.xi), options, monitor, at_bounds=False)
     results.posterior, joint = found.posterior, found.posterior.covariance
     results._joint, results.cov_params_default = joint, joint[:-1, :-1]
     results.cov_kwds = {"description": f"Standard errors are posterior standard deviations; prior: {prior}."}

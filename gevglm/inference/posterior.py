@@ -20,13 +20,13 @@ DEFAULTS = {"xi_mean": 0.0, "xi_scale": 0.5, "coef_scale": 2.5}
 class ShapePrior:
     r"""The prior of coefficients and shape.
 
-    The shape is normal, cut off at the ends of the range; coefficients of columns scaled to unit variance are normal with mean zero, and
-    the constant is flat.
+    The shape is normal, cut off at the ends of the range; coefficients of columns scaled to unit variance are normal with mean zero on the
+    scale of log odds ratios (at the share of events), and the constant is flat.
     """
 
     mean: float  # of the shape
     scale: float  # standard deviation of the shape, before it is cut off
-    coef_scale: float  # standard deviation of the coefficients
+    coef_scale: float  # standard deviation of the coefficients, as log odds ratios
     lowest: float
     highest: float
 
@@ -55,7 +55,7 @@ class ShapePrior:
     def __str__(self) -> str:
         return (
             f"N({self.mean:g}, {self.scale:g}^2) between {self.lowest:g} and {self.highest:g} for the shape, N(0, {self.coef_scale:g}^2) for coefficients "
-            "of standardised columns, flat for the constant"
+            "of standardised columns as log odds ratios, flat for the constant"
         )
 
 

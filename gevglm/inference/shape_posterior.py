@@ -1,10 +1,15 @@
 r"""The posterior of coefficients and shape under a prior: its mode, and draws by importance sampling; no chain.
 
-The log posterior is :math:`\ell(b, \xi) - \frac12 \sum_j d_j b_j^2 / c^2 - \frac12 (\xi - m)^2 / s^2`, with :math:`d_j` the variance of a
-column. It is a curved ridge in coefficients and shape, which no single normal distribution describes. At each shape, however, the coefficients are nearly
-normal around their mode :math:`b(\xi)`, with the covariance :math:`V(\xi)` of the penalised fit, so that the density of the shape is nearly
+Coefficients of different shapes are on different scales, so that the prior is one of :math:`u = b / \kappa(\xi)`, which are nearly log odds ratios:
+:math:`\kappa` is the slope of the linear predictor in the log odds where the risk is the share of events, :eq:`shape-scale`. The log posterior is
 
-.. math:: p(\xi) \propto \exp[\log \text{posterior}(b(\xi), \xi)]\; |V(\xi)|^{1/2}
+.. math:: \ell(b, \xi) - \frac12 \sum_j d_j u_j^2 / c^2 - \frac12 (\xi - m)^2 / s^2
+
+with :math:`d_j` the variance of a column, :eq:`log-posterior`. It is a curved ridge in coefficients and shape, which no single normal distribution describes. At
+each shape, however, the coefficients are nearly normal around their mode :math:`b(\xi)`, with the covariance :math:`V(\xi)` of the penalised fit, so that the
+density of the shape is nearly
+
+.. math:: p(\xi) \propto \exp[\log \text{posterior}(b(\xi), \xi)]\; |V(\xi)|^{1/2} / \kappa(\xi)^k
 
 (Laplace; Tierney and Kadane 1986). Draws are taken from it (and some evenly between its ends), then coefficients from a multivariate t distribution around
 :math:`b(\xi)`, all from a scrambled Sobol sequence; the ratio of posterior and sampling density, exact for every draw, is its weight. What
@@ -14,7 +19,8 @@ Laplace's method gets wrong costs draws, not bias.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any
 
@@ -28,6 +34,7 @@ from scipy.stats import chi2, norm, qmc
 from gevglm.engine.base import ArraySum, Block
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.estimation.estimate import Problem
+from gevglm.estimation.objective import Ridge
 from gevglm.exceptions import GevglmError, InvalidOptionError, WeakShapeWarning, warn
 from gevglm.inference.posterior import Posterior, ShapePrior
 from gevglm.inference.shape_equations import LossOf
@@ -50,6 +57,7 @@ class ShapePosterior:
 
     xi: float
     params: NDArray  # the coefficients at the mode
+    scale: float  # of the coefficients there, against log odds ratios
     boundary: bool  # whether the posterior density is largest at an end of the range
     posterior: Posterior
     path: ShapePath
@@ -58,8 +66,8 @@ class ShapePosterior:
 def posterior_of(
     problem: Problem, loss_of: LossOf, prior: ShapePrior, draws: int | None = None, rng: Any = 0
 ) -> ShapePosterior:
-    """Find the mode of the posterior and draw from it; `problem` has the prior of the coefficients as its penalty."""
-    target = _Target(ShapePath(problem, loss_of), prior)
+    """Find the mode of the posterior and draw from it; `problem` has the prior of coefficients on the scale of log odds ratios as its penalty."""
+    target = _Target(_Path(problem, loss_of), prior)
     if draws is not None and (isinstance(draws, bool) or not isinstance(draws, Integral) or draws < 2):
         raise InvalidOptionError(f"draws={draws!r} must be a whole number of at least 2.")
     if draws is None:
@@ -68,30 +76,60 @@ def posterior_of(
         xi, boundary = target.mode()
         ridge = _Ridge.of(target, xi)
         posterior = _sampled(target, ridge, int(draws), np.random.default_rng(rng))
-    found = ShapePosterior(xi, target.path.fit(xi).params, boundary, posterior, target.path)
+    path = target.path
+    found = ShapePosterior(xi, path.fit(xi).params, path.scale(xi), boundary, posterior, path)
     _warn(found, prior, loss_of(xi).link.shape_name)
     return found
 
 
-@dataclass(frozen=True)
-class _Target:
-    """The log posterior, up to a constant."""
+class _Path(ShapePath):
+    """Modes of the coefficients along the shape, under a prior that is the same for all shapes on the scale of log odds ratios."""
 
-    path: ShapePath
-    prior: ShapePrior
+    @cached_property
+    def share(self) -> float:
+        """Share of events among the rows."""
+        weight, events = self.problem.engine.reduce(ArraySum(_totals))
+        return float(events / weight)
+
+    def scale(self, xi: float) -> float:
+        """Return the slope of the linear predictor in the log odds, where the risk is the share of events."""
+        point = self.loss_of(xi).link.at_probability(np.array([self.share]))
+        return float(self.share * (1.0 - self.share) / point.pdf[0])
+
+    def problem_at(self, xi: float, start: NDArray | None = None, tol: float | None = None) -> Problem:
+        problem = super().problem_at(xi, start, tol)
+        return replace(problem, penalty=Ridge(self.scale(xi) ** -2.0, self.precision))
 
     @property
     def precision(self) -> NDArray:
-        penalty, k = self.path.problem.penalty, self.path.problem.engine.n_cols
+        """Prior precision of the coefficients, on the scale of log odds ratios."""
+        penalty, k = self.problem.penalty, self.problem.engine.n_cols
         return np.zeros(k) if penalty is None else penalty.curvature
+
+    @property
+    def estimated(self) -> NDArray:
+        """The columns that are not left out."""
+        return np.setdiff1d(np.arange(self.problem.engine.n_cols), list(self.problem.omitted))
+
+
+def _totals(block: Block) -> NDArray:
+    return np.array([block.weighted(np.ones_like(block.y)).sum(), block.weighted(block.y).sum()])
+
+
+@dataclass(frozen=True)
+class _Target:
+    """The log posterior of coefficients on the scale of log odds ratios, and shape, up to a constant."""
+
+    path: _Path
+    prior: ShapePrior
 
     def at_mode(self, xi: float, tol: float | None = None) -> float:
         """Return the log posterior at the best coefficients for a shape."""
         value = self.path.log_likelihood(xi, tol)
         if not np.isfinite(value):
             return -np.inf
-        params = self.path.fit(xi, tol).params
-        return float(value - 0.5 * params**2 @ self.precision + self.prior.log_density(xi))
+        ratios = self.path.fit(xi, tol).params / self.path.scale(xi)
+        return float(value - 0.5 * ratios**2 @ self.path.precision + self.prior.log_density(xi))
 
     def mode(self) -> tuple[float, bool]:
         """Return the shape at the mode, and whether it is an end of the range."""
@@ -110,14 +148,19 @@ class _Target:
         return (ends[0], True) if ends else (float(best.x), False)
 
     def at_draws(self, draws: NDArray) -> NDArray:
-        """Return the log posterior at draws of coefficients and, last, shape: by passes over the rows, a few draws at a time."""
+        """Return the log posterior at draws of coefficients and, last, shape: by passes over the rows, a few draws at a time.
+
+        It is the density of coefficients on the scale of log odds ratios; that of the coefficients themselves is smaller by the scale to the power k.
+        """
         engine, values = self.path.problem.engine, np.empty(len(draws))
         for start in range(0, len(draws), AT_ONCE):
             part = draws[start : start + AT_ONCE]
             logs = [Log(self.path.loss_of(float(xi)).link) for xi in part[:, -1]]
             values[start : start + len(part)] = engine.reduce(ArraySum(_log_likelihoods(logs, part[:, :-1])))
         values = np.where(np.isfinite(values), values, -np.inf)
-        return values - 0.5 * draws[:, :-1] ** 2 @ self.precision + self.prior.log_density(draws[:, -1])
+        scale = np.array([self.path.scale(float(xi)) for xi in draws[:, -1]])
+        ratios = draws[:, :-1] / scale[:, None]
+        return values - 0.5 * ratios**2 @ self.path.precision + self.prior.log_density(draws[:, -1])
 
 
 def _log_likelihoods(logs: Sequence[Log], params: NDArray):
@@ -147,8 +190,7 @@ class _Ridge:
     @classmethod
     def of(cls, target: _Target, mode: float) -> _Ridge:
         """Look at the coefficients on shapes around the mode, as far as the density reaches."""
-        problem = target.path.problem
-        kept = np.setdiff1d(np.arange(problem.engine.n_cols), list(problem.omitted))
+        kept = target.path.estimated
         low, high = target.prior.lowest, target.prior.highest
         coarse = np.unique(np.append(np.linspace(low, high, NODES), mode))
         values = np.array([target.at_mode(xi, ROUGH) for xi in coarse])
@@ -163,7 +205,7 @@ class _Ridge:
                 continue
             if np.isfinite(value) and np.isfinite(root).all():
                 shapes.append(xi)
-                densities.append(value + np.log(np.diagonal(root)).sum())
+                densities.append(value + np.log(np.diagonal(root) / target.path.scale(xi)).sum())
                 params.append(found.params)
                 roots.append(root)
         if len(shapes) < 2:
@@ -183,8 +225,8 @@ class _Ridge:
 def _sampled(target: _Target, ridge: _Ridge, draws: int, rng: np.random.Generator) -> Posterior:
     """Draw from the ridge, and weigh the draws by the posterior."""
     k = len(ridge.kept)
-    uniform = qmc.Sobol(k + 2, scramble=True, seed=rng).random(draws)
-    uniform = np.clip(uniform, 1e-12, 1.0 - 1e-12)
+    points = qmc.Sobol(k + 2, scramble=True, seed=rng).random_base2(int(np.ceil(np.log2(draws))))
+    uniform = np.clip(points[:draws], 1e-12, 1.0 - 1e-12)
     shapes, density = ridge.fine
     cells = 0.5 * (density[1:] + density[:-1])  # the density is taken as constant between two points
     shares = (1.0 - EVENLY) * cells / cells.sum() + EVENLY / len(cells)
@@ -204,7 +246,8 @@ def _sampled(target: _Target, ridge: _Ridge, draws: int, rng: np.random.Generato
     square, diagonal = (deviates**2).sum(axis=1), np.diagonal(root, axis1=1, axis2=2)
     log_t = gammaln((DEGREES + k) / 2.0) - gammaln(DEGREES / 2.0) - 0.5 * k * np.log(DEGREES * np.pi)
     log_t = log_t - 0.5 * (DEGREES + k) * np.log1p(square / DEGREES) - np.log(diagonal).sum(axis=1)
-    log_weights = target.at_draws(sampled) - log_shape - log_t
+    log_scale = np.log([target.path.scale(float(value)) for value in xi])
+    log_weights = target.at_draws(sampled) - k * log_scale - log_shape - log_t
     weights = np.exp(log_weights - logsumexp(log_weights))
     return Posterior(sampled, weights, target.prior, np.column_stack([ridge.shapes, ridge.log_density]))
 

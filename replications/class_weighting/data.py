@@ -50,11 +50,9 @@ def simulated() -> tuple[str, NDArray, NDArray]:
 
 
 def stand_in(rng: np.random.Generator) -> list[tuple[NDArray, NDArray]]:
-    """Return lines of the simulated grid, each against the others, with noise on the meters."""
-    outages = gevglm.datasets.load("ieee39_outages")
-    X = outages.filter(regex="^d").to_numpy()
-    X = X + rng.normal(0.0, METER_NOISE, X.shape)
-    lines = outages["line"].to_numpy()
+    """Return some lines of the simulated grid, each against the others, with noise on the meters."""
+    outages = gevglm.datasets.simulate_outages(noise=METER_NOISE, rng=rng)
+    X, lines = outages.filter(regex="^d").to_numpy(), outages["line"].to_numpy()
     return [(X, (lines == line).astype(int)) for line in LINES if line in lines]
 
 

@@ -17,6 +17,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
+from replications.class_weights.ensemble import MEMBERS, NetworkEnsemble
 from replications.common.rare_events import Events
 
 FOLDS = 5
@@ -55,7 +56,12 @@ def right_model(seed: int) -> Any:
     return make_pipeline(FunctionTransformer(features), LogisticRegression(C=np.inf, tol=1e-8))
 
 
-LEARNERS: dict[str, Callable[[int], Any]] = {"gradient boosting": boosting, "neural network": network}
+LEARNERS: dict[str, Callable[[int], Any]] = {
+    "gradient boosting": boosting,
+    "neural network": network,
+    "ensemble of networks": lambda seed: NetworkEnsemble(MEMBERS, seed=seed),
+}
+CROSS_VALIDATED = LEARNERS | {"ensemble of networks": lambda seed: NetworkEnsemble(MEMBERS // FOLDS, seed=seed)}
 
 
 def learned(make: Callable[[int], Any], data: Events, beta1: float, seed: int = 0) -> Callable[[NDArray], NDArray]:

@@ -35,6 +35,13 @@ def bank() -> Events:
     return Events(x.to_numpy(dtype=float), (table["y"] == "yes").to_numpy(dtype=float))
 
 
+def crashes() -> Events:
+    """26,217 occupants of cars in crashes, 4.5 % of them killed; columns of categories have one for each level."""
+    table = gevglm.datasets.load("nasscds")
+    known = table[["dvcat", "airbag", "seatbelt", "frontal", "sex", "ageOFocc", "yearacc", "occRole"]]
+    return Events(pd.get_dummies(known, dtype=float).to_numpy(), (table["dead"] == "dead").to_numpy(dtype=float))
+
+
 def at_hand(*names: str) -> bool:
     """Return whether all these data sets can be had; name on stderr those that cannot."""
     there = True

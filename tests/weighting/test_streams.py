@@ -213,3 +213,32 @@ def test_windows_and_factors_that_make_no_sense(option, value):
     X, y = next(batches(1))
     with pytest.raises(ValueError, match=f"{option}={value!r} is not possible"):
         AdaClassWeight(**{option: value}).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("method", [AdaClassWeight, DiffBoost])
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [(-1.0, "Negative values"), (0.0, "at least one non-zero"), (np.nan, "contains NaN"), (np.inf, "infinity")],
+)
+def test_weights_that_are_not_positive_are_refused_with_the_first_batch_and_later(method, weight, message):
+    (X, y), (X2, y2) = batches(2)
+    model = method()
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X, y, sample_weight=np.full(250, weight))
+    assert not hasattr(model, "_window")
+    quietly(model.partial_fit, X, y)
+    before = model.predict(X2)
+    with pytest.raises(ValueError, match=message):
+        model.partial_fit(X2, y2, sample_weight=np.full(250, weight))
+    assert len(model._window.y) == 250
+    assert_array_equal(model.predict(X2), before)
+
+
+def test_arrays_with_other_columns_and_batches_without_rows_are_refused():
+    (X, y), (X2, y2) = batches(2)
+    model = quietly(AdaClassWeight().partial_fit, X, y)
+    with pytest.raises(ValueError, match="X has 2 features, but AdaClassWeight is expecting 3"):
+        model.partial_fit(X2[:, :2], y2)
+    with pytest.raises(ValueError, match="0 sample"):
+        model.partial_fit(X2[:0], y2[:0])
+    assert len(model._window.y) == 250

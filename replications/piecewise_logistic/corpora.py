@@ -1,4 +1,4 @@
-"""Reuters-21578 as classifiers see it: documents, chosen words, and scores of documents that a classifier has not seen."""
+"""Corpora as classifiers see them: documents, chosen words, and scores of documents that a classifier has not seen."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from sklearn.svm import SVC
 import gevglm
 
 TOPICS = ("earn", "acq", "money-fx", "grain", "crude", "trade", "interest", "wheat", "ship", "corn")
+SHARED = ("wheat", "corn")  # topics that no document has alone
 RAREST = 3  # occurrences in the training documents below which a word is left out
 FOLDS = 5
 
@@ -43,19 +44,41 @@ class Corpus:
     test_topics: pd.DataFrame
 
 
-def load() -> Corpus:
-    """Return the ModApte split."""
+def reuters() -> Corpus:
+    """The ModApte split of Reuters-21578, as in the paper."""
     table = gevglm.datasets.load("reuters")
-    text = table["title"] + " " + table["body"]
     labels = table["topics"].str.split().map(set)
     topics = pd.DataFrame({topic: labels.map(lambda own, topic=topic: topic in own) for topic in TOPICS})
-    training = (table["split"] == "train").to_numpy()
-    # words of letters: numbers are many and rare
+    return _counted(table["title"] + " " + table["body"], topics, table["split"])
+
+
+def one_topic(name: str, topics: Sequence[str] | None = None) -> Corpus:
+    """A corpus whose documents have one topic each; all topics by default."""
+    table = gevglm.datasets.load(name)
+    found = pd.get_dummies(table["topic"])
+    return _counted(table["text"], found if topics is None else found[list(topics)], table["split"])
+
+
+def _counted(text: pd.Series, topics: pd.DataFrame, split: pd.Series) -> Corpus:
+    """Count the words of documents; words of letters only, for numbers are many and rare."""
+    training = (split == "train").to_numpy()
     counter = CountVectorizer(stop_words="english", token_pattern=r"(?u)\b[a-zA-Z][a-zA-Z]+\b")
     train = counter.fit_transform(text[training])
     common = np.asarray(train.sum(axis=0)).ravel() >= RAREST
     test = counter.transform(text[~training])
     return Corpus(train[:, common], test[:, common], topics[training], topics[~training])
+
+
+# the data set of each corpus, how it is read, and a topic to draw
+CORPORA: dict[str, tuple[str, Callable[[], Corpus], str]] = {
+    "Reuters-21578": ("reuters", reuters, "earn"),
+    "Reuters-21578, documents with one topic": (
+        "reuters_r52",
+        lambda: one_topic("reuters_r52", [topic for topic in TOPICS if topic not in SHARED]),
+        "earn",
+    ),
+    "20 Newsgroups": ("newsgroups", lambda: one_topic("newsgroups"), "sci.space"),
+}
 
 
 def information_gain(counts: csr_matrix, y: NDArray) -> NDArray:

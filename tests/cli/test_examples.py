@@ -16,9 +16,9 @@ EXAMPLES = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def data(tmp_path_factory):
-    """Files with the names and columns of the examples."""
+    """Files with the names and columns of the examples, anew for every command: what one writes another reads."""
     folder, rng, n = tmp_path_factory.mktemp("examples"), np.random.default_rng(4), 600
     frame = pd.DataFrame(
         {

@@ -45,7 +45,7 @@ PICTURED = {
     "gradient boosting": "",
     "ensemble of networks": "_ensemble",
 }  # and what the names of their figures end with
-REAL = {"mammography": mammography, "bank": bank, "nasscds": crashes}
+REAL = {"mammography": mammography, "nasscds": crashes, "bank": bank}
 
 TEXT = """# Class weights and the loss correction
 

@@ -87,7 +87,9 @@ def test_bad_input():
 
 def _birthwt_fits():
     data = birthwt()
-    return data, [gevglm.fit(f"low ~ {right}", data, link="logit", tol=1e-12) for right in ("age + lwt + smoke", "ht + ui")]
+    return data, [
+        gevglm.fit(f"low ~ {right}", data, link="logit", tol=1e-12) for right in ("age + lwt + smoke", "ht + ui")
+    ]
 
 
 def test_delong_is_that_of_proc():

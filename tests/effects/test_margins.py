@@ -24,7 +24,9 @@ FORMULAS = {
 @pytest.fixture(scope="module")
 def study():
     data = simulate_study(rng=3).iloc[:1500].round().astype(int)
-    return data.assign(region=pd.Categorical([f"r{i % 3}" for i in range(len(data))]), old=(data["age"] > 0).astype(int))
+    return data.assign(
+        region=pd.Categorical([f"r{i % 3}" for i in range(len(data))]), old=(data["age"] > 0).astype(int)
+    )
 
 
 @pytest.fixture(scope="module", params=FORMULAS)
@@ -72,7 +74,9 @@ def test_hypotheses_are_those_of_marginaleffects(study, me):
 
 @pytest.mark.parametrize("formula", FORMULAS.values())
 @pytest.mark.parametrize(
-    "options", [{"link": "logit"}, {"link": "probit"}, {"link": "cloglog", "bias": "firth"}], ids=["logit", "probit", "firth"]
+    "options",
+    [{"link": "logit"}, {"link": "probit"}, {"link": "cloglog", "bias": "firth"}],
+    ids=["logit", "probit", "firth"],
 )
 def test_slopes_are_derivatives_of_average_predictions(study, formula, options):
     res = gevglm.fit(formula, study, **options)
@@ -152,7 +156,7 @@ def test_groups_by_several_variables(study):
     assert found.table.index.names[:2] == ["old", "region"] and len(found.table) == 6
     part = study.query("old == 1 and region == 'r2'")
     alone = res.risk("smoker", data=part)
-    assert_allclose(found.table.loc[(1, 'r2')].to_numpy(), alone.table.to_numpy(), rtol=1e-9)
+    assert_allclose(found.table.loc[(1, "r2")].to_numpy(), alone.table.to_numpy(), rtol=1e-9)
 
 
 # -- interaction on the additive scale -----------------------------------------------------------
@@ -179,7 +183,9 @@ def test_interaction_of_standardised_risks_by_hand(study):
     reri = both / none - first / none - second / none + 1
     assert_allclose(res.interaction("smoker", "old").table.loc["RERI", "estimate"], reri, rtol=1e-9)
     without_others = gevglm.fit("event ~ smoker * old", study, link="logit")
-    odds, coefficients = (without_others.interaction("smoker", "old", contrast=c).table for c in ("odds", "coefficients"))
+    odds, coefficients = (
+        without_others.interaction("smoker", "old", contrast=c).table for c in ("odds", "coefficients")
+    )
     assert_allclose(odds, coefficients, rtol=1e-6)
 
 

@@ -8,9 +8,9 @@ import statsmodels.api as sm
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
 from gevglm import links
-from gevglm.links import GEV, Cauchit, CLogLog, GEVc, Identity, Logit, LogLog, Probit, Sampled, Weighted
+from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
+from gevglm.links import GEV, CLogLog, GEVc, Identity, Logit, LogLog
 from gevglm.losses import Log
 from tests.support.links_under_test import (
     ALL_LINKS,

@@ -80,8 +80,9 @@ def _say_so(app, page, source):
 
 def _sections_of_the_reference(app, page, template, context, doctree):
     """Give the left menu of the reference its headings and their anchors."""
-    links = app.env.tocs["api"].findall(nodes.reference)
-    context["api_sections"] = [(link.astext(), link["anchorname"]) for link in links if link["anchorname"]]
+    sections = app.env.tocs["api"][0][1]  # below the title of the page
+    links = [next(section.findall(nodes.reference)) for section in sections]
+    context["api_sections"] = [(link.astext(), link["anchorname"]) for link in links]
 
 
 def _describe_pictures(app, doctree):

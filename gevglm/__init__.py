@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gevglm.comparison import compare, fit_links
     from gevglm.conditional.results import ConditionalResults
     from gevglm.data import sources
+    from gevglm.data.survey import Survey, survey
     from gevglm.inference.penalty_path import penalty_path
     from gevglm.inference.separation import Separation, detect_separation
     from gevglm.model import BinaryGLM
@@ -31,6 +32,7 @@ _HOMES = {
     "BinaryGLMResults": "results",
     "ConditionalResults": "conditional.results",
     "Separation": "inference.separation",
+    "Survey": "data.survey",
     "anova": "results.term_tests",
     "average_links": "averaging",
     "compare": "comparison",
@@ -41,6 +43,7 @@ _HOMES = {
     "load": "results",
     "penalty_path": "inference.penalty_path",
     "scan": "batches.scan",
+    "survey": "data.survey",
 }
 _MODULES = {
     name: name for name in "bias calibration datasets families links losses plots sampling sklearn weighting".split()

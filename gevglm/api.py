@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike
 from gevglm.conditional.model import ConditionalLogit, known_for_rows, refuse_options
 from gevglm.conditional.results import ConditionalResultsWrapper
 from gevglm.data.scope import caller_names
+from gevglm.data.survey import Survey
 from gevglm.engine.monitor import monitoring
-from gevglm.exceptions import InvalidOptionError
+from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions, known_arguments
 from gevglm.results import BinaryGLMResultsWrapper
@@ -37,6 +38,7 @@ def fit(
     freq_weights: Any = None,
     var_weights: Any = None,
     sampling_weights: Any = None,
+    design: Survey | None = None,
     class_weight: Any = None,
     prevalence: Any = None,
     sampling: str = "prior",
@@ -98,6 +100,9 @@ def fit(
     freq_weights, var_weights, sampling_weights : str or array_like, optional
         How many observations a row is; how much it counts, as an inverse variance; how many members of the population it stands for (Stata's
         pweight), with linearised standard errors and no likelihood. All of them count in averages; rows of weight zero are left out.
+    design : Survey, optional
+        How the sample was drawn (strata, units, finite populations, replicate weights), from :func:`gevglm.survey`, with its weights. Standard
+        errors, tests, risks and effects are those of the design, and `subset` is a domain of it.
     class_weight : "balanced" or dict, optional
         Weights ``{0: w0, 1: w1}`` of the classes, 1 being the event. The link is that of the population, with its odds multiplied by the
         weights in the fit (:class:`gevglm.links.Weighted`): coefficients and predictions are those of the population.
@@ -136,6 +141,8 @@ def fit(
     dtype: float64
     """
     words = locals()
+    if design is not None:
+        words |= {"sampling_weights": weights_of(design, words)}
     fit_options = FitOptions.of(words)
     options = ModelOptions.of(words | {"clusters": known_for_rows(fit_options.clusters, strata)})
     if strata is not None:
@@ -160,3 +167,16 @@ def fit(
             return ConditionalLogit.of_arrays(formula_or_endog, data_or_exog, strata, options).fit_by(fit_options)
         model = BinaryGLM.of_arrays(formula_or_endog, data_or_exog, options)
     return model.fit_by(fit_options)
+
+
+def weights_of(design: Any, words: dict[str, Any]) -> Any:
+    """Return the weights of a survey design; refuse what does not go with one."""
+    if not isinstance(design, Survey):
+        raise InvalidOptionError(f"design={design!r} must come from gevglm.survey(weights, strata=..., psu=...).")
+    for word in ("sampling_weights", "freq_weights", "strata", "cov_type", "cov_kwds"):
+        if words[word] is not None:
+            instead = "; matched sets and a survey do not go together" if word == "strata" else ""
+            raise IncompatibleOptionsError(
+                f"design= says what {word}= would say of a survey{instead}; leave {word} out."
+            )
+    return design.weights

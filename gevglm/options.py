@@ -16,6 +16,7 @@ from gevglm import losses
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, covariance_of
 from gevglm.data.selection import ROLES
+from gevglm.data.survey import Survey
 from gevglm.estimation.objective import Penalty, Ridge
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_argument, unknown_option
 from gevglm.links import GEV, BinaryLink, Logit
@@ -78,7 +79,9 @@ class _Options:
     def of(cls, words: Mapping[str, Any]) -> Self:
         """Pick these options out of the arguments of a function."""
         names: tuple[str, ...] = cls.__match_args__
-        return cls(**{name: words[name] for name in names if name in words})
+        options = cls.__new__(cls)  # the constructor of frozen options takes its time
+        options.__dict__.update({name: words[name] for name in names if name in words})
+        return options
 
     def given(self) -> dict[str, Any]:
         """Return the words that differ from their defaults."""
@@ -114,21 +117,23 @@ class ModelOptions(_Options):
     subset: Any = None
     missing: str = "drop"
     clusters: Any = None  # of a fit that follows at once: rows without one are incomplete
+    design: Survey | None = None
     formula_engine: str | None = None
 
     def columns(self) -> dict[str, Any]:
         """Return the words that name columns or rows, for designs of tables and of arrays alike."""
-        return {role: getattr(self, role) for role in ("event", *ROLES, "missing", "clusters")}
+        return {role: getattr(self, role) for role in ("event", *ROLES, "missing", "clusters", "design")}
 
     def without_rows(self) -> ModelOptions:
         """Return the options without anything of the length of the data."""
-        roles = (*ROLES, "n_trials", "subset", "clusters")
+        roles = (*ROLES, "n_trials", "subset", "clusters", "design")
         given = {role: value for role in roles if (value := getattr(self, role)) is not None}
         return replace(self, **{role: _as_given(value, role) for role, value in given.items()}) if given else self
 
     def code(self) -> dict[str, str]:
-        """Return the given words as Python; clusters are words of the fit."""
-        return {name: text for name, text in super().code().items() if name != "clusters"}
+        """Return the given words as Python; clusters are words of the fit, weights those of a survey design."""
+        said = {"clusters"} | ({"sampling_weights"} if self.design is not None else set())
+        return {name: text for name, text in super().code().items() if name not in said}
 
     @property
     def shape_choice(self) -> str | None:
@@ -266,9 +271,9 @@ class FitOptions(_Options):
         named = isinstance(self.cov_type, str) and self.cov_type.lower() == "cluster"
         return self.cov_kwds.get("groups") if named and isinstance(self.cov_kwds, dict) else None
 
-    def covariance(self, default: str, grouping: Any) -> Covariance:
+    def covariance(self, default: str, grouping: Any, sample: Any = None) -> Covariance:
         """Return the covariance, given the default and what makes clusters of the words for them."""
-        return covariance_of(default if self.cov_type is None else self.cov_type, self.cov_kwds, grouping)
+        return covariance_of(default if self.cov_type is None else self.cov_type, self.cov_kwds, grouping, sample)
 
     def penalty(self, scale: Any, n_cols: int, constant: int | None) -> Ridge | None:
         """Return the ridge penalty, or None for none; `scale` (None for ones) multiplies the square of each coefficient."""
@@ -319,6 +324,8 @@ def code_of(value: Any, name: str) -> str:
         known = {} if inner is None else inner.parameters
         arguments += [f"{key}={number!r}" for key, number in value.parameters.items() if key not in known]
         return f"{_home(value)}({', '.join(arguments)})"
+    if isinstance(value, Survey):
+        return f"gevglm.{value!r}"
     if isinstance(value, losses.Loss):
         return f"{_home(value)}({code_of(value.link, 'link')})"
     if is_dataclass(value) and not isinstance(value, AsGiven):
@@ -345,5 +352,8 @@ def _is_kept(value: Any) -> bool:
 
 
 def _as_given(value: Any, name: str) -> Any:
+    if isinstance(value, Survey):
+        parts = {each.name: _as_given(getattr(value, each.name), each.name) for each in fields(value)}
+        return replace(value, **parts)
     named = isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(v, str) for v in value)
     return value if value is None or np.isscalar(value) or (named and len(value) <= 2) else AsGiven(name)

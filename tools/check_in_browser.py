@@ -38,8 +38,12 @@ function pale(view) {
   while (walker.nextNode()) {
     const e = walker.currentNode.parentElement, style = view.getComputedStyle(e);
     if (!walker.currentNode.data.trim() || !e.offsetParent || style.visibility === "hidden") continue;
-    if (e.closest("svg, mjx-container, [aria-hidden=true], script, style") || +style.opacity < 1) continue;
-    const below = ground(e, view), text = over(parse(style.color), below);
+    if (e.closest("svg, mjx-container, [aria-hidden=true], script, style")) continue;
+    const below = ground(e, view), color = parse(style.color);
+    let seen = color[3] ?? 1;
+    for (let p = e; p; p = p.parentElement) seen *= +view.getComputedStyle(p).opacity;
+    if (!seen) continue;
+    const text = over([...color.slice(0, 3), seen], below);
     const [high, low] = [luminance(text), luminance(below)].sort((a, b) => b - a);
     const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.6 && +style.fontWeight >= 700);
     const ratio = (high + 0.05) / (low + 0.05);

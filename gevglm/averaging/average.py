@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -89,7 +90,7 @@ def average_links(
     -----
     With the risks :math:`p_{ij}` that candidate j predicts for row i without having seen its fold, the weights minimise the criterion of
     :math:`\sum_j w_j p_{ij}` over :math:`w_j \ge 0, \sum_j w_j = 1`, which is convex (:mod:`gevglm.averaging.optimum`), and are then moved towards
-    equal ones by one part in n + 1: equations :eq:`averaged-risk` to :eq:`weight-floor` of the theory pages. Weights are not probabilities that a link is
+    equal ones by one part in n + 1: equations :eq:`stacked-risk` to :eq:`weight-floor` of the theory pages. Weights are not probabilities that a link is
     true.
 
     Examples
@@ -149,6 +150,8 @@ def _code(model: BinaryGLM, options: FitOptions, words: dict[str, Any]) -> dict[
         for name, default in own.items()
         if words[name] is not default and not (np.isscalar(words[name]) and words[name] == default)
     }
+    if isinstance(words["links"], Sequence):
+        given["links"] = f"[{', '.join(code_of(link, 'link') for link in words['links'])}]"
     of_fit = {name: text for name, text in options.code().items() if name != "alpha"}
     alpha = {} if options.alpha == "cv" else {"alpha": code_of(options.alpha, "alpha")}
     return given | alpha | of_fit | {name: text for name, text in model.options.code().items() if name != "loss"}
@@ -162,7 +165,8 @@ def _possible(model: BinaryGLM, folds: Any) -> Any:
     events = float(counts @ model.endog)
     rarer = int(min(events, counts.sum() - events))
     if rarer < 2:
-        raise InvalidDataError(f"there are {rarer} observations of the rarer outcome; held-out scores need at least 2.")
+        seen = "is 1 observation" if rarer else "are 0 observations"
+        raise InvalidDataError(f"there {seen} of the rarer outcome; weights by held-out outcomes need at least 2.")
     if rarer >= folds:
         return folds
     warn(

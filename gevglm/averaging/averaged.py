@@ -20,6 +20,7 @@ from gevglm.averaging.resampling import Mixture, resampled
 from gevglm.averaging.summary import summary_of
 from gevglm.calibration.assessment import Assessment
 from gevglm.data.sources import as_source
+from gevglm.display.brief import Summarised
 from gevglm.effects.curves import EffectCurve, effect_curve
 from gevglm.effects.rows import Rows
 from gevglm.effects.standardised import (
@@ -49,7 +50,7 @@ HELD_OUT = (
 )
 
 
-class AveragedLinks:
+class AveragedLinks(Summarised):
     """Risks that are averages over links; made by :func:`gevglm.average_links`.
 
     Attributes
@@ -73,6 +74,10 @@ class AveragedLinks:
     code : dict of str to str
         The words of the call, as Python.
     """
+
+    def _in_a_line(self) -> str:
+        used = (self.weights["weight"] > 0.0).sum()
+        return f"{used} of {len(self.weights)} links, {self.n_events:,.10g} events in {self.nobs:,.10g} observations"
 
     def __init__(
         self,
@@ -135,18 +140,23 @@ class AveragedLinks:
             )
         return self._model
 
-    def bootstrap(self, resamples: int = RESAMPLES, rng: Any = 0, progress: bool = False) -> list[Mixture]:
+    def bootstrap(self, resamples: int | None = None, rng: Any = 0, progress: bool = False) -> list[Mixture]:
         """Return the averages of resamples of the observations, or of the clusters, by the whole procedure: folds, penalties, weights, fits.
 
         What was drawn with the same number and seed is kept, and saved.
 
         Parameters
         ----------
-        resamples : int
+        resamples : int, optional
+            By default those that were drawn before, or else 200.
         rng : int or Generator
         progress : bool
             Show a bar, if tqdm is installed.
         """
+        if resamples is None:
+            if self._drawn:
+                return max(self._drawn.values(), key=len)
+            resamples = RESAMPLES
         key = (resamples, rng if isinstance(rng, (int, np.integer)) else None)
         if key[1] is None or key not in self._drawn:
             model = self.rows("resamples")
@@ -157,7 +167,7 @@ class AveragedLinks:
         return self._drawn[key]
 
     def get_prediction(
-        self, exog: Any = None, *, alpha: float = 0.05, resamples: int = RESAMPLES, rng: Any = 0
+        self, exog: Any = None, *, alpha: float = 0.05, resamples: int | None = None, rng: Any = 0
     ) -> AveragedPrediction:
         """Return risks with limits by the bootstrap of the whole procedure.
 
@@ -186,7 +196,7 @@ class AveragedLinks:
         by: Any = None,
         data: Any = None,
         alpha: float = 0.05,
-        resamples: int = RESAMPLES,
+        resamples: int | None = None,
         rng: Any = 0,
     ) -> RiskContrast:
         """Risks with a variable set to some values and everything else unchanged, and what the change makes.
@@ -216,12 +226,12 @@ class AveragedLinks:
         table, pvalues = contrast_table(rule, found, cov, pairs, index, alpha)
         table[["se", "ci_lower", "ci_upper"]] = bootstrap_limits(rule, drawn, pairs, alpha).T
         note = f"averaged over {rows.observations:,.0f} observations; bootstrap of the whole procedure, {len(drawn)} resamples"
-        note = "; ".join(filter(None, (note, self.results.model.sampling.remark())))
+        note = "; ".join(filter(None, (chosen[0].remark, note, self.results.model.sampling.remark())))
         risk_of = risk_table(found, cov, names, alpha)
         return RiskContrast(variable, contrast, risk_of, table, pvalues * np.nan, cov, note, tuple(chosen))
 
     def effect_curve(
-        self, variable: str, values: Any = None, *, alpha: float = 0.05, resamples: int = RESAMPLES, rng: Any = 0
+        self, variable: str, values: Any = None, *, alpha: float = 0.05, resamples: int | None = None, rng: Any = 0
     ) -> EffectCurve:
         """Return the risk along a variable, averaged over the rows, with limits as :meth:`risk` has them.
 
@@ -296,7 +306,7 @@ class AveragedLinks:
         title: str | None = None,
         author: str = "",
         alpha: float = 0.05,
-        resamples: int = RESAMPLES,
+        resamples: int | None = None,
         rng: Any = 0,
     ) -> Path:
         """Write a report: one HTML file with the weights, the effects on the risk, and how held-out outcomes were predicted.

@@ -30,7 +30,7 @@ def default_candidates() -> dict[str, Loss]:
 
 
 def _log_name(kind: type[GEV] | type[GEVc], xi: float) -> str:
-    return f"{kind.word}({xi:g}), log" if xi else {GEV: LogLog, GEVc: CLogLog}[kind].word
+    return f"{kind.word}({xi:g}), log" if xi else str((LogLog if kind is GEV else CLogLog).word)
 
 
 def candidates_of(links: Any) -> dict[str, Loss]:
@@ -42,7 +42,13 @@ def candidates_of(links: Any) -> dict[str, Loss]:
             f"links={links!r} is neither a list of links, such as ['logit', gevglm.links.GEV(0.3)], nor a mapping of names to options "
             "such as {'steep': {'link': 'gev', 'xi': 0.3, 'loss': 'log'}}."
         )
-    words = links if isinstance(links, Mapping) else {_name(link): {"link": link} for link in links}
+    names = [] if isinstance(links, Mapping) else [_name(link) for link in links]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InvalidOptionError(f"links has {', '.join(twice)} twice; a candidate is given once.")
+    words = (
+        links if isinstance(links, Mapping) else {name: {"link": link} for name, link in zip(names, links, strict=True)}
+    )
     found = {}
     for name, given in words.items():
         options = ModelOptions(**{word: given[word] for word in ("link", "loss", "xi") if word in given})

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def write_report(
-    average: AveragedLinks, path: Any, *, title: str | None, author: str, alpha: float, resamples: int, rng: Any
+    average: AveragedLinks, path: Any, *, title: str | None, author: str, alpha: float, resamples: int | None, rng: Any
 ) -> Path:
     """Write the report of an average; see :meth:`gevglm.AveragedLinks.report`."""
     path = check_target(path)
@@ -83,7 +83,7 @@ def _weights(average: AveragedLinks) -> list[Html]:
     return [table(("candidate", *HEADERS), weight_rows(average), words=2), items(notes_on(average)), gallery.html()]
 
 
-def _effects(average: AveragedLinks, alpha: float, resamples: int, rng: Any) -> list[Html]:
+def _effects(average: AveragedLinks, alpha: float, resamples: int | None, rng: Any) -> list[Html]:
     """Return the risk along the first variables of the model."""
     gallery, options = Gallery(), {"alpha": alpha, "resamples": resamples, "rng": rng}
     names = predictors(average.results)
@@ -99,7 +99,8 @@ def _effects(average: AveragedLinks, alpha: float, resamples: int, rng: Any) -> 
         if len(names) <= CURVES
         else f"Predicted risk along the first {CURVES} of {len(names)} variables"
     )
-    how = f"{100 * (1 - alpha):g} % bands by the bootstrap of the whole procedure ({resamples} resamples)"
+    drawn = len(average.bootstrap(resamples, rng))
+    how = f"{100 * (1 - alpha):g} % bands by the bootstrap of the whole procedure ({drawn} resamples)"
     text = f"{which}, averaged over {count(average.nobs)} observations with everything else unchanged; {how}."
     return [tag("p", text, class_="note"), gallery.html()]
 

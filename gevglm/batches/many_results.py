@@ -170,3 +170,6 @@ class ManyFits:
         n, k = self._model.design.n_rows, self.params.shape[1]
         lacking = f"; {len(self.failures):,} without estimates" if self.failures else ""
         return f"<ManyFits: {len(self):,} fits of {n:,} rows, {k} coefficients, {self._model.loss!r}{lacking}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()

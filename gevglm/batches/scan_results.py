@@ -48,6 +48,9 @@ class ScanResults:
         smallest = f", smallest p-value {best['pvalue'].iloc[0]:.2g}" if len(best) else ""
         return f"<ScanResults: {self._counted()}{smallest}>"
 
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
     def _counted(self) -> str:
         remarks = int((self.table["reason"] != "").sum())
         counted = f"{len(self.table):,} tests by {TITLES[self.test]}"

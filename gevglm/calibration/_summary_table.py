@@ -9,10 +9,14 @@ from textwrap import fill
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import is_numeric_dtype
 from statsmodels.iolib.summary import Summary, fmt_2cols, fmt_params
 from statsmodels.iolib.table import SimpleTable
 
+from gevglm.display.digits import column_texts
+
 LEAST_WIDTH = 78
+TESTS = ("z", "statistic", "df", "pvalue", "P>|z|")  # columns that have digits of their own
 
 
 class EscapedTable(SimpleTable):
@@ -108,13 +112,24 @@ def summary_table(
 
 
 def _table(frame: pd.DataFrame, formats: Mapping[str, str]) -> SimpleTable:
-    cells = [
-        [_cell(value, formats.get(name, ".4g")) for name, value in zip(frame.columns, row, strict=True)]
-        for row in frame.itertuples(index=False)
+    """Return a table whose rows are different quantities: the numbers of a row have the same decimals, those of tests their own."""
+    alone = [
+        name for name in frame.columns if name in TESTS or name in formats or not is_numeric_dtype(frame[name].dtype)
     ]
+    alone += [name for name in frame.columns if name not in alone and _whole(frame[name])]
+    together = [name for name in frame.columns if name not in alone]
+    texts = {name: [_cell(value, formats.get(name, ".4g")) for value in frame[name]] for name in alone}
+    rows = [column_texts(row) for row in frame[together].to_numpy(float)]
+    texts |= {name: [row[j] for row in rows] for j, name in enumerate(together)}
+    cells = [[texts[name][i] for name in frame.columns] for i in range(len(frame))]
     return SimpleTable(
         cells, headers=list(frame.columns), stubs=[str(name) for name in frame.index], txt_fmt=fmt_params
     )
+
+
+def _whole(column: pd.Series) -> bool:
+    values = column.to_numpy(float)
+    return bool((np.isnan(values) | (values == np.floor(values))).all())
 
 
 def _cell(value: str | float | None, spec: str) -> str:

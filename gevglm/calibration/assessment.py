@@ -22,6 +22,7 @@ from gevglm.calibration.hypothesis_tests import hosmer_lemeshow, pregibon, spieg
 from gevglm.calibration.metrics import all_indices, infinite_log_loss
 from gevglm.calibration.sample import Sample, predictions
 from gevglm.calibration.smooth import IntegratedCalibration, integrated_calibration
+from gevglm.display.brief import Summarised
 from gevglm.exceptions import InvalidDataError
 
 if TYPE_CHECKING:
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True)
-class Assessment:
+@dataclass(frozen=True, repr=False)
+class Assessment(Summarised):
     """How well predicted probabilities fit the outcomes.
 
     Attributes
@@ -113,6 +114,16 @@ class Assessment:
 
     def __str__(self) -> str:
         return str(self.summary())
+
+    def _in_a_line(self) -> str:
+        known = {
+            name: f"{float(self.indices[name]):.4f}"
+            for name in ("AUC", "Brier score", "calibration slope")
+            if name in self.indices
+        }
+        return f"{self.n_events:,.10g} events in {self.n:,.10g} observations; " + ", ".join(
+            f"{k} {v}" for k, v in known.items()
+        )
 
 
 def assess(

@@ -17,6 +17,7 @@ from gevglm.calibration.bins import grouped
 from gevglm.calibration.estimates import CalibrationTest, checked_level, where_from
 from gevglm.calibration.sample import Sample, predictions
 from gevglm.calibration.smooth import curve_grid
+from gevglm.display.brief import Brief
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.exceptions import GevglmError, whole_number
 
@@ -29,8 +30,8 @@ MAX_STEPS = 60
 NODES, NODE_WEIGHTS = np.polynomial.legendre.leggauss(40)
 
 
-@dataclass(frozen=True)
-class CalibrationBelt:
+@dataclass(frozen=True, repr=False)
+class CalibrationBelt(Brief):
     """A calibration belt.
 
     Attributes

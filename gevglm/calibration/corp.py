@@ -14,6 +14,7 @@ from scipy.special import xlog1py, xlogy
 from gevglm.calibration.bins import Groups, grouped
 from gevglm.calibration.estimates import CalibrationTest, checked_level
 from gevglm.calibration.sample import predictions
+from gevglm.display.brief import Brief
 from gevglm.exceptions import unknown_option, whole_number
 
 BANDS = ("consistency", "confidence")
@@ -21,8 +22,8 @@ RESAMPLED_GROUPS = 5000  # groups of neighbouring predictions that a resample ha
 POINTS = 400  # places at which a band is kept
 
 
-@dataclass(frozen=True)
-class ScoreDecomposition:
+@dataclass(frozen=True, repr=False)
+class ScoreDecomposition(Brief):
     """A mean score as miscalibration - discrimination + uncertainty.
 
     Attributes
@@ -43,8 +44,8 @@ class ScoreDecomposition:
     unc: float
 
 
-@dataclass(frozen=True)
-class Band:
+@dataclass(frozen=True, repr=False)
+class Band(Brief):
     """A band of a reliability curve.
 
     Attributes
@@ -65,8 +66,8 @@ class Band:
     resamples: int
 
 
-@dataclass(frozen=True)
-class Reliability:
+@dataclass(frozen=True, repr=False)
+class Reliability(Brief):
     """A CORP reliability curve: the isotonic regression of outcomes on predictions.
 
     Attributes

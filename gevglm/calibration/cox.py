@@ -12,11 +12,12 @@ from scipy.stats import chi2
 from gevglm.calibration._logistic import IDENTITY, LogisticFit, bernoulli_llf, fit_logistic
 from gevglm.calibration.estimates import CalibrationTest, Measured
 from gevglm.calibration.sample import Sample, predictions
+from gevglm.display.brief import Brief
 from gevglm.exceptions import InvalidDataError
 
 
-@dataclass(frozen=True)
-class CoxCalibration:
+@dataclass(frozen=True, repr=False)
+class CoxCalibration(Brief):
     """Intercept and slope of the logistic recalibration, and calibration in the large.
 
     Attributes

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from gevglm.calibration.bins import TAIL, binned, is_rare, log_axis_start, weighted_quantile
 from gevglm.calibration.discrimination import area_under_precision, area_under_roc, counts_by_score
 from gevglm.calibration.sample import predictions, scores
+from gevglm.display.brief import Brief
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import InvalidOptionError
@@ -26,8 +27,8 @@ BARS = 40
 BINS = 10
 
 
-@dataclass(frozen=True)
-class RocCurve:
+@dataclass(frozen=True, repr=False)
+class RocCurve(Brief):
     """What the rule "prediction at least t" finds, and what it costs in false alarms.
 
     Attributes
@@ -46,8 +47,8 @@ class RocCurve:
     auc: float
 
 
-@dataclass(frozen=True)
-class PrecisionRecallCurve:
+@dataclass(frozen=True, repr=False)
+class PrecisionRecallCurve(Brief):
     """What the rule "prediction at least t" finds, and how often it is right.
 
     Attributes
@@ -70,8 +71,8 @@ class PrecisionRecallCurve:
     prevalence: float
 
 
-@dataclass(frozen=True)
-class DecisionCurve:
+@dataclass(frozen=True, repr=False)
+class DecisionCurve(Brief):
     """Net benefit of acting on predicted risks.
 
     Attributes
@@ -89,8 +90,8 @@ class DecisionCurve:
     act_on_all: NDArray
 
 
-@dataclass(frozen=True)
-class RiskSpread:
+@dataclass(frozen=True, repr=False)
+class RiskSpread(Brief):
     """How predicted risks are spread among events and among the others.
 
     Attributes
@@ -111,8 +112,8 @@ class RiskSpread:
     logarithmic: bool
 
 
-@dataclass(frozen=True)
-class LinkCurve:
+@dataclass(frozen=True, repr=False)
+class LinkCurve(Brief):
     """The fitted link along the linear predictor, beside the best logit.
 
     Attributes

@@ -49,7 +49,8 @@ class Measured(float):
         return float(self), self.se, self.lower, self.upper, self.level
 
     def __repr__(self) -> str:
-        return f"{float(self):.6g} (se {self.se:.4g}, {100 * self.level:g} % interval {self.lower:.6g} to {self.upper:.6g})"
+        value = 0.0 if abs(self) < 1e-12 * self.se else float(self)
+        return f"{value:.6g} (se {self.se:.4g}, {100 * self.level:g} % interval {self.lower:.6g} to {self.upper:.6g})"
 
 
 @dataclass(frozen=True)

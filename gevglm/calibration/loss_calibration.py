@@ -18,14 +18,15 @@ from gevglm.calibration.cox import cox_calibration
 from gevglm.calibration.estimates import CalibrationTest
 from gevglm.calibration.sample import Sample, predictions
 from gevglm.calibration.smooth import curve_grid
+from gevglm.display.brief import Brief
 from gevglm.exceptions import unknown_option
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True)
-class LossCalibrationCurve:
+@dataclass(frozen=True, repr=False)
+class LossCalibrationCurve(Brief):
     r"""Share of events against score, beside the curve of a loss-calibrated learner.
 
     Attributes

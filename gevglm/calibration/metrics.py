@@ -14,6 +14,7 @@ from gevglm.calibration.bins import binned
 from gevglm.calibration.discrimination import auc, auc_interval, average_precision
 from gevglm.calibration.estimates import Measured
 from gevglm.calibration.sample import Sample, predictions
+from gevglm.display.brief import Brief
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, warn
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ def infinite_log_loss(sample: Sample) -> str:
 # -- bins --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class BrierDecomposition:
+@dataclass(frozen=True, repr=False)
+class BrierDecomposition(Brief):
     r"""Murphy's parts of the Brier score, over bins.
 
     ``brier = reliability - resolution + uncertainty + within_variance - within_covariance``

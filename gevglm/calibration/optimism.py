@@ -24,6 +24,7 @@ from gevglm.calibration.sample import scores as checked_outcomes
 from gevglm.calibration.smooth import curve_grid, integrated_calibration
 from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
+from gevglm.display.brief import Summarised
 from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, InvalidOptionError, warn, whole_number
 from gevglm.inference.folds import make_folds
@@ -39,8 +40,8 @@ Assessed = tuple[dict[str, float], NDArray]
 Item = TypeVar("Item")
 
 
-@dataclass(frozen=True)
-class Optimism:
+@dataclass(frozen=True, repr=False)
+class Optimism(Summarised):
     """Indices corrected for having been computed on the data of the fit.
 
     Attributes
@@ -87,6 +88,10 @@ class Optimism:
 
     def __str__(self) -> str:
         return str(self.summary())
+
+    def _in_a_line(self) -> str:
+        drawn = "observations" if self.clusters is None else f"{self.clusters} clusters"
+        return f"{self.resamples} resamples of {drawn}, {len(self.frame)} indices corrected"
 
 
 def performance(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> dict[str, float]:

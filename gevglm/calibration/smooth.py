@@ -15,6 +15,7 @@ from gevglm.calibration.bins import weighted_quantile
 from gevglm.calibration.estimates import checked_level
 from gevglm.calibration.loess import loess
 from gevglm.calibration.sample import Sample, predictions
+from gevglm.display.brief import Brief
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
 
 METHODS = ("spline", "loess", "lowess")
@@ -30,8 +31,8 @@ KNOT_SHARES = {  # Harrell, Regression Modeling Strategies, section 2.4.6
 }
 
 
-@dataclass(frozen=True)
-class SmoothCurve:
+@dataclass(frozen=True, repr=False)
+class SmoothCurve(Brief):
     """A smooth calibration curve.
 
     Attributes
@@ -50,8 +51,8 @@ class SmoothCurve:
     level: float
 
 
-@dataclass(frozen=True)
-class IntegratedCalibration:
+@dataclass(frozen=True, repr=False)
+class IntegratedCalibration(Brief):
     """Distances of the predictions from a smooth calibration curve.
 
     Attributes

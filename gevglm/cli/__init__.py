@@ -13,9 +13,12 @@ from gevglm import __version__
 COMMANDS = {  # what each does; its module is imported when it is asked for
     "fit": "fit a model to a table, print its summary",
     "predict": "predict risks by a saved model",
+    "effects": "fit a model, print effects of its variables on the risk",
+    "average": "average the risks of several links, the best way to predict",
     "compare": "fit several links or formulas, compare them",
     "calibrate": "check predicted probabilities, or turn scores into some",
     "demo": "simulate a rare-event study, fit it, write pictures and a report",
+    "completion": "print what makes a shell complete commands and options",
 }
 USAGE, FAILURE, INTERRUPTED = 2, 1, 130  # exit codes
 

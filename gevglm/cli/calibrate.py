@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> None:
         check_target(options.plot)
     read = [name for name in (options.data, options.apply) if name]
     refuse_overwriting({"-o": options.output, "--plot": options.plot}, read)
-    frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
+    frame = read_table(options.data, options)
     y, score, weights = _columns(frame, options)
     if options.method:
         _calibrate(options, frame, y, score, weights)
@@ -94,7 +94,7 @@ def _calibrate(options: argparse.Namespace, frame: Any, y: Any, score: Any, weig
     calibrator = calibrator_of(options.method).fit(score, y, weights)
     rows = frame
     if options.apply:
-        rows = read_table(options.apply, sep=options.sep, encoding=options.encoding)
+        rows = read_table(options.apply, options)
     else:
         say(
             "the calibrator is applied to the rows it was learned from, where it looks better than it is", options.quiet

@@ -15,8 +15,8 @@ EXAMPLES = """examples:
       logit, cloglog and the GEV links side by side, with cross-validated scores
   gevglm compare "default ~ income + age" loans.csv --links logit,"GEV canonical" --coefficients
       two links, and the table of their coefficients
-  gevglm compare "y ~ x1" --also "y ~ x1 + x2" data.csv --links logit -o table.tex
-      nested models; the table for a paper, as LaTeX (.tex), HTML (.html) or Markdown (.md)
+  gevglm compare "default ~ age" --also "default ~ age + income" loans.csv --links logit --odds-ratios -o table.tex
+      nested models; the table for a paper, as LaTeX (.tex), HTML (.html), Markdown (.md) or for Word (.docx)
 """
 FORMATS_OF_TABLES: dict[str, Callable[[Any], str]] = {
     ".tex": lambda table: table.to_latex(),
@@ -24,6 +24,7 @@ FORMATS_OF_TABLES: dict[str, Callable[[Any], str]] = {
     ".md": lambda table: table.to_markdown(),
     ".txt": str,
 }
+WORD = ".docx"
 DEFAULT = ("logit", "cloglog", "GEV log", "GEV canonical")
 
 
@@ -39,9 +40,11 @@ def add_to(commands: Any, title: str) -> None:
     links = f"names of gevglm.fit_links, apart from each other by blanks or commas (default: {', '.join(DEFAULT)})"
     parser.add_argument("--links", nargs="+", default=list(DEFAULT), metavar="LINK", help=links)
     parser.add_argument("--folds", type=int, default=5, help="of the cross-validation (default: 5)")
+    ratios = "odds ratios (logit) or hazard ratios (cloglog) in the table of coefficients"
+    parser.add_argument("--odds-ratios", action="store_true", help=ratios)
     parser.add_argument("--coefficients", action="store_true", help="print the table of coefficients too")
     parser.add_argument(
-        "-o", "--output", metavar="FILE", help="write the table of coefficients: .tex, .html, .md or .txt"
+        "-o", "--output", metavar="FILE", help="write the table of coefficients: .tex, .html, .md, .docx or .txt"
     )
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
     add_model(parser)
@@ -58,20 +61,25 @@ def run(options: argparse.Namespace) -> None:
         raise InvalidOptionError("--loss is part of the names of --links here, such as 'GEV log' and 'GEV canonical'.")
     words = model_words(options)
     if options.output:
-        if Path(options.output).suffix not in FORMATS_OF_TABLES:
-            raise InvalidOptionError(f"-o {options.output!r}: the table is written as {', '.join(FORMATS_OF_TABLES)}.")
+        if Path(options.output).suffix not in (*FORMATS_OF_TABLES, WORD):
+            known = ", ".join((*FORMATS_OF_TABLES, WORD))
+            raise InvalidOptionError(f"-o {options.output!r}: the table is written as {known}.")
         check_target(options.output)
         refuse_overwriting({"-o": options.output}, [options.data])
-    frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
+    frame = read_table(options.data, options)
     say(f"{options.data}: {len(frame):,} rows, {len(frame.columns)} columns", options.quiet)
     if options.event is not None:
         words["event"] = level_named(options.event, options.formula, frame)
     comparison = _compared(options, frame, words)
     print(comparison)
     if options.coefficients:
-        print(f"\n{comparison.summary()}")
+        print(f"\n{comparison.summary(exp=options.odds_ratios)}")
     if options.output:
-        write_text(options.output, FORMATS_OF_TABLES[Path(options.output).suffix](comparison.summary()) + "\n")
+        table, kind = comparison.summary(exp=options.odds_ratios), Path(options.output).suffix
+        if kind == WORD:
+            table.to_docx(options.output)
+        else:
+            write_text(options.output, FORMATS_OF_TABLES[kind](table) + "\n")
         say(f"table: {options.output}", options.quiet)
 
 

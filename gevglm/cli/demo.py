@@ -10,24 +10,25 @@ import numpy as np
 import pandas as pd
 
 from gevglm.api import fit
+from gevglm.cli.options import add_command
 from gevglm.cli.pictures import save_picture
 from gevglm.datasets.simulated import STUDY_TRUTH, STUDY_XI, simulate_study
 from gevglm.links import GEV
 from gevglm.plots import RiskCurve, plot_risk_curves
 from gevglm.results import BinaryGLMResults
 
+EXAMPLES = """examples:
+  gevglm demo --folder pictures
+      the summary on stdout, pictures and the report in a folder
+"""
 CALIBRATION = ["Brier score", "AUC", "observed / expected", "calibration in the large", "calibration slope", "ICI"]
 
 
 def add_to(commands: Any, title: str) -> None:
     """Add the command, with its title among all commands, to the parser."""
-    parser = commands.add_parser(
-        "demo",
-        help=title,
-        description="Simulate a rare-event study, fit it, print the summary, save pictures and a report.",
-    )
+    text = "Simulate a rare-event study, fit it, print the summary, save pictures and a report."
+    parser = add_command(commands, "demo", run, EXAMPLES, title, text)
     parser.add_argument("--folder", default="demo-output", help="where pictures and report go (default: demo-output)")
-    parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from gevglm.cli.messages import say
-from gevglm.cli.options import add_command, add_model, add_reading, check_level, level_named, model_words, number_or
-from gevglm.options import SHAPE_CHOICES, code_of, link_words
+from gevglm.cli.options import add_command, add_link, add_model, add_reading, check_level, fit_words, model_words
+from gevglm.options import code_of
 
 EXAMPLES = """examples:
   gevglm fit "default ~ income + age" loans.csv --xi 0.5
@@ -16,6 +16,8 @@ EXAMPLES = """examples:
       logistic regression with reduced bias, and a report to read or print
   gevglm fit "onset ~ gdp + C(region)" war.dta --xi ml --loss log --cluster country --save war.pkl
       the shape by maximum likelihood, errors clustered by country, the model saved for 'gevglm predict'
+  gevglm fit "default ~ income + C(region)" loans.csv --link logit --odds-ratios --anova
+      odds ratios, and a test of each term; of a region as a whole
   gevglm fit "case ~ smoker + age" study.parquet --link cloglog --prevalence 0.02 --json study.json
       a case-control sample, coefficients and risks of a population with 2 % cases
 """
@@ -29,15 +31,15 @@ def add_to(commands: Any, title: str) -> None:
     parser = add_command(commands, "fit", run, EXAMPLES, title, text)
     parser.add_argument("formula", help='such as "y ~ x1 + C(group)"')
     parser.add_argument("data", help="file with the table")
-    group = parser.add_argument_group("link")
-    shape = "shape of the GEV link: a number, ml or cv; alone it means the GEV link with its canonical loss"
-    group.add_argument("--xi", type=number_or(*SHAPE_CHOICES), help=shape)
-    known = link_words()
-    group.add_argument("--link", choices=known, metavar="LINK", help=f"{', '.join(known)} (default: logit)")
+    add_link(parser)
     add_model(parser)
     add_reading(parser)
     group = parser.add_argument_group("output")
     group.add_argument("--level", type=float, default=0.95, help="coverage of the intervals (default: 0.95)")
+    ratios = "odds ratios (logit) or hazard ratios (cloglog) instead of coefficients"
+    group.add_argument("--odds-ratios", action="store_true", help=ratios)
+    terms = "test the terms of the formula too: I, II (default) or III"
+    group.add_argument("--anova", nargs="?", const="II", choices=("I", "II", "III"), metavar="TYPE", help=terms)
     group.add_argument("--html", metavar="FILE", help="write a report, one file to read or print")
     group.add_argument("--title", help="title of the report")
     group.add_argument("--save", metavar="FILE", help="save the model without the data, for 'gevglm predict'")
@@ -56,19 +58,21 @@ def run(options: argparse.Namespace) -> None:
         if name not in (None, "-"):
             check_target(name)
     refuse_overwriting(targets, files_of(options.data))
-    words = {name: word for name, word in (("xi", options.xi), ("link", options.link)) if word is not None}
-    words |= model_words(options)
+    model_words(options)  # refused before the data are read
     data = _data(options)
-    if options.event is not None:
-        words["event"] = level_named(options.event, options.formula, data)
+    words = fit_words(options, data)
     from gevglm.api import fit
 
     results = fit(options.formula, data, **words)
     alpha = round(1.0 - options.level, 12)
     if options.json:
-        _write_json(results, options, alpha)
+        from gevglm.cli.numbers import numbers_of, write_numbers
+
+        write_numbers(numbers_of(results, options.formula, options.data, alpha), options.json, options.quiet)
     if options.json != "-":
-        print(results.summary(alpha=alpha), flush=True)
+        print(results.summary(alpha=alpha, exponentiate=options.odds_ratios), flush=True)
+        if options.anova:
+            print(f"\n{results.anova(options.anova)}", flush=True)
     if options.html:
         say("writing the report", options.quiet)
         shown = {"title": options.title, "alpha": alpha, "progress": False if options.quiet else None}
@@ -82,26 +86,12 @@ def run(options: argparse.Namespace) -> None:
 def _data(options: argparse.Namespace) -> Any:
     from gevglm.cli.tables import comes_in_pieces, read_table
 
-    if options.sep is None and options.encoding is None and comes_in_pieces(options.data):
+    if (options.sep, options.encoding, options.decimal) == (None, None, ".") and comes_in_pieces(options.data):
         say(f"{options.data} is read in pieces", options.quiet)
         return options.data
-    frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
+    frame = read_table(options.data, options)
     say(f"{options.data}: {len(frame):,} rows, {len(frame.columns)} columns", options.quiet)
     return frame
-
-
-def _write_json(results: Any, options: argparse.Namespace, alpha: float) -> None:
-    import json
-
-    from gevglm._files import write_text
-    from gevglm.cli.numbers import numbers_of
-
-    text = json.dumps(numbers_of(results, options.formula, options.data, alpha), indent=2, allow_nan=False)
-    if options.json == "-":
-        print(text)
-        return
-    write_text(options.json, text + "\n")
-    say(f"numbers: {options.json}", options.quiet)
 
 
 def _code(options: argparse.Namespace, data: Any, words: dict[str, Any]) -> str:
@@ -113,7 +103,7 @@ def _code(options: argparse.Namespace, data: Any, words: dict[str, Any]) -> str:
     if isinstance(data, str):
         lines = ["import gevglm", "", call(f"{options.formula!r}, {data!r}", options_of_fit)]
     else:
-        reading = f"data = {reading_code(options.data, options.sep, options.encoding)}"
+        reading = f"data = {reading_code(options.data, options.sep, options.encoding, options.decimal)}"
         fitting = call(f"{options.formula!r}, data", options_of_fit)
         lines = ["import gevglm", "import pandas as pd", "", reading, fitting]
     return "\n".join([*lines, "print(results.summary())", f"results.report({options.html!r})"])

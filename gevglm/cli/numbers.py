@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import math
 from typing import Any
 
 import numpy as np
 
 from gevglm import __version__
+from gevglm._files import write_text
+from gevglm.cli.messages import say
 from gevglm.results.summary import notes_of
 
 COLUMNS = ("estimate", "std_err", "z", "pvalue", "ci_lower", "ci_upper")
@@ -18,33 +21,43 @@ def numbers_of(results: Any, formula: str, data: str, alpha: float) -> dict[str,
     limits = np.asarray(results.conf_int(alpha=alpha))
     columns = np.column_stack([results.params, results.bse, results.tvalues, results.pvalues, limits])
     coefficients = [
-        {"name": str(name)} | dict(zip(COLUMNS, map(_number, row), strict=True))
+        {"name": str(name)} | dict(zip(COLUMNS, map(number, row), strict=True))
         for name, row in zip(results.model.exog_names, columns, strict=True)
     ]
     return {
-        "gevglm": __version__,
         "formula": formula,
         "data": data,
         "event": str(results.event),
         "link": type(results.link.population).__name__,
-        "xi": None if results.xi is None else _number(results.xi),
+        "xi": None if results.xi is None else number(results.xi),
         "loss": results.loss.name,
         "bias": None if results.bias is None else results.bias.word,
         "cov_type": results.cov_type,
-        "observations": _number(results.n_trials_total),
-        "events": _number(results.n_events),
+        "observations": number(results.n_trials_total),
+        "events": number(results.n_events),
         "rows_left_out": int(results.model.design.n_missing),
-        "prevalence": None if results.prevalence is None else _number(results.prevalence),
+        "prevalence": None if results.prevalence is None else number(results.prevalence),
         "converged": bool(results.converged),
         "iterations": int(results.n_iter),
-        "log_loss": _number(results.log_loss),
-        "brier": _number(results.brier),
-        "auc": _number(results.auc),
+        "log_loss": number(results.log_loss),
+        "brier": number(results.brier),
+        "auc": number(results.auc),
         "level": 1.0 - alpha,
         "coefficients": coefficients,
         "notes": notes_of(results, results.inference),
     }
 
 
-def _number(value: Any) -> float | None:
+def write_numbers(content: dict[str, Any], name: str, quiet: bool) -> None:
+    """Write numbers as JSON to a file, or print them if its name is a dash."""
+    text = json.dumps({"gevglm": __version__} | content, indent=2, allow_nan=False)
+    if name == "-":
+        print(text)
+        return
+    write_text(name, text + "\n")
+    say(f"numbers: {name}", quiet)
+
+
+def number(value: Any) -> float | None:
+    """Return a number, or None where it is not finite."""
     return float(value) if math.isfinite(value) else None

@@ -8,11 +8,12 @@ from importlib import import_module
 from typing import Any
 
 from gevglm.covariance import COV_ALIASES, COV_TYPES
-from gevglm.options import LOSSES, bias_words
+from gevglm.options import LOSSES, SHAPE_CHOICES, bias_words, link_words
 
-FORMATS = "csv (also .gz), tsv, parquet, feather, Stata .dta, SAS .sas7bdat and .xpt, SPSS .sav"
-MODEL_OPTIONS = ("loss", "bias", "alpha", "event", "subset", "freq_weights", "var_weights", "sampling_weights", "offset", "exposure",
-                 "prevalence", "sampling", "class_weight", "cov_type")  # fmt: skip
+FORMATS = "csv (also .gz), tsv, parquet, feather, Excel .xlsx, Stata .dta, SAS .sas7bdat and .xpt, SPSS .sav"
+ROW_OPTIONS = ("event", "subset", "freq_weights", "var_weights", "sampling_weights", "offset", "exposure", "prevalence", "sampling",
+               "class_weight")  # fmt: skip
+MODEL_OPTIONS = ("loss", "bias", "alpha", "cov_type")
 
 
 class Words:
@@ -74,6 +75,17 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("reading the data")
     group.add_argument("--sep", help="separator of a csv file (default: a comma, or a tab for .tsv and .tab)")
     group.add_argument("--encoding", help="encoding of a csv file (default: utf-8)")
+    mark = "decimal point of a csv file: '.' (default) or ','"
+    group.add_argument("--decimal", choices=(".", ","), default=".", metavar="MARK", help=mark)
+
+
+def add_link(parser: argparse.ArgumentParser) -> None:
+    """Add link and shape."""
+    group = parser.add_argument_group("link")
+    shape = "shape of the GEV link: a number, ml or cv; alone it means the GEV link with its canonical loss"
+    group.add_argument("--xi", type=number_or(*SHAPE_CHOICES), help=shape)
+    known = link_words()
+    group.add_argument("--link", choices=known, metavar="LINK", help=f"{', '.join(known)} (default: logit)")
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
@@ -86,6 +98,18 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--alpha", type=number_or("cv"), default=0.0, help="ridge penalty, a number, or cv (on standardised columns)"
     )
+    add_rows(parser)
+    group = parser.add_argument_group("standard errors")
+    covariances = f"{', '.join(COV_TYPES)}; robust is HC1"
+    group.add_argument("--cov-type", choices=(*COV_TYPES, *COV_ALIASES), metavar="TYPE", help=covariances)
+    clusters = "standard errors robust to clusters; twice for two-way clusters"
+    group.add_argument("--cluster", action="append", metavar="COLUMN", help=clusters)
+    group.add_argument("--maxlags", type=int, metavar="N", help="for --cov-type HAC")
+
+
+def add_rows(parser: argparse.ArgumentParser) -> None:
+    """Add which rows are used, what they stand for and how they came into the data."""
+    group = parser.add_argument_group("rows")
     group.add_argument("--event", help="the level of the outcome that is the event, if that is not plainly 1")
     group.add_argument("--subset", metavar="CONDITION", help='rows to use, such as "age > 40"')
     counts = "frequency weights: how many observations each row stands for"
@@ -103,21 +127,14 @@ def add_model(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--class-weight", choices=("balanced",), help="weight the classes; predictions are corrected for it"
     )
-    group = parser.add_argument_group("standard errors")
-    covariances = f"{', '.join(COV_TYPES)}; robust is HC1"
-    group.add_argument("--cov-type", choices=(*COV_TYPES, *COV_ALIASES), metavar="TYPE", help=covariances)
-    clusters = "standard errors robust to clusters; twice for two-way clusters"
-    group.add_argument("--cluster", action="append", metavar="COLUMN", help=clusters)
-    group.add_argument("--maxlags", type=int, metavar="N", help="for --cov-type HAC")
 
 
 def model_words(options: argparse.Namespace) -> dict[str, Any]:
     """Return the arguments of :func:`gevglm.fit` that were given, in its words."""
     from gevglm.exceptions import IncompatibleOptionsError
 
-    words: dict[str, Any] = {name: getattr(options, name) for name in MODEL_OPTIONS}
+    words: dict[str, Any] = {name: getattr(options, name) for name in MODEL_OPTIONS} | row_words(options)
     words["alpha"] = options.alpha or None
-    words["sampling"] = None if options.sampling == "prior" else options.sampling
     if options.cluster:
         if options.cov_type not in (None, "cluster"):
             raise IncompatibleOptionsError(
@@ -129,6 +146,22 @@ def model_words(options: argparse.Namespace) -> dict[str, Any]:
         raise IncompatibleOptionsError("--cov-type cluster needs --cluster COLUMN.")
     if options.maxlags is not None:
         words["cov_kwds"] = {"maxlags": options.maxlags}
+    return {name: word for name, word in words.items() if word is not None}
+
+
+def fit_words(options: argparse.Namespace, data: Any) -> dict[str, Any]:
+    """Return all arguments of :func:`gevglm.fit` that were given, the event as the data have it."""
+    words = {name: word for name, word in (("xi", options.xi), ("link", options.link)) if word is not None}
+    words |= model_words(options)
+    if options.event is not None:
+        words["event"] = level_named(options.event, options.formula, data)
+    return words
+
+
+def row_words(options: argparse.Namespace) -> dict[str, Any]:
+    """Return what :func:`add_rows` reads, in the words of :func:`gevglm.fit`."""
+    words = {name: getattr(options, name) for name in ROW_OPTIONS}
+    words["sampling"] = None if options.sampling == "prior" else options.sampling
     return {name: word for name, word in words.items() if word is not None}
 
 

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> None:
     check_output(options.output)
     refuse_overwriting({"-o": options.output}, [options.model, options.data])
     results = load_model(options.model)
-    frame = read_table(options.data, sep=options.sep, encoding=options.encoding)
+    frame = read_table(options.data, options)
     names = [options.name, f"{options.name}_lower", f"{options.name}_upper"] if options.interval else [options.name]
     taken = [name for name in names if name in frame.columns]
     if taken:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import argparse
+
     import pandas as pd
 
 PACKING = {".gz": "gzip", ".bz2": "bz2", ".zip": "zip", ".xz": "xz", ".zst": "zstd"}  # in pandas' words
@@ -17,20 +19,23 @@ WRITTEN = {
 ADVICE = {"sep": "Give --sep '{value}'.", "encoding": "give its encoding, as in --encoding latin-1."}
 
 
-def read_table(name: str, *, sep: str | None = None, encoding: str | None = None) -> pd.DataFrame:
-    """Read a table from a file of any kind, by its name; see :func:`gevglm.data.files.read_table`."""
+def read_table(name: str, options: argparse.Namespace) -> pd.DataFrame:
+    """Read a table from a file of any kind, by its name and the options for reading; see :func:`gevglm.data.files.read_table`."""
     from gevglm.data import files
-    from gevglm.exceptions import InvalidOptionError
+    from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 
+    sep, decimal = _unescaped(options.sep), options.decimal
+    if decimal == "," and sep in (None, ",") and Path(name).suffix not in (".tsv", ".tab"):
+        raise IncompatibleOptionsError("--decimal , needs another separator than the comma; give it, as in --sep ';'.")
     try:
-        return files.read_table(name, sep=_unescaped(sep), encoding=encoding, advice=ADVICE)
+        return files.read_table(name, sep=sep, encoding=options.encoding, decimal=decimal, advice=ADVICE)
     except LookupError:
         raise InvalidOptionError(
-            f"--encoding {encoding!r} is not known; common ones are utf-8, latin-1, cp1252, utf-16."
+            f"--encoding {options.encoding!r} is not known; common ones are utf-8, latin-1, cp1252, utf-16."
         ) from None
 
 
-def reading_code(name: str, sep: str | None, encoding: str | None) -> str:
+def reading_code(name: str, sep: str | None, encoding: str | None, decimal: str = ".") -> str:
     r"""Return the Python that reads a table as :func:`read_table` does.
 
     Examples
@@ -45,6 +50,7 @@ def reading_code(name: str, sep: str | None, encoding: str | None) -> str:
     if kind in SEPARATORS:
         reader, mark = "read_csv", _unescaped(sep) or SEPARATORS[kind]
         options = ({} if mark == "," else {"sep": mark}) | ({"encoding": encoding} if encoding else {})
+        options |= {} if decimal == "." else {"decimal": decimal}
     else:
         reader, options = READERS[kind], read_options(kind, encoding)
     return f"pd.{reader}({', '.join([repr(name), *(f'{key}={value!r}' for key, value in options.items())])})"

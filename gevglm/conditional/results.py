@@ -227,6 +227,12 @@ class ConditionalResults(LikelihoodModelResults):
             linear = _within_sets(linear, exog, model.strata if strata is None else strata, cases)
         return pd.Series(linear, index=rows.index, name=which)
 
+    def __repr__(self) -> str:
+        return f"<ConditionalResults: {self.model.design.outcome}, {self.n_events:,g} cases in {self.n_sets:,} sets>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
+
     def summary(self, alpha: float = 0.05, method: str | None = None) -> Summary:
         """Summarise the fit: sets, cases, likelihood, coefficients, and what is to be known of them."""
         method = self._method(method)
@@ -297,6 +303,9 @@ class ConditionalResults(LikelihoodModelResults):
 
 class ConditionalResultsWrapper(LikelihoodResultsWrapper):
     """Results with the labels of the data attached."""
+
+    def __repr__(self) -> str:
+        return repr(self._results)
 
 
 wrap.populate_wrapper(ConditionalResultsWrapper, ConditionalResults)

@@ -62,6 +62,10 @@ class Covariance(ABC):
             "degrees of freedom."
         )
 
+    def design_degrees(self, fit: Fitted) -> Degrees | None:
+        """Return the degrees of freedom of the design of a survey; None for other fits."""
+        return None
+
     def clusters(self, fit: Fitted) -> ClusterFacts | None:
         """Return what a reader has to know of the clusters of a fit; None where rows are independent."""
         return None
@@ -92,3 +96,22 @@ class GroupScores(Reducer):
 
     def combine(self, total: Matrix, part: tuple[NDArray, Matrix]) -> Matrix:
         return add_rows(total, self.n_groups, *part)
+
+
+class GroupsSeen(Reducer):
+    """Which groups have a row with weight."""
+
+    def __init__(self, codes: Callable[[Block], NDArray], n_groups: int):
+        self.codes = codes
+        self.n_groups = n_groups
+
+    def zero(self) -> NDArray:
+        return np.zeros(self.n_groups, dtype=bool)
+
+    def map(self, block: Block) -> NDArray:
+        codes = self.codes(block)
+        return np.unique(codes if block.weight is None else codes[block.weight > 0])
+
+    def combine(self, total: NDArray, part: NDArray) -> NDArray:
+        total[part] = True
+        return total

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -10,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.covariance.base import Covariance, Fitted, GroupScores
+from gevglm.covariance.base import Covariance, Fitted, GroupScores, GroupsSeen
 from gevglm.covariance.cluster_facts import ClusterFacts, cluster_facts
 from gevglm.covariance.degrees import Degrees, Satterthwaite
 from gevglm.covariance.leverage import Corrected, SingularCluster, corrected
-from gevglm.engine.base import Block, Reducer
+from gevglm.engine.base import Block
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import (
     GevglmWarning,
@@ -113,7 +112,7 @@ class Cluster(Covariance):
             scores = engine.reduce(GroupScores(fit.loss, fit.params, groups, n_groups))
             factor = 1.0
             if self.kind != "CR0":
-                used = int(engine.reduce(_GroupsSeen(groups, n_groups)).sum())
+                used = int(engine.reduce(GroupsSeen(groups, n_groups)).sum())
                 factor = used / (used - 1)
             if self.kind == "CR1S":
                 factor *= (fit.nobs - 1) / (fit.nobs - fit.rank)
@@ -153,25 +152,6 @@ class Cluster(Covariance):
                 f"kind='CR3' is not defined: without cluster {name!r} some coefficient could not be estimated (a column varies in that cluster "
                 "only, such as its indicator or a treatment it alone has). Leave the column out, or use kind='CR2'."
             ) from None
-
-
-class _GroupsSeen(Reducer):
-    """Which groups have a row with weight."""
-
-    def __init__(self, codes: Callable[[Block], NDArray], n_groups: int):
-        self.codes = codes
-        self.n_groups = n_groups
-
-    def zero(self) -> NDArray:
-        return np.zeros(self.n_groups, dtype=bool)
-
-    def map(self, block: Block) -> NDArray:
-        codes = self.codes(block)
-        return np.unique(codes if block.weight is None else codes[block.weight > 0])
-
-    def combine(self, total: NDArray, part: NDArray) -> NDArray:
-        total[part] = True
-        return total
 
 
 def codes_of(grouping: Grouping, code: NDArray, block: Block) -> NDArray:

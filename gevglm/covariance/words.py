@@ -11,6 +11,8 @@ from gevglm.covariance.autocorrelation import HAC
 from gevglm.covariance.base import Covariance
 from gevglm.covariance.clusters import Cluster
 from gevglm.covariance.rows import HC, Linearized, Nonrobust
+from gevglm.covariance.survey import NAME as SURVEY
+from gevglm.covariance.survey import survey_covariance
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
 
 if TYPE_CHECKING:
@@ -42,10 +44,22 @@ _COV_WORDS = {word.lower(): word for word in COV_TYPES} | COV_ALIASES
 _COV_KWDS = {"cluster": {"groups", "kind", "use_correction"}, "HAC": {"maxlags", "kernel", "use_correction"}}
 
 
-def covariance_of(cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Callable[[Any], Grouping]) -> Covariance:
-    """Turn statsmodels' words into a covariance; `grouping` turns column names or arrays into the clusters of the rows of the model."""
+def covariance_of(
+    cov_type: Any, cov_kwds: dict[str, Any] | None, grouping: Callable[[Any], Grouping], sample: Any = None
+) -> Covariance:
+    """Turn statsmodels' words into a covariance; `grouping` turns column names or arrays into the clusters of the rows of the model.
+
+    `sample` is the survey design of the model, which has a covariance of its own.
+    """
     if isinstance(cov_type, Covariance):
         return cov_type
+    if sample is not None:
+        if str(cov_type).lower() != SURVEY:
+            raise IncompatibleOptionsError(
+                f"cov_type={cov_type!r} and a survey design cannot be combined: the design says how rows depend on each other. Leave cov_type out, "
+                "or give sampling_weights= instead of design=."
+            )
+        return survey_covariance(sample)
     word = _COV_WORDS.get(str(cov_type).lower())
     if word is None:
         raise unknown_option("cov_type", cov_type, COV_TYPES)

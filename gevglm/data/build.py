@@ -27,6 +27,7 @@ from gevglm.data.selection import (
 )
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.streamed_design import from_source
+from gevglm.data.survey import Survey, sample_of
 from gevglm.data.tables import (
     aligned,
     as_frame,
@@ -75,6 +76,7 @@ def from_formula(
     subset: Any = None,
     missing: str = "drop",
     clusters: Any = None,
+    design: Survey | None = None,
     engine: str | None = None,
 ) -> Design:
     """Build a design from a formula and a table."""
@@ -86,6 +88,7 @@ def from_formula(
     selection = Selection(
         formula, scope, offset, exposure, **weights, subset=subset, missing=missing, clusters=clusters
     )
+    sample = None if design is None else sample_of(design, frame, n)
     chosen = selection.of(frame)
     check_rows(n, chosen.n_asked, chosen.n_selected, chosen.n_missing, missing, weights)
     recipe = formulas.Recipe(
@@ -109,6 +112,7 @@ def from_formula(
         n_given=n,
         n_missing=chosen.n_missing,
         frame=chosen.frame,
+        sample=sample if sample is None or chosen.rows is None else sample.taken(chosen.rows),
         weight_names=weight_names(weights),
         **_offset_facts(offset, exposure),
     )
@@ -127,6 +131,7 @@ def from_arrays(
     n_trials: Any = None,
     missing: str = "none",
     clusters: Any = None,
+    design: Survey | None = None,
     owned: bool = False,
 ) -> Design:
     """Build a design from an outcome and a design matrix: a copy of it, unless it is `owned`, so that nobody else can change it."""
@@ -151,6 +156,7 @@ def from_arrays(
     if y.shape not in ((n,), (n, 1), (n, 2)):
         raise InvalidDataError(f"the outcome has shape {y.shape}; for {n} rows it has one column, or two of counts.")
     columns = {role: vector(value, None, role, n) for role, value in (options | {"n_trials": n_trials}).items()}
+    sample = None if design is None else sample_of(design, None, n)
     rows, n_missing = None, 0
     if clusters is not None or not are_all_used(missing, y, X, columns):
         clustered = cluster_columns(clusters, n, None, index)
@@ -177,6 +183,7 @@ def from_arrays(
         index=index if index is None or rows is None else index[rows],
         n_given=n,
         n_missing=n_missing,
+        sample=sample if sample is None or rows is None else sample.taken(rows),
         **_offset_facts(offset, exposure),
     )
 

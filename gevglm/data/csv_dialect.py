@@ -61,9 +61,9 @@ def unpacked(path: str | Path) -> Iterator[Any]:
         yield str(path)
 
 
-def read_csv(path: str | Path, *, sep: str = ",", encoding: str = "utf-8") -> pd.DataFrame:
+def read_csv(path: str | Path, *, sep: str = ",", encoding: str = "utf-8", decimal: str = ".") -> pd.DataFrame:
     """Read a whole csv file."""
-    frame = _read(path, sep, encoding)
+    frame = _read(path, sep, encoding, decimal=decimal)
     doubtful = [place for place in range(frame.shape[1]) if _may_be_long(frame.iloc[:, place])]
     if doubtful:
         texts = _read(path, sep, encoding, usecols=doubtful, dtype=str)

@@ -16,6 +16,7 @@ from gevglm.data import formula as formulas
 from gevglm.data.grouping import Grouping
 from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
+from gevglm.data.survey import SampleReplicates, SampleUnits
 from gevglm.data.tables import (
     aligned,
     columns_given,
@@ -28,6 +29,7 @@ from gevglm.engine.sparse import columns_of_ones
 from gevglm.exceptions import InvalidDataError
 
 FIT_AGAIN = "fit the model again, to a table that is held in memory"
+FEW = 4096  # rows that are looked at all at once
 MOST_DENSE = 1 << 25  # elements of a sparse design that is made dense where need be
 VECTORS = ("freq", "var", "trials", "offset", "represents")
 
@@ -76,6 +78,7 @@ class Design(Layout):
     frame: pd.DataFrame | None = field(default=None, repr=False)  # the rows used of the table given
     n_given: int = 0  # rows of the data given
     n_missing: int = 0  # those dropped because of missing values
+    sample: SampleUnits | SampleReplicates | None = field(default=None, repr=False)  # the survey design of the rows
     population: float | None = None  # members of the population behind all rows, by sampling weights if there are
 
     @property
@@ -217,7 +220,7 @@ class Design(Layout):
         if part is not None and part.counts is not None:
             facts["freq"] = None
             facts["y"], facts["freq" if self.trials is None else "trials"] = part.outcomes(self.y)
-        facts |= {"constant": constant_column(X), "n_given": len(positions)}
+        facts |= {"constant": constant_column(X), "n_given": len(positions), "sample": self._sample_at(positions)}
         return replace(self, X=X, **facts, rows=None, index=None, recipe=None, frame=None)
 
     def selected(self, positions: NDArray) -> Self:
@@ -229,6 +232,7 @@ class Design(Layout):
             self,
             X=self.X[positions],
             **facts,
+            sample=self._sample_at(positions),
             rows=positions if self.rows is None else self.rows[positions],
             index=None if self.index is None else self.index[positions],
             frame=None if self.frame is None else self.frame.iloc[positions],
@@ -242,7 +246,10 @@ class Design(Layout):
         }
         recipe = None if self.recipe is None else self.recipe.without_rows(self.n_given)
         X = UnloadedArray.of(n, len(self.names))
-        return replace(self, X=X, **vectors, rows=None, index=None, frame=None, recipe=recipe)
+        return replace(self, X=X, **vectors, rows=None, index=None, frame=None, recipe=recipe, sample=None)
+
+    def _sample_at(self, positions: NDArray) -> SampleUnits | SampleReplicates | None:
+        return None if self.sample is None else self.sample.taken(positions)
 
 
 def constant_column(X: Matrix) -> int | None:
@@ -251,7 +258,7 @@ def constant_column(X: Matrix) -> int | None:
         ones = np.flatnonzero(columns_of_ones(X))
         return int(ones[0]) if len(ones) else None
     for j, first in enumerate(X[:1].ravel().tolist()):
-        if first == 1.0 and (X[:64, j] == 1.0).all() and (X[:, j] == 1.0).all():
+        if first == 1.0 and (len(X) < FEW or (X[:64, j] == 1.0).all()) and (X[:, j] == 1.0).all():
             return j
     return None
 

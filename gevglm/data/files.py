@@ -32,7 +32,12 @@ IN_PYTHON = {
 
 
 def read_table(
-    path: str | Path, *, sep: str | None = None, encoding: str | None = None, advice: Mapping[str, str] = IN_PYTHON
+    path: str | Path,
+    *,
+    sep: str | None = None,
+    encoding: str | None = None,
+    decimal: str = ".",
+    advice: Mapping[str, str] = IN_PYTHON,
 ) -> pd.DataFrame:
     """Read a table from a file of any kind, by its name.
 
@@ -43,6 +48,8 @@ def read_table(
     path : path
     sep, encoding : str, optional
         Those of csv files, the latter also of SAS files.
+    decimal : str
+        The decimal point of csv files, "." or ",".
     advice : mapping
         What to do where the separator or the encoding is another: sentences with ``{name}`` and ``{value}`` to be filled in.
     """
@@ -53,7 +60,7 @@ def read_table(
         raise InvalidDataError(f"{name!r} is a folder; give a file.")
     kind = kind_of_file(path)
     if kind in SEPARATORS:
-        return _read_csv(path, sep or SEPARATORS[kind], encoding, advice)
+        return _read_csv(path, sep or SEPARATORS[kind], encoding, decimal, advice)
     if kind not in READERS:
         known = ", ".join([*SEPARATORS, *READERS])
         raise InvalidDataError(f"{name!r} is not a table by its name ({kind or 'no'} ending); known are {known}.")
@@ -71,10 +78,10 @@ def read_options(kind: str, encoding: str | None) -> dict[str, str]:
     return {"encoding": encoding or SAS_ENCODINGS[kind]} if kind in SAS_ENCODINGS else {}
 
 
-def _read_csv(path: Path, sep: str, encoding: str | None, advice: Mapping[str, str]) -> pd.DataFrame:
+def _read_csv(path: Path, sep: str, encoding: str | None, decimal: str, advice: Mapping[str, str]) -> pd.DataFrame:
     name = str(path)
     try:
-        frame = read_csv(path, sep=sep, encoding=encoding or "utf-8")
+        frame = read_csv(path, sep=sep, encoding=encoding or "utf-8", decimal=decimal)
     except UnicodeDecodeError as error:
         seen = error.object[max(error.start - 20, 0) : error.end + 10]
         what_to_do = advice["encoding"].format(name=name, value="latin-1")

@@ -155,7 +155,8 @@ def are_all_used(missing: str, y: NDArray, X: NDArray, columns: dict[str, NDArra
     """Whether no row has weight zero or a missing value, as far as a quick look tells: the sum of complete numbers is finite."""
     if missing not in MISSING or y.ndim > 1 or any(given is not None for given in columns.values()):
         return False
-    return _is_complete(y) and _is_complete(X)
+    with np.errstate(all="ignore"):
+        return _is_complete(y) and _is_complete(X)
 
 
 def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:
@@ -164,7 +165,9 @@ def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:
         raise unknown_option("missing", missing, MISSING)
     complete = np.ones(n, dtype=bool)
     for array in arrays if missing != "none" else ():
-        if array is not None and not _is_complete(array):
+        with np.errstate(all="ignore"):
+            unknown = array is not None and not _is_complete(array)
+        if unknown:
             complete &= ~_incomplete(array)
     return complete
 
@@ -224,8 +227,7 @@ def _is_complete(array: Any) -> bool:
     dtype = getattr(array, "dtype", None)
     if not isinstance(dtype, np.dtype) or dtype.kind not in "biuf":
         return False
-    with np.errstate(all="ignore"):
-        return dtype.kind != "f" or isfinite(np.asarray(array).sum())
+    return dtype.kind != "f" or isfinite(np.add.reduce(np.asarray(array), axis=None))
 
 
 def _incomplete(array: Any) -> NDArray:

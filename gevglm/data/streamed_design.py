@@ -21,6 +21,8 @@ from gevglm.data.outcome import Coding
 from gevglm.data.reader import Reader, refuse_dependence_on_other_rows
 from gevglm.data.selection import ROLES, WEIGHTS, Selection, check_rows
 from gevglm.data.sources.base import Number, Source
+from gevglm.data.survey import STRATUM, UNIT, SampleUnits, Survey, refuse_missing_facts, units_of
+from gevglm.data.survey import keys_of as _keys_of
 from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine.base import ArraySum, Block, Engine, without_columns
 from gevglm.engine.memory import physical_memory
@@ -119,6 +121,7 @@ def from_source(
     subset: Any = None,
     missing: str = "drop",
     clusters: Any = None,
+    design: Survey | None = None,
     engine: str | None = None,
     monitor: Monitor = NULL_MONITOR,
     **roles: Any,
@@ -149,7 +152,7 @@ def from_source(
     reader = Reader(selection, recipe, coding, tuple(columns), outcome)
     refuse_dependence_on_other_rows(reader, found.example)
     n_rows = sum(found.kept.values())
-    design = StreamedDesign(
+    streamed = StreamedDesign(
         X=UnloadedArray.of(n_rows, len(recipe.names)),
         y=UnloadedArray.of(n_rows),
         **_vectors(selection, coding, n_rows),
@@ -170,8 +173,38 @@ def from_source(
         weight_names=weight_names(weights),
         offset_name=selection.offset,
         exposure_name=selection.exposure,
+        sample=None if design is None else _sample(source, design),
     )
-    return replace(design, constant=_constant(design))
+    return replace(streamed, constant=_constant(streamed))
+
+
+def _sample(source: Source, given: Survey) -> SampleUnits:
+    """Return the strata and units of a table in pieces, by one look at all of its rows."""
+    arrays = [
+        value for value in (given.strata, given.psu, given.fpc) if value is not None and not isinstance(value, str)
+    ]
+    if given.psu is None or given.replicates is not None or arrays:
+        raise InvalidOptionError(
+            "a survey design of data in pieces is described by names of columns, psu among them, and not by replicate weights; for rows that "
+            "were drawn one by one give sampling_weights= instead of design=."
+        )
+    source.check(given.names)
+    roles = {STRATUM: given.strata, UNIT: given.psu, "fpc": given.fpc}
+    roles = {role: name for role, name in roles.items() if name is not None}
+    found: list[pd.DataFrame] = []
+    with closing(source.map(partial(_distinct_units, roles), given.names)) as answers:
+        for _, rows in answers:
+            found = [pd.concat([*found, rows]).drop_duplicates()] if len(found) > 64 else [*found, rows]
+    units = pd.concat(found, ignore_index=True).drop_duplicates(ignore_index=True)
+    names = [str(roles[role]) for role in (STRATUM, UNIT) if role in roles]
+    return units_of(given, _keys_of(units)[0], None, names)
+
+
+def _distinct_units(roles: dict[str, Any], table: pd.DataFrame, number: Number) -> pd.DataFrame:
+    rows = table[list(roles.values())].set_axis(list(roles), axis=1)
+    for role in roles:
+        refuse_missing_facts(rows[role], role)
+    return rows.drop_duplicates()
 
 
 def _check_found(found: Any, missing: str, weights: dict[str, Any]) -> None:

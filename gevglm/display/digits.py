@@ -9,6 +9,7 @@ import numpy as np
 MOST = 8  # decimals; columns that would need more are written with exponents
 DIGITS = 5  # of the largest number of a column
 DIGITS_OF_ERRORS = 3  # of the smallest standard error of a table
+TINY = 1e-13  # nothing but rounding is so small
 ROUNDING = 1e-12  # numbers so small beside the largest are zeros that were computed
 
 
@@ -21,6 +22,8 @@ def column_texts(values: Sequence[float], digits: int = DIGITS) -> list[str]:
     (['-847.61', '12.50', '0.00'], ['3', '12,000'], ['0.021300', ''])
     """
     size = _largest(values)
+    if 0.0 < size < TINY:
+        return ["" if np.isnan(value) else "0" for value in values]
     if all(value == np.floor(value) for value in values if np.isfinite(value)) and size < 10.0 ** (digits + 4):
         return [_text(value, 0, size) for value in values]
     return [_text(value, decimals_of(size, digits), size) for value in values]

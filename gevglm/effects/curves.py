@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.tables import suggestion
+from gevglm.display.brief import Brief
 from gevglm.effects.rows import (
     RowGroups,
     Rows,
@@ -44,8 +45,8 @@ PERCENTILES = np.linspace(0.01, 0.99, 99)  # of the observations, from the first
 GROUPS = (0.1, 0.5, 0.9)  # quantiles of a continuous variable by which curves are drawn
 
 
-@dataclass(frozen=True)
-class EffectCurve:
+@dataclass(frozen=True, repr=False)
+class EffectCurve(Brief):
     """Predicted risks along a variable.
 
     Attributes

@@ -48,7 +48,9 @@ class Interaction(Shown):
 
     def _shown_parts(self) -> tuple[str, Sequence[Part], Sequence[str]]:
         title = f"Interaction on the additive scale ({self.note})"
-        notes = ["Standard errors of the synergy index, the multiplicative interaction and the ratios are those of their logarithms."]
+        notes = [
+            "Standard errors of the synergy index, the multiplicative interaction and the ratios are those of their logarithms."
+        ]
         return title, [Part("", self.table), Part("Ratios", self.ratios)], notes
 
 
@@ -71,9 +73,16 @@ def interaction_of(logs: NDArray, cov: NDArray, labels: Sequence[str], alpha: fl
     reach = norm.isf(alpha / 2.0) * errors
     numbers = np.column_stack([estimates, estimates - reach, estimates + reach])
     numbers[2:] = np.exp(numbers[2:])
-    numbers[2, 0] = synergy  # negative where both together and the sum of each are on different sides of one; it then has no limits
+    numbers[2, 0] = (
+        synergy  # negative where both together and the sum of each are on different sides of one; it then has no limits
+    )
     columns = {"estimate": numbers[:, 0], "se": errors, "ci_lower": numbers[:, 1], "ci_upper": numbers[:, 2]}
     spread = np.sqrt(np.diagonal(cov))
     limits = norm.isf(alpha / 2.0) * spread
-    ratios = {"estimate": np.exp(logs), "se": spread, "ci_lower": np.exp(logs - limits), "ci_upper": np.exp(logs + limits)}
+    ratios = {
+        "estimate": np.exp(logs),
+        "se": spread,
+        "ci_lower": np.exp(logs - limits),
+        "ci_upper": np.exp(logs + limits),
+    }
     return Interaction(pd.DataFrame(columns, index=list(NAMES)), pd.DataFrame(ratios, index=list(labels)), note)

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
 
 SCALES = ("ratio", "odds", "coefficients")
-AGAINST_NONE = np.array([[-1.0, 0.0, 1.0, 0.0], [-1.0, 1.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 1.0]])  # of none, second, first, both
+AGAINST_NONE = np.array(
+    [[-1.0, 0.0, 1.0, 0.0], [-1.0, 1.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 1.0]]
+)  # of none, second, first, both
 
 
 def interaction_in(
@@ -61,9 +63,7 @@ def _by_risks(
     return AGAINST_NONE @ rule.scale(found.risks), combine @ cov @ combine.T
 
 
-def _by_coefficients(
-    results: ResultsCore, rows: Rows, worlds: list[Mapping[str, Scenario]]
-) -> tuple[NDArray, NDArray]:
+def _by_coefficients(results: ResultsCore, rows: Rows, worlds: list[Mapping[str, Scenario]]) -> tuple[NDArray, NDArray]:
     """Return the logarithms of three odds ratios by the coefficients of a logit, and their covariance; other variables are at their reference."""
     link, design = results.model.population_link, results.model.design
     if link.exponentiated != "odds_ratio":

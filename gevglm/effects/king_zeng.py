@@ -23,6 +23,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.display.tables import Part, Shown
 from gevglm.effects.covariance import check_draws
 from gevglm.effects.rows import label_of
 from gevglm.engine.linalg import Matrix, hstack_columns, quadratic_forms, scale_columns
@@ -164,8 +165,8 @@ def risk_range(models: Sequence[RiskModel], X: Matrix, offset: NDArray | float, 
     return pd.DataFrame(columns | {"ci_lower": limits[:, 0].min(axis=0), "ci_upper": limits[:, 1].max(axis=0)})
 
 
-@dataclass(frozen=True)
-class RiskChange:
+@dataclass(frozen=True, repr=False)
+class RiskChange(Shown):
     """Risks before and after a change of variables, their difference and their ratio, by simulation.
 
     Attributes
@@ -200,10 +201,11 @@ class RiskChange:
         """Return the table."""
         return self.table
 
-    def __str__(self) -> str:
+    def _shown_parts(self) -> tuple[str, Sequence[Part], Sequence[str]]:
         moved = ", ".join(f"{name} from {label_of(a, 4)} to {label_of(b, 4)}" for name, (a, b) in self.change.items())
         held = ", ".join(f"{name} = {label_of(value, 4)}" for name, value in self.at.items())
-        return f"Risk with {moved}" + (f", at {held}" if held else "") + f" ({self.draws} draws)\n{self.table.round(5)}"
+        title = f"Risk with {moved}" + (f", at {held}" if held else "") + f" ({self.draws:,} draws)"
+        return title, [Part("", self.table)], []
 
 
 def risk_change(

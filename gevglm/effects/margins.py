@@ -13,6 +13,7 @@ from statsmodels.discrete.discrete_margins import DiscreteMargins
 
 from gevglm.calibration._summary_table import EscapedSummary
 from gevglm.calibration.bins import weighted_quantile
+from gevglm.display.brief import line_in_html
 from gevglm.engine import Block, MemoryEngine
 from gevglm.engine.base import ArraySum
 from gevglm.engine.linalg import dense
@@ -88,6 +89,12 @@ class Margins(DiscreteMargins):
     def summary(self, alpha: float = 0.05) -> Summary:
         """Summarise the effects; see statsmodels."""
         return EscapedSummary.of(super().summary(alpha))
+
+    def __repr__(self) -> str:
+        return str(self.summary()) if self.margeff_options["at"] != "all" else super().__repr__()
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html() if self.margeff_options["at"] != "all" else line_in_html(repr(self))
 
 
 class _Slopes(NamedTuple):

@@ -11,7 +11,9 @@ def number_needed(differences: pd.DataFrame) -> pd.DataFrame:
     with np.errstate(divide="ignore"):
         inverse = 1.0 / differences[["estimate", "ci_upper", "ci_lower"]]
     frame = inverse.set_axis(["estimate", "ci_lower", "ci_upper"], axis=1)
-    return frame.assign(text=[number_needed_text(*row) for row in differences[["estimate", "ci_lower", "ci_upper"]].to_numpy()])
+    return frame.assign(
+        text=[number_needed_text(*row) for row in differences[["estimate", "ci_lower", "ci_upper"]].to_numpy()]
+    )
 
 
 def number_needed_text(difference: float, lower: float, upper: float) -> str:

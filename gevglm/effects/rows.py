@@ -257,7 +257,7 @@ class Rows:
             return RowGroups()
         if isinstance(by, (list, tuple)) and by and all(isinstance(name, str) for name in by):
             each = [self.groups(name) for name in by]
-            codes = np.column_stack([group.codes for group in each])
+            codes = np.column_stack([np.asarray(group.codes) for group in each])
             seen, of_rows = np.unique(codes, axis=0, return_inverse=True)
             levels = [group.labels.take(column) for group, column in zip(each, seen.T, strict=True)]  # type: ignore[union-attr]
             return RowGroups(pd.MultiIndex.from_arrays(levels, names=list(by)), of_rows.ravel())
@@ -276,11 +276,16 @@ class Rows:
         given = at if isinstance(at, Mapping) else dict.fromkeys(names, at)
         if absent := [name for name in given if name not in names]:
             raise InvalidOptionError(f"at has {absent[0]!r}, which is not among the variables {', '.join(names)}.")
-        found = []
+        found: list[tuple[Scenario, Mapping[str, Scenario]]] = []
         for chosen in product(*(self.scenarios(name, given.get(name)) for name in names)):
             label = ", ".join(f"{name} = {each.label}" for name, each in zip(names, chosen, strict=True))
             remark = "; ".join(each.remark for each in chosen if each.remark)
-            found.append((Scenario(label, tuple(each.value for each in chosen), remark=remark), dict(zip(names, chosen, strict=True))))
+            found.append(
+                (
+                    Scenario(label, tuple(each.value for each in chosen), remark=remark),
+                    dict(zip(names, chosen, strict=True)),
+                )
+            )
         return found
 
 

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm.covariance.survey import design_variance, influence_variance
 from gevglm.data.grouping import Grouping
 from gevglm.data.row_weights import RowWeights
 from gevglm.effects.rows import RowGroups
@@ -54,6 +55,9 @@ class RowInfluence:
         value, :math:`w_i (F_i - R) / \sum_j w_j`, of shape (rows, m).
         """
         by_score = self.results.normalized_cov_params @ gradient.T
+        sample = self.results.model.design.sample
+        if sample is not None:
+            return self._by_design(sample, by_score, own)
         clusters = self.weights.clusters
         if clusters is None:
             total = self.results.model.engine().reduce(ArraySum(lambda block: self._products(block, by_score, own)))
@@ -63,6 +67,21 @@ class RowInfluence:
         return sum(
             sign * self._factor(len(of_clusters)) * of_clusters.T @ of_clusters for (sign, _), of_clusters in ways
         )
+
+    def _by_design(self, sample: Any, by_score: NDArray, own: Callable[[Block], NDArray]) -> NDArray:
+        """Return the covariance by the design of a survey, from totals over units or by replicate weights."""
+        engine, m = self.results.model.engine(), by_score.shape[1]
+        if hasattr(sample, "factors"):
+            weights: Any = self.results.model.design.represents
+
+            def changes(block: Block) -> NDArray:
+                ratios = sample.weights[block.rows] / weights[block.rows, None]
+                return ratios.T @ sum(part * size[:, None] for part, size in self._influence(block, by_score, own))
+
+            return influence_variance(sample, engine.reduce(ArraySum(changes)))
+        sums = _ClusterSums(sample.grouping, m, lambda block: self._influence(block, by_score, own))
+        (totals,) = engine.with_groups(sample.grouping).reduce(sums)
+        return design_variance(sample, totals)
 
     def _products(self, block: Block, by_score: NDArray, own: Callable[[Block], NDArray]) -> NDArray:
         return sum((part * size[:, None]).T @ part for part, size in self._influence(block, by_score, own))

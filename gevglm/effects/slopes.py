@@ -101,7 +101,9 @@ def variable_effects(
     cov = average_covariance(results, in_worlds, within, found, influence, "an average effect", spread)
     index = _index(labels, within)
     how = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
-    note = "; ".join(filter(None, (how, f"delta method, {results.cov_type} covariance", results.model.sampling.remark())))
+    note = "; ".join(
+        filter(None, (how, f"delta method, {results.cov_type} covariance", results.model.sampling.remark()))
+    )
     return VariableEffects(tested(spread @ found.risks, cov, index, alpha), cov, note, alpha)
 
 

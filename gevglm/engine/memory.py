@@ -52,7 +52,9 @@ class MemoryEngine(Engine):
         self._vectors = {name: vector for name, vector in vectors.items() if vector is not None}
         rows = block_rows or _rows_of_block(X)
         self._starts = range(0, self.n_rows, rows) if starts is None else starts
-        ends = [min(start + rows, self.n_rows) for start in self._starts] if starts is None else [*starts[1:], self.n_rows]
+        ends = (
+            [min(start + rows, self.n_rows) for start in self._starts] if starts is None else [*starts[1:], self.n_rows]
+        )
         self._ends = dict(zip(self._starts, ends, strict=True))
         if len(self._starts) == 1 and X.dtype == np.float64 and not issparse(X):
             # few rows are one block, which is made once, and its sums are the total

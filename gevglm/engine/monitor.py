@@ -115,7 +115,7 @@ class Monitor:
 NULL_MONITOR = Monitor()
 
 
-class monitoring(AbstractContextManager[Monitor]):  # noqa: N801
+class monitoring(AbstractContextManager[Monitor]):
     """Follow a fit.
 
     `progress` is whether passes over data in pieces are shown; None shows them, after a while, where there is a terminal or a notebook and

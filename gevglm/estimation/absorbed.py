@@ -103,7 +103,9 @@ class AbsorbedProblem:
         return max(1.0, null_loss(*totals(self.engine)))
 
     def _sums(self, params: NDArray, *, expected: bool = False, value: bool = False) -> ArrowSums:
-        return sums_of(self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, expected=expected, value=value)))
+        return sums_of(
+            self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, expected=expected, value=value))
+        )
 
     def _adjusted_sums(self, adjustment: RowAdjustment, params: NDArray) -> ArrowSums:
         """Sum the adjusted loss: one pass for the information, one for the quadratic forms by its inverse."""

@@ -33,13 +33,14 @@ EVENTS_FOR_ROUGH_START = 5  # events per column from which the plain fit is a st
 ROUGH_STEPS = 6
 ROUGH = 0.7  # standard errors per coefficient, on average: the step after one this long ends close enough
 MANY_ROWS = 5_000
+SHRINKING = 0.1  # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
 MOST_POINTS = 1 << 21  # rows whose points of the link are kept from one pass to the next
 
 
 def rough_start(problem: Problem) -> Passes[NDArray]:
     """Take a few steps of the plain fit where there are events enough, else the null model's coefficients."""
     k = problem.engine.n_cols
-    if _has_good_start(problem):
+    if has_good_start(problem):
         tol = ROUGH * np.sqrt(k / problem.scale)
         start = yield from problem.start_from_part()
         rough = yield from problem.minimise(start, tol=tol, maxiter=ROUGH_STEPS)
@@ -48,7 +49,8 @@ def rough_start(problem: Problem) -> Passes[NDArray]:
     return problem.null_start
 
 
-def _has_good_start(problem: Problem) -> bool:
+def has_good_start(problem: Problem) -> bool:
+    """Whether a few steps of the plain fit lead near the adjusted one."""
     return problem.loss.convex and problem.rarer >= EVENTS_FOR_ROUGH_START * problem.engine.n_cols
 
 
@@ -61,7 +63,7 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
     searches: list[Search] = [value_search] if falling else [bounded_search, residual_search]
     attempts = [(search, factor) for factor in (None, 1.0, 2.0) for search in searches]
     large = problem.engine.n_rows > MANY_ROWS
-    if falling and (large or _has_good_start(problem)):  # values cost more than they are worth where the start is good
+    if falling and (large or has_good_start(problem)):  # values cost more than they are worth where the start is good
         attempts.insert(0, (bounded_search, None))
     best: SolverResult | None = None
     for search, factor in attempts:
@@ -71,8 +73,7 @@ def first_root(problem: Problem, adjustment: Adjustment, start: NDArray) -> Pass
         steps = newton(
             point,
             search=search,
-            # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
-            tol=(1.0 if large else 0.1) * problem.tol,
+            tol=(1.0 if large else SHRINKING) * problem.tol,
             scale=problem.scale,
             maxiter=problem.maxiter,
             extrapolate=True,

@@ -23,7 +23,9 @@ from gevglm.links.base import Point
 from gevglm.losses import Loss
 
 LONGEST = 2.0  # change of a constant in one step for an adjusted score
-LEAST_CURVATURE = 0.2  # share of the information on a constant below which the derivative of its equation is not believed
+LEAST_CURVATURE = (
+    0.2  # share of the information on a constant below which the derivative of its equation is not believed
+)
 
 
 class RowAdjustment(Protocol):

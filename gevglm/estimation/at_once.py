@@ -1,14 +1,14 @@
 """The estimate of few rows at once: Newton's steps where the rows are one block and nothing unusual happens.
 
 A small fit takes less time than asking for its passes does. The steps, and what is looked at after them, are those of
-:mod:`gevglm.estimation.strategies` and :mod:`gevglm.estimation.checks`. Where a step would be shortened, columns are collinear, or
-coefficients still move at the end, there is no answer here: the general way finds it, or says what is wrong.
+:mod:`gevglm.estimation.strategies`, :mod:`gevglm.estimation.adjusted_roots` and :mod:`gevglm.estimation.checks`. Where a step would be
+shortened, columns are collinear, or coefficients still move at the end, there is no answer here: the general way finds it, or says what is wrong.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,51 +16,126 @@ from scipy.linalg import lapack
 
 from gevglm.engine.base import Block
 from gevglm.engine.cholesky import COLLINEAR, LARGE_MATRIX
-from gevglm.engine.linalg import column_squares
+from gevglm.engine.linalg import column_squares, weighted_gram
+from gevglm.estimation.adjusted_roots import MANY_ROWS, ROUGH, ROUGH_STEPS, SHRINKING, has_good_start
 from gevglm.estimation.checks import GROWING, ROUGH_TOL, VANISHED
 from gevglm.estimation.found import Estimate
-from gevglm.estimation.newton import CONVERGED, SLOPE_LOST, SLOPE_OVERSHOT
-from gevglm.estimation.sums import LossSums, NewtonSums
+from gevglm.estimation.newton import CONVERGED, NEAR, SLOPE_LOST, SLOPE_OVERSHOT, Extrapolation
+from gevglm.estimation.objective import Adjustment
+from gevglm.estimation.sums import ColumnPairs, LossSums, NewtonSums
 from gevglm.links.standard import Logit
+from gevglm.losses import Loss
 
 if TYPE_CHECKING:
     from gevglm.estimation.estimate import Problem
 
+FEW_COLUMNS = 12  # whose products two by two are worth keeping
+
+Look: TypeAlias = Callable[[NDArray], tuple[NDArray, NDArray]]  # gradient and Hessian as functions of the coefficients
+
 
 def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None:
-    """Return the estimate of a plain convex problem, whose weights and events are known; None if it is not that simple."""
+    """Return the estimate of a convex problem, whose weights and events are known, without a penalty; None if it is not that simple."""
     block, loss = problem.engine.only_block, problem.loss
-    plain = problem.adjustment is None and problem.penalty is None and problem.monitor.checkpoint is None
-    if block is None or not plain or problem.omitted or problem.tol > ROUGH_TOL or block.X.shape[1] >= LARGE_MATRIX:
+    if block is None or problem.penalty is not None or problem.omitted or problem.monitor.checkpoint is not None:
         return None
-    if not (loss.convex and loss.curvature_is_expected):
+    k = block.X.shape[1]
+    if k >= LARGE_MATRIX or problem.tol > ROUGH_TOL or not (loss.convex and loss.curvature_is_expected):
         return None
-    sums_at = _logit_sums(block) if type(loss.link) is Logit else lambda point: LossSums(loss, point).map(block)
-    params, slope, enough = problem.null_start if start is None else start, 0.0, problem.tol**2 * problem.scale
-    step = params
-    for n_iter in range(problem.maxiter + 1):
-        sums = sums_at(params)
-        gradient, hessian = sums.gradient, sums.hessian
+    pairs = ColumnPairs(block.X) if k <= FEW_COLUMNS else None
+    look = _logit_sums(block, pairs) if type(loss.link) is Logit else _sums(loss, block)
+    if problem.adjustment is None:
+        return _minimum(problem, block, look, problem.null_start if start is None else start)
+    usual = problem.adjustment.by_quadratic_forms and problem.adjustment.has_objective(loss) and loss.is_likelihood
+    if pairs is None or not (usual and has_good_start(problem) and len(block.y) <= MANY_ROWS):
+        return None
+    return _root(problem, problem.adjustment, block, pairs, look, start)
+
+
+def _minimum(problem: Problem, block: Block, look: Look, start: NDArray) -> Estimate | None:
+    """Take full Newton steps until the decrement is below its tolerance, and look at where they end."""
+    found = _full_steps(look, start, problem.tol**2 * problem.scale, problem.maxiter)
+    if found is None:
+        return None
+    params, step, hessian, factor, decrement, n_iter = found
+    information, null = hessian.diagonal(), float(problem.loss.expected_curvature_at(problem.null_point)[0])
+    least = float((information / (column_squares(block.X, block.weight) * null)).min())
+    moves = (np.abs(step) > GROWING * np.abs(params)).any()
+    if moves or not least >= VANISHED or (factor.diagonal() ** 2 < COLLINEAR * information).any():
+        return None
+    triangle = lapack.dpotri(factor)[0]
+    inverse = triangle + triangle.T
+    inverse.flat[:: len(inverse) + 1] *= 0.5
+    return _estimate(problem, params, information, inverse, decrement, n_iter, n_iter + 1, least)
+
+
+def _full_steps(
+    look: Look, params: NDArray, enough: float, maxiter: int
+) -> tuple[NDArray, NDArray, NDArray, NDArray, float, int] | None:
+    """Take full Newton steps; return where they end, the last one, the Hessian before it and its factor, the decrement, and how many there were.
+
+    None if the Hessian is not positive definite, or if a search would shorten or lengthen a step.
+    """
+    step, slope = params, 0.0
+    for n_iter in range(maxiter + 1):
+        gradient, hessian = look(params)
         if n_iter and not SLOPE_LOST * slope <= gradient.dot(step) <= -SLOPE_OVERSHOT * slope:
-            return None  # a search would shorten or lengthen the step
+            return None
         factor, info = lapack.dpotrf(hessian)
         if info:
             return None
         step = lapack.dpotrs(factor, -gradient)[0]
         slope = float(gradient.dot(step))
-        if -slope <= enough:
-            break
         params = params + step
-    else:
-        return None
-    params, information = params + step, hessian.diagonal()
-    null = float(loss.expected_curvature_at(problem.null_point)[0])
-    least = float((information / (column_squares(block.X, block.weight) * null)).min())
-    moves = (np.abs(step) > GROWING * np.abs(params)).any()
-    if moves or not least >= VANISHED or (factor.diagonal() ** 2 < COLLINEAR * information).any():
-        return None
-    inverse = lapack.dpotri(factor)[0]
-    inverse += np.triu(inverse, 1).T
+        if -slope <= enough:
+            return params, step, hessian, factor, -slope, n_iter
+    return None
+
+
+def _root(
+    problem: Problem, adjustment: Adjustment, block: Block, pairs: ColumnPairs, look: Look, start: NDArray | None
+) -> Estimate | None:
+    """Find the root of an adjusted score by full steps, extrapolated as in the general way."""
+    params, passes, enough = start, 0, (SHRINKING * problem.tol) ** 2 * problem.scale
+    if params is None:
+        rough = _full_steps(look, problem.null_start, ROUGH**2 * pairs.k, ROUGH_STEPS)
+        if rough is None:
+            return None
+        params, passes = rough[0], rough[-1] + 1
+    past, last, loss = Extrapolation(), np.inf, problem.loss
+    for n_iter in range(problem.maxiter + 1):
+        point = loss.link.at(block.linear_predictor(params))
+        gradient = block.weighted(loss.slope_at(block.y, point)) @ block.X
+        sums = NewtonSums(gradient, pairs.gram(block.weighted(loss.expected_curvature_at(point))))
+        factor = sums.factor
+        if not (factor.positive and factor.smallest_pivot >= COLLINEAR):
+            return None
+        inverse = factor.inverse()
+        shift = adjustment.row_shift(loss, block, point, pairs.quadratic_form(inverse)) @ block.X
+        adjustment.apply(loss, sums, shift, inverse, factor)
+        step = -factor.solve(sums.gradient)
+        decrement = -float(sums.gradient.dot(step))
+        if not decrement < max(last, 1.0):
+            return None
+        if decrement <= enough:
+            information = sums.hessian.diagonal().copy()
+            passes += 2 * (n_iter + 1)
+            return _estimate(problem, params + step, information, inverse, decrement, n_iter, passes, None)
+        last = decrement
+        params = params + (past.extrapolated(params, step) if decrement < NEAR else step)
+    return None
+
+
+def _estimate(
+    problem: Problem,
+    params: NDArray,
+    information: NDArray,
+    inverse: NDArray,
+    decrement: float,
+    n_iter: int,
+    passes: int,
+    least: float | None,
+) -> Estimate:
     return Estimate(
         params=params,
         information=information,
@@ -68,8 +143,8 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
         weight=problem.weight,
         events=problem.events,
         n_iter=n_iter,
-        n_passes=n_iter + 1,
-        decrement=-slope,
+        n_passes=passes,
+        decrement=decrement,
         converged=True,
         positive_definite=True,
         reason=CONVERGED,
@@ -77,14 +152,22 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
     )
 
 
-def _logit_sums(block: Block) -> Callable[[NDArray], NewtonSums]:
-    """Return a function that sums the loss of the logit as :class:`LossSums` does, into arrays that are made once."""
+def _sums(loss: Loss, block: Block) -> Look:
+    def look(params: NDArray) -> tuple[NDArray, NDArray]:
+        sums = LossSums(loss, params).map(block)
+        return sums.gradient, sums.hessian
+
+    return look
+
+
+def _logit_sums(block: Block, pairs: ColumnPairs | None) -> Look:
+    """Do what :func:`_sums` does for the logit, in arrays that are made once."""
     X, offset, weight = block.X, block.offset, block.weight
     moments = X.T.dot(block.y if weight is None else weight * block.y)
-    odds, F, scaled = np.empty(len(X)), np.empty(len(X)), np.empty_like(X)
+    odds, F = np.empty(len(X)), np.empty(len(X))
 
-    def sums_at(params: NDArray) -> NewtonSums:
-        np.dot(X, -params, out=odds)
+    def look(params: NDArray) -> tuple[NDArray, NDArray]:
+        X.dot(-params, out=odds)
         if offset is not None:
             np.subtract(odds, offset, out=odds)
         np.exp(odds, out=odds)  # against the event; where it overflows there is no finite sum
@@ -95,7 +178,6 @@ def _logit_sums(block: Block) -> Callable[[NDArray], NewtonSums]:
         if weight is not None:
             np.multiply(F, weight, out=F)
             np.multiply(odds, weight, out=odds)
-        np.multiply(X, np.sqrt(odds, out=odds)[:, None], out=scaled)
-        return NewtonSums(F.dot(X) - moments, np.dot(scaled.T, scaled))
+        return F.dot(X) - moments, weighted_gram(X, odds) if pairs is None else pairs.gram(odds)
 
-    return sums_at
+    return look

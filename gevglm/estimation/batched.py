@@ -22,6 +22,7 @@ from gevglm.engine.base import ArraySum, Block
 from gevglm.engine.cholesky import COLLINEAR, CholeskyOfAll, diagonals
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.memory import MemoryEngine
+from gevglm.estimation.adjusted_roots import SHRINKING
 from gevglm.estimation.checks import GROWING, UNIDENTIFIED
 from gevglm.estimation.estimate import Problem, null_loss
 from gevglm.estimation.newton import SLOPE_OVERSHOT
@@ -46,9 +47,6 @@ MOST_PRODUCTS = 1 << 22  # of two columns that are remembered
 ROUNDS = 40
 SHORTEST = 2.0**-10  # share of a step below which a fit is left alone
 NARROWER = 0.75  # share of unfinished fits from which the columns of the finished ones are dropped
-ADJUSTED = (
-    0.1  # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
-)
 
 Look: TypeAlias = tuple[NewtonSums, CholeskyOfAll]  # sums with a leading axis for the fits, and their Hessians factored
 
@@ -202,7 +200,7 @@ def estimate_all(problem: Problem, rows: BatchRows) -> Estimates:
         start[~both] = np.nan  # never feasible, so left alone
         scale = np.ones(rows.fits)
         scale[both] = [max(1.0, null_loss(*pair)) for pair in zip(weight[both], events[both], strict=True)]
-        factor = 1.0 if problem.adjustment is None else ADJUSTED
+        factor = 1.0 if problem.adjustment is None else SHRINKING
         tolerance, rounds = (factor * problem.tol) ** 2 * scale, min(ROUNDS, problem.maxiter + 1)
         found = newton_all(_Sums(problem, rows, moments), start, tolerance, rounds)
         information, converged = found.hessian, found.converged & both

@@ -143,7 +143,9 @@ class _Steps:
                 break
             trial = yield from self._shortened(params, sums, step, min(1.0, LONGEST * share), decrement)
             if trial is None:
-                reason = "no step improves the fit (it may lie at the end of the support, where the log loss is not smooth)"
+                reason = (
+                    "no step improves the fit (it may lie at the end of the support, where the log loss is not smooth)"
+                )
                 return SolverResult(params, sums, n_iter, decrement, False, reason, step)
             params, sums = trial
         reason = f"{problem.maxiter} iterations were not enough"
@@ -243,9 +245,7 @@ class _Steps:
         if not (left <= CERTAIN and within):
             return None
         holding = multipliers > CERTAIN * size
-        return Boundary(
-            there.position, distinct.position[holding], multipliers[holding], normals[holding], left
-        )
+        return Boundary(there.position, distinct.position[holding], multipliers[holding], normals[holding], left)
 
     def _is_flat(self, free: NDArray, sums: NewtonSums) -> Passes[bool]:
         """Whether hardly any information is left along a direction that is free, as on the way to infinity."""
@@ -258,7 +258,9 @@ class _Steps:
         if self._null is None:
             problem = self.problem
             curvature = float(self.loss.expected_curvature_at(problem.null_point)[0])
-            gram = yield Pass(problem.engine, ArraySum(lambda block: weighted_gram(block.X, block.weighted(np.ones(len(block.y))))))
+            gram = yield Pass(
+                problem.engine, ArraySum(lambda block: weighted_gram(block.X, block.weighted(np.ones(len(block.y)))))
+            )
             problem.passes += 1
             matrix = curvature * np.asarray(dense(gram), dtype=float)
             matrix[list(problem.omitted), list(problem.omitted)] = 1.0

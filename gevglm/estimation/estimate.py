@@ -132,7 +132,9 @@ class Problem:
         return Estimate(
             params=result.params,
             information=information,
-            inverse_information=self.kept_only(last.inverted() if boundary is None else boundary.confined(last.hessian)),
+            inverse_information=self.kept_only(
+                last.inverted() if boundary is None else boundary.confined(last.hessian)
+            ),
             weight=weight,
             events=events,
             n_iter=steps + result.n_iter,

@@ -51,7 +51,9 @@ class SolverResult:
     converged: bool
     reason: str  # why the iteration ended, in words
     step: NDArray  # the last Newton step, taken if converged; of shape (k,)
-    boundary: Any = None  # the rows that hold the solution at the end of the support (:mod:`gevglm.estimation.boundary`), if any do
+    boundary: Any = (
+        None  # the rows that hold the solution at the end of the support (:mod:`gevglm.estimation.boundary`), if any do
+    )
 
 
 def newton(

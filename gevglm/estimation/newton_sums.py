@@ -70,7 +70,11 @@ class NewtonSums:
                     decrement = -float(self.gradient.dot(step))
                     return step, decrement if isfinite(decrement) else np.inf, damping > 0.0
             damping = max(10.0 * damping, 1e-10)
-        return np.zeros_like(self.gradient), np.inf, True  # no number, however large, helps against one that is not finite
+        return (
+            np.zeros_like(self.gradient),
+            np.inf,
+            True,
+        )  # no number, however large, helps against one that is not finite
 
     def release(self) -> None:
         """Give up the Hessian."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +164,7 @@ class ColumnPairs:
 
     def __init__(self, X: NDArray):
         rows, k = X.shape
+        self.k = k
         columns = np.ascontiguousarray(X.T)
         self._products = np.empty((k * (k + 1) // 2, rows))
         last = 0
@@ -177,14 +177,23 @@ class ColumnPairs:
         """How many numbers there are."""
         return self._products.size
 
+    def gram(self, weights: NDArray) -> NDArray:
+        """Return X' diag(weights) X for one vector of weights."""
+        return self._products.dot(weights)[_places(self.k)]
+
+    def quadratic_form(self, matrix: NDArray) -> NDArray:
+        """Return x'Ax for every row x and one symmetric matrix A."""
+        a, b = _pairs(self.k)
+        return (matrix[a, b] * _times(self.k)).dot(self._products)
+
     def weighted_sums(self, weights: NDArray) -> NDArray:
         """Return the sum of every product over the rows, for each column of weights."""
         return np.dot(self._products, weights)
 
     def quadratic_forms(self, matrices: NDArray) -> NDArray:
         """Return x'Ax for every row x and each of the symmetric matrices A, of shape (rows, number of matrices)."""
-        a, b = _pairs(matrices.shape[1])
-        return np.dot(matrices[:, a, b] * np.where(a == b, 1.0, 2.0), self._products).T
+        a, b = _pairs(self.k)
+        return np.dot(matrices[:, a, b] * _times(self.k), self._products).T
 
 
 class PairsOfBlocks:
@@ -338,3 +347,19 @@ def symmetric(products: NDArray, k: int) -> NDArray:
 @cache
 def _pairs(k: int) -> tuple[NDArray, NDArray]:
     return np.triu_indices(k)
+
+
+@cache
+def _times(k: int) -> NDArray:
+    """How often a symmetric matrix has each element of its upper triangle."""
+    a, b = _pairs(k)
+    return np.where(a == b, 1.0, 2.0)
+
+
+@cache
+def _places(k: int) -> NDArray:
+    """Where each element of a symmetric matrix is in its upper triangle."""
+    a, b = _pairs(k)
+    places = np.empty((k, k), dtype=np.intp)
+    places[a, b] = places[b, a] = np.arange(len(a))
+    return places

@@ -69,9 +69,9 @@ class Estimator:
 
     def degrees_of(self, model: BinaryGLM, problem: Problem, fitted: Estimate, use_t: Any) -> Degrees | None:
         """Return the degrees of freedom of tests, where they are not those of the residuals."""
-        if use_t != SATTERTHWAITE:
-            return None
-        return self.covariance.satterthwaite(self._rows(model, problem, fitted))
+        if use_t == SATTERTHWAITE:
+            return self.covariance.satterthwaite(self._rows(model, problem, fitted))
+        return None if use_t is False else self.covariance.design_degrees(self._rows(model, problem, fitted))
 
     def clusters_of(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> ClusterFacts | None:
         """Return what a reader has to know of the clusters; None where rows are independent."""
@@ -84,6 +84,6 @@ class Estimator:
 
 def covariance_for(model: BinaryGLM, options: FitOptions) -> Covariance:
     """Return the covariance that the options ask for, or the default of the model."""
-    covariance = options.covariance(model.default_covariance, model.design.grouping)
+    covariance = options.covariance(model.default_covariance, model.design.grouping, model.design.sample)
     model.sampling.refuse_covariance(covariance.assumes_model)
     return covariance

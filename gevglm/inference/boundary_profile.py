@@ -30,7 +30,9 @@ class BoundaryLikelihood:
     problem: Problem
     params: NDArray  # of shape (k,)
     value: float  # the negative log-likelihood there
-    covariance: NDArray  # along the boundary, with the variances of the null model where nothing is left; of shape (k, k)
+    covariance: (
+        NDArray  # along the boundary, with the variances of the null model where nothing is left; of shape (k, k)
+    )
     infinite: NDArray | None = None
 
     @classmethod

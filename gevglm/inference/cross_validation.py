@@ -15,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.observations import Part
+from gevglm.display.brief import Brief
 from gevglm.engine.base import ArraySum, Block, Engine, MappedEngine
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import progress_bar
@@ -39,8 +40,8 @@ KEPT_ELEMENTS = 1 << 21
 REFINED = 5  # shapes tried on either side of the best one, between it and its neighbours on the grid
 
 
-@dataclass(frozen=True)
-class Search:
+@dataclass(frozen=True, repr=False)
+class Search(Brief):
     """The scores of all candidates.
 
     Attributes

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from gevglm.display.brief import Brief
 from gevglm.exceptions import InvalidOptionError
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 ALPHAS = tuple(np.geomspace(1e-2, 1e4, 25))
 
 
-@dataclass(frozen=True)
-class PenaltyPath:
+@dataclass(frozen=True, repr=False)
+class PenaltyPath(Brief):
     """Coefficients, on their own scale, for a sequence of penalties.
 
     Attributes

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm.display.brief import Brief
 from gevglm.exceptions import InvalidOptionError
 
 DEFAULTS = {"xi_mean": 0.0, "xi_scale": 0.5, "coef_scale": 2.5}
@@ -58,8 +59,8 @@ class ShapePrior:
         )
 
 
-@dataclass(frozen=True)
-class Posterior:
+@dataclass(frozen=True, repr=False)
+class Posterior(Brief):
     """The posterior of coefficients and shape after ``xi="map"``, as weighted draws.
 
     Attributes

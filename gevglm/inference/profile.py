@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
+from gevglm.display.brief import Brief
 from gevglm.engine.base import run, run_in_lockstep
 from gevglm.engine.cholesky import Cholesky
 from gevglm.engine.linalg import one_blas_thread
@@ -245,8 +246,8 @@ class ProfileCurve:
         return NewtonSums(sums.gradient[self.free], hessian, sums.value, sums.feasible)
 
 
-@dataclass(frozen=True)
-class Profile:
+@dataclass(frozen=True, repr=False)
+class Profile(Brief):
     """The profile likelihood of one coefficient.
 
     Attributes

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
+from gevglm.display.brief import Brief
 from gevglm.engine.base import run
 from gevglm.engine.cholesky import Cholesky
 from gevglm.engine.linalg import one_blas_thread
@@ -44,8 +45,8 @@ IN_DOUBT = (
 DISAGREEMENT = 3.0  # between standard errors by curvature and by profile
 
 
-@dataclass
-class ShapeEstimate:
+@dataclass(repr=False)
+class ShapeEstimate(Brief):
     """The maximum-likelihood estimate of the shape."""
 
     xi: float

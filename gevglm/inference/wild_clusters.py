@@ -34,7 +34,7 @@ CLOSE = 1e-10  # what is good enough after all rounds
 ROUNDS = 60
 HALVINGS = 12
 AT_ONCE = 1 << 22  # numbers of draws times clusters
-FAR = 1 << 10  # standard errors, beyond which an interval has no end
+FAR = 64  # standard errors, beyond which an interval has no end
 PRECISION = 1e-4  # of limits, in standard errors
 
 
@@ -145,7 +145,7 @@ class WildScores:
             growing = still
         outside[growing] = inside[growing] = np.inf
         while True:
-            open_ = np.flatnonzero(outside - inside > PRECISION)
+            open_ = np.flatnonzero(np.isfinite(inside) & (outside > inside + PRECISION))
             if not len(open_):
                 break
             middle = (inside + outside) / 2.0
@@ -172,7 +172,8 @@ class WildScores:
 
     def _at_hypotheses(self, contrasts: NDArray, values: NDArray) -> list[OfHypothesis | None]:
         """Return what tests of hypotheses are made of, at the estimates under each; None where there are none."""
-        points, inverses, settled = self._restricted(contrasts, values)
+        with np.errstate(all="ignore"):  # far from the estimates, where there may be no others
+            points, inverses, settled = self._restricted(contrasts, values)
         through = [inverse @ contrast for inverse, contrast in zip(inverses, contrasts, strict=True)]
         reducer = _ClusterScores(self, points, inverses, through)
         scores, products = self.engine.reduce(reducer)

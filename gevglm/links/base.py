@@ -317,7 +317,7 @@ class BinaryLink(CDFLink):
         return (v <= lower) | (v >= upper)
 
     def ratios(self, estimates: NDArray) -> NDArray:
-        """Return estimates with their limits, along the last axis, as the ratios that :attr:`exponentiated` names."""
+        """Return estimates with their limits, along the last axis, as the ratios that ``exponentiated`` names."""
         with np.errstate(over="ignore"):
             found = np.exp(self.exponent * np.asarray(estimates, dtype=float))
         return found if self.exponent > 0 else found[..., [0, 2, 1]]

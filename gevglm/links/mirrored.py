@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gevglm.links.base import BinaryLink, JointDerivatives, Point
 
+
 class MirroredPoint(Point):
     """The point of the mirrored distribution :math:`1 - F(-v)`, read off the point of F at -v."""
 

@@ -25,10 +25,12 @@ class LogitPoint(Point):
     def __init__(self, v: NDArray):
         self.v = v
         # exp(-v) stays finite, so that 1 - F = exp(-v) F never is infinity times zero
-        odds_against = np.maximum(v, -708.0)
-        np.negative(odds_against, out=odds_against)
+        odds_against = np.negative(v)
+        if not np.maximum.reduce(odds_against, axis=None, initial=0.0) <= 708.0:
+            np.minimum(odds_against, 708.0, out=odds_against)
         np.exp(odds_against, out=odds_against)
-        self.cdf = 1.0 / (1.0 + odds_against)
+        self.cdf = odds_against + 1.0
+        np.divide(1.0, self.cdf, out=self.cdf)
         self.sf = np.multiply(odds_against, self.cdf, out=odds_against)
 
     @cached_property

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,11 @@ from gevglm.options import FitOptions, ModelOptions, known_arguments
 from gevglm.results import BinaryGLMResults, BinaryGLMResultsWrapper
 from gevglm.sampling.choice import sampling_of
 from gevglm.sampling.schemes import OutcomeSampling, Sampling
+
+
+@lru_cache
+def _ones(n: int) -> NDArray:
+    return np.broadcast_to(np.ones(()), (n,))
 
 
 class BinaryGLM(LossModel):
@@ -182,7 +188,7 @@ class BinaryGLM(LossModel):
         self.options, self.shape_choice, self.sampling, self.design = options, shape_choice, sampling, design
         self.loss, self.link, self.family = loss, loss.link, family_of(loss)
         self.nobs = design.n_rows
-        ones = np.broadcast_to(np.ones(()), (self.nobs,))
+        ones = _ones(self.nobs)
         self.freq_weights = ones if design.freq is None else design.freq
         self.var_weights = ones if design.var is None else design.var
         self.n_trials = ones if design.trials is None else design.trials
@@ -276,6 +282,10 @@ class BinaryGLM(LossModel):
         return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names)
 
     @known_arguments
+    def __repr__(self) -> str:
+        what = getattr(self, "formula", None) or f"{self.design.outcome}, {len(self.exog_names)} columns"
+        return f"<BinaryGLM: {what}; {self.loss!r}>"
+
     def fit(
         self,
         start_params: ArrayLike | None = None,

@@ -32,7 +32,9 @@ def _shape(res: Any) -> str | None:
     return None if res.xi is None else f"{res.xi:.3g}" + (f" ({res.xi_bse:.2g})" if estimated else "")
 
 
-STATS: dict[str, tuple[str, Callable[[Any], Any]]] = {  # from words to the label of a row and what is in it; None for what a fit does not have
+STATS: dict[
+    str, tuple[str, Callable[[Any], Any]]
+] = {  # from words to the label of a row and what is in it; None for what a fit does not have
     "link": ("Link", lambda res: type(res.link.population).__name__),
     "loss": ("Loss", lambda res: res.loss.name),
     "xi": ("xi", _shape),
@@ -80,7 +82,11 @@ def publication_table(
     dropped = {pattern: _matched(pattern, fits, names) for pattern in _listed(options.drop)}
     gone = {name for found in dropped.values() for name in found}
     if options.exp:
-        gone |= {res.model.exog_names[res.model.design.constant] for res in fits.values() if res.model.design.constant is not None}
+        gone |= {
+            res.model.exog_names[res.model.design.constant]
+            for res in fits.values()
+            if res.model.design.constant is not None
+        }
     kept = [name for name in names if name not in gone]
     rename = dict(options.rename or {})
     cells = {name: _coefficients(name, res, options) for name, res in fits.items()}
@@ -106,7 +112,7 @@ def _listed(words: str | Iterable[str]) -> list[str]:
 def _matched(pattern: str, fits: Mapping[str, Any], names: list[str]) -> list[str]:
     """Return the coefficients that a name, a pattern such as "C(country)*" or a term of a formula stands for."""
     found = [name for name in names if name == pattern or fnmatchcase(name, pattern.replace("[", "[[]"))]
-    terms = {}
+    terms: dict[str, list[str]] = {}
     for res in fits.values():
         for term in design_terms(res.model.design):
             terms.setdefault(term.name, []).extend(res.model.exog_names[j] for j in term.columns)
@@ -136,10 +142,11 @@ def _coefficients(model: str, res: Any, options: TableOptions) -> dict[str, tupl
     numbers, errors = np.asarray(res.estimates, dtype=float), np.asarray(res.bse, dtype=float)
     limits, tests = np.asarray(res.conf_int(), dtype=float), np.asarray(res.pvalues, dtype=float)
     if options.exp:
+        ratios = res.model.population_link.ratios(np.column_stack([numbers, limits]))
+        numbers, limits = ratios[:, 0], ratios[:, 1:]
         with np.errstate(over="ignore", invalid="ignore"):
-            numbers, limits = np.exp(numbers), np.exp(limits)
             errors = numbers * errors
-    cells = {}
+    cells: dict[str, tuple[str, ...]] = {}
     for j, name in enumerate(res.model.exog_names):
         p, decimals = float(tests[j]), options.decimals
         mark = next((mark for level, mark in STARS if options.stars and p < level), "")

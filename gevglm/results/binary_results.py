@@ -123,7 +123,7 @@ class BinaryGLMResults(
             )
         if cov_type is None:
             cov_type, cov_kwds = self._cov_words
-        covariance = covariance_of(cov_type, cov_kwds, model.design.grouping)
+        covariance = covariance_of(cov_type, cov_kwds, model.design.grouping, model.design.sample)
         model.sampling.refuse_covariance(covariance.assumes_model)
         if exog_extra is None:
             constraints = getattr(self, "constraints", None)
@@ -195,6 +195,17 @@ class BinaryGLMResults(
         return refit(self, rows, choose_shape=choose_shape)
 
     # -- reports and files -----------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        what = (
+            getattr(self.model, "formula", None) or f"{self.model.design.outcome}, {len(self.model.exog_names)} columns"
+        )
+        link = repr(self.link.population).replace("()", "")
+        counted = f"{self.n_events:,.10g} events in {self.n_trials_total:,.10g} observations"
+        return f"<BinaryGLMResults: {what}; {link}, {self.loss.name} loss; {counted}>"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html()
 
     def summary(
         self,

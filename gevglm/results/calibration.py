@@ -18,6 +18,7 @@ from gevglm.data.design import Design
 from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.sources import as_source
+from gevglm.display.brief import Summarised
 from gevglm.engine.linalg import linear_predictor
 from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import (
@@ -214,8 +215,8 @@ class CalibrationChecks(ResultsCore):
         return replace(unfitted, calibrator=calibrator.fit(scores, y, weights))
 
 
-@dataclass(frozen=True)
-class Recalibrated:
+@dataclass(frozen=True, repr=False)
+class Recalibrated(Summarised):
     """A fit whose probabilities pass through a calibrator."""
 
     results: ResultsCore
@@ -224,6 +225,9 @@ class Recalibrated:
     def summary(self) -> Summary:
         """Summarise the calibrator."""
         return self.calibrator.summary()
+
+    def _in_a_line(self) -> str:
+        return f"{self.results!r} through {self.calibrator!r}"
 
     def predict(self, data: Any = None) -> NDArray | pd.Series:
         """Return recalibrated probabilities for new data, missing in incomplete rows, or for the rows of the fit."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
 
 UNKNOWN = "Intervals and tests take observations as independent: rows that are not in memory do not know their cluster."
+UNITS = "Intervals and tests take the units of the survey design as independent; strata and finite populations, which would make them shorter, are left out."
 TWO_KINDS = "Of the two kinds of clusters, intervals and tests know the first; groups= takes the other."
 
 
@@ -39,7 +40,8 @@ def independent(results: ResultsCore, groups: Any = None) -> tuple[NDArray | Non
     if clusters is None:
         return None, []
     (_, first), *others = clusters.ways
-    return first[clusters.codes], [TWO_KINDS] if others else []
+    of_survey = groups is None and results.model.design.sample is not None
+    return first[clusters.codes], [TWO_KINDS] if others else [UNITS] if of_survey else []
 
 
 def of_new_rows(results: ResultsCore, data: Any, groups: Any, n: int) -> NDArray | None:

@@ -7,6 +7,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm, t
 from statsmodels.genmod.generalized_linear_model import GLMResults
@@ -15,6 +16,7 @@ from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, Degrees, Given
 from gevglm.covariance.cluster_facts import ClusterFacts
 from gevglm.data.row_weights import RowWeights
+from gevglm.data.survey import SampleUnits
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.effects.standardised import Risk
 from gevglm.engine.linalg import Matrix, dense
@@ -80,7 +82,9 @@ class ResultsCore(GLMResults):
         clusters: ClusterFacts | None = None,
         range_fits: Sequence[RiskModel] = (),
     ):
-        super().__init__(model, fitted.params, fitted.inverse_information, 1.0, use_t=bool(use_t) or degrees is not None)
+        super().__init__(
+            model, fitted.params, fitted.inverse_information, 1.0, use_t=bool(use_t) or degrees is not None
+        )
         self._degrees, self.clusters = degrees, clusters
         if degrees is not None:
             of_each = degrees.of_contrasts(np.eye(len(fitted.params)))
@@ -264,6 +268,8 @@ class ResultsCore(GLMResults):
         design, groups = self.model.design, self.cluster_groups
         design.need_rows("this")
         of_rows = None if groups is None else design.rows_of(groups, "groups")
+        if isinstance(design.sample, SampleUnits) and design.sample.n_units < design.n_given:
+            of_rows = pd.DataFrame({"unit": design.sample.grouping.codes})
         return RowWeights.of(design, self.model.sampling.population_weights(design.y), of_rows)
 
     # -- what several parts need -----------------------------------------------------------

@@ -239,8 +239,10 @@ class RiskEffects(ResultsCore):
         return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
 
     def exp_params(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
-        """Exponentiated coefficients, named by what they are: odds ratios (logit), risk ratios (log), survival ratios (logc, with the sign of
-        the coefficient changed) or hazard ratios (complementary log-log).
+        """Exponentiated coefficients, named by what they are: odds, risk, survival or hazard ratios.
+
+        Odds ratios are those of the logit, risk ratios of the log link, survival ratios of logc (with the sign of the coefficient changed), hazard
+        ratios of the complementary log-log.
 
         Parameters
         ----------
@@ -351,9 +353,7 @@ def labels_of(
 
 def _within(groups: pd.Index, labels: list[str]) -> pd.MultiIndex:
     keys = [group if isinstance(group, tuple) else (group,) for group in groups]
-    return pd.MultiIndex.from_tuples(
-        [(*key, label) for key in keys for label in labels], names=[*groups.names, None]
-    )
+    return pd.MultiIndex.from_tuples([(*key, label) for key in keys for label in labels], names=[*groups.names, None])
 
 
 def _known(name: str, word: Any, words: tuple[str, ...]) -> None:

@@ -53,7 +53,7 @@ class Plotting(ResultsCore):
         intercept : bool
             Draw the constant too.
         exp : bool
-            Draw odds ratios (logit) or hazard ratios (complementary log-log) on a logarithmic axis; all models need such a link.
+            Draw what :meth:`exp_params` has, odds ratios of a logit for instance, on a logarithmic axis; all models need such a link.
         alpha, method
             See :meth:`conf_int`.
         ax : Axes, optional
@@ -66,6 +66,11 @@ class Plotting(ResultsCore):
             for label, results in models.items()
         }
         what = ratio_name(models) if exp else "coefficient"
+        if exp:
+            for label, table in tables.items():
+                table[:] = np.log(
+                    getattr(models[label], "_results", models[label]).model.population_link.ratios(table.to_numpy())
+                )
         what += "" if per == "unit" else " per standard deviation" if exp else " times standard deviation"
         xlabel = f"{what}, {100 * (1 - alpha):g} % intervals"
         return plot_coefficients(tables, xlabel=xlabel, exponentiated=exp, ax=ax)
@@ -194,6 +199,6 @@ def ratio_name(models: Mapping[str, Any]) -> str:
     if None in kinds.values() or len(set(kinds.values())) > 1:
         wrong = next((name for name, kind in kinds.items() if kind is None), list(kinds)[-1])
         raise InvalidOptionError(
-            f"exp=True needs models whose exponentiated coefficients are all odds ratios, or all hazard ratios; {wrong!r} has no such link."
+            f"exp=True needs models whose exponentiated coefficients are all ratios of the same kind, such as odds ratios; {wrong!r} has no such link."
         )
     return str(next(iter(kinds.values()))).replace("_", " ")

@@ -125,7 +125,9 @@ class Predictions(ResultsCore):
         if self._degrees is not None:
             X = dense(self.model.exog if exog is None else exog)
             weights = np.ones(len(X)) if agg_weights is None else agg_weights
-            results.df_resid = self._degrees.of_contrasts(np.average(X, axis=0, weights=weights)[None] if average else X)
+            results.df_resid = self._degrees.of_contrasts(
+                np.average(X, axis=0, weights=weights)[None] if average else X
+            )
         leaning = None
         if self.separated:
             leaning = self.leaning(self.model.exog if exog is None else exog, "a prediction")

@@ -21,6 +21,9 @@ class BinaryGLMResultsWrapper(GLMResultsWrapper):
 
     _wrap_methods = {name: how for name, how in GLMResultsWrapper._wrap_methods.items() if name != "conf_int"}
 
+    def __repr__(self) -> str:
+        return repr(self._results)
+
     def conf_int(self, alpha: float = 0.05, cols: Any = None, method: str | None = None):
         """Confidence intervals of the coefficients; see :meth:`BinaryGLMResults.conf_int`."""
         limits = self._results.conf_int(alpha=alpha, cols=cols, method=method)

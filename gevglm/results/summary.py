@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 FEW_EVENTS_PER_PARAMETER = 10
 FEW_DEGREES = 4  # of freedom
+FEW_BEHIND = 3  # clusters behind a coefficient, effectively
 OMITTED = "(omitted)"
 
 
@@ -141,10 +142,15 @@ def notes_on_tests(results: ResultsCore) -> list[str]:
     of_each = {name: df for name, df in of_each.items() if np.isfinite(df)}
     listing = listed([f"{name} {df:.1f}" for name, df in of_each.items()])
     notes.append(f"t and F tests by Satterthwaite's degrees of freedom: {listing}.")
-    low = [name for name, df in of_each.items() if df < FEW_DEGREES]
+    behind = (
+        dict.fromkeys(names, np.inf)
+        if results.clusters is None
+        else dict(zip(names, results.clusters.effective, strict=True))
+    )
+    low = [name for name, df in of_each.items() if df < FEW_DEGREES or behind[name] < FEW_BEHIND]
     if low:
         notes.append(
-            f"FEW CLUSTERS: degrees of freedom below {FEW_DEGREES} ({listed(low)}), where tests are conservative and depend on the model for their errors; "
+            f"FEW CLUSTERS: degrees of freedom below {FEW_DEGREES}, or effectively fewer than {FEW_BEHIND} clusters ({listed(low)}), where tests are conservative and depend on the model for their errors; "
             "look at wild_test() too. With one or two treated clusters no test holds its level and finds effects."
         )
     return notes

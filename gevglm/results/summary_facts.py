@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.stats import chi2, f
 
 from gevglm.data.terms import design_terms
 from gevglm.display.digits import p_text, significant
 from gevglm.exceptions import GevglmError
-from gevglm.inference.column_set_tests import Hypothesis, wald_statistics
+from gevglm.inference.column_set_tests import Hypothesis
+from gevglm.results.term_tests import tested
 
 if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
@@ -30,22 +30,22 @@ class OverallTest(NamedTuple):
 
 def overall_test(results: Any) -> OverallTest | None:
     """Return the likelihood ratio of the model against a constant alone where the fit has one, else Wald's test; None where there is neither."""
+    columns = tuple(j for term in design_terms(results.model.design) for j in term.columns)
+    if not columns:
+        return None
     try:
         if results.cov_type == "nonrobust" and results.has_likelihood:
             return OverallTest("LR chi2", results.llr, int(results.df_model), results.llr_pvalue)
     except GevglmError:  # no constant, or a shape that was estimated
         pass
-    columns = tuple(j for term in design_terms(results.model.design) for j in term.columns)
-    if not columns or np.any(results.infinite[list(columns)] != 0.0):
+    if np.any(results.infinite[list(columns)] != 0.0):
         return None
     try:
-        statistic = float(wald_statistics(results._params, results.cov_params_matrix, [Hypothesis(columns)])[0])
+        row = tested(results, ["model"], [Hypothesis(columns)], "Wald", "{}").table.iloc[0]
     except (GevglmError, np.linalg.LinAlgError):  # more coefficients than clusters
         return None
-    df = len(columns)
-    if results.use_t:
-        return OverallTest("Wald F", statistic / df, df, float(f.sf(statistic / df, df, results.df_resid)))
-    return OverallTest("Wald chi2", statistic, df, float(chi2.sf(statistic, df)))
+    name = "Wald F" if results.use_t else "Wald chi2"
+    return OverallTest(name, float(row["statistic"]), len(columns), float(row["pvalue"]))
 
 
 def facts_of(results: ResultsCore, method: str) -> tuple[list[Fact], list[Fact]]:
@@ -106,7 +106,11 @@ def _of_fit(results: Any) -> list[Fact]:
             facts.append((name, [_number(number())]))
         except GevglmError:  # not defined for the fit, which the loss or the method says
             continue
-    scores = {"Log loss:": _number(results.log_loss), "Brier score:": _number(results.brier), "AUC:": f"{results.auc:.4f}"}
+    scores = {
+        "Log loss:": _number(results.log_loss),
+        "Brier score:": _number(results.brier),
+        "AUC:": f"{results.auc:.4f}",
+    }
     return facts + [(name, [text]) for name, text in scores.items()]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from gevglm.covariance import covariance_of
 from gevglm.data.design import constant_column
 from gevglm.data.formula import Recipe
 from gevglm.data.terms import Term, design_terms
+from gevglm.display.tables import Part, Shown
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, listed, nearest, unknown_option
 from gevglm.inference.column_set_tests import (
     Hypothesis,
@@ -32,8 +32,8 @@ TITLES = {"LR": "Likelihood-ratio", "Wald": "Wald", "score": "Score", "F": "F"}
 NONE = "(none)"
 
 
-@dataclass(frozen=True)
-class TermTests:
+@dataclass(frozen=True, repr=False)
+class TermTests(Shown):
     """Tests of terms, or of models one after the other.
 
     Attributes
@@ -52,30 +52,8 @@ class TermTests:
         """Return the tests as a table."""
         return self.table
 
-    def __str__(self) -> str:
-        return "\n".join(filter(None, (self.title, self._shown().to_string(), self.note)))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(self.title)}</p>{self._shown().to_html(escape=True)}<p>{escape(self.note)}</p>"
-
-    def _shown(self) -> pd.DataFrame:
-        formats = {"pvalue": _p_text, "df": "{:.0f}".format, "df_resid": "{:.0f}".format}
-        return self.table.apply(
-            lambda column: [
-                value
-                if isinstance(value, str)
-                else ""
-                if np.isnan(value)
-                else formats.get(column.name, "{:.4f}".format)(value)
-                for value in column
-            ]
-        )
-
-
-def _p_text(p: float) -> str:
-    return "< 0.0001" if p < 0.0001 else f"{p:.4f}"
+    def _shown_parts(self) -> tuple[str, Sequence[Part], Sequence[str]]:
+        return self.title, [Part("", self.table)], [self.note]
 
 
 def anova_of(results: Any, type: str, test: str | None) -> TermTests:
@@ -85,7 +63,7 @@ def anova_of(results: Any, type: str, test: str | None) -> TermTests:
     terms = design_terms(results.model.design)
     hypotheses = [Hypothesis(term.columns, _gone(term, terms, type)) for term in terms]
     title = f"{{}} tests of terms (type {type})"
-    return _tested(results, [term.name for term in terms], hypotheses, test, title)
+    return tested(results, [term.name for term in terms], hypotheses, test, title)
 
 
 def _gone(term: Term, terms: list[Term], type: str) -> tuple[int, ...]:
@@ -111,7 +89,7 @@ def drop1_of(results: Any, scope: Any, test: str | None) -> TermTests:
             raise InvalidOptionError(
                 f"the term {name!r} {why}. Terms to drop are {listed(list(free))}.{nearest(name, free)}"
             )
-    found = _tested(
+    found = tested(
         results, names, [Hypothesis(free[name].columns) for name in names], test, "{} tests of terms dropped one by one"
     )
     return _with_aic(results, found, -1)
@@ -125,7 +103,7 @@ def add1_of(results: Any, scope: Any, test: str | None) -> TermTests:
     parts = []
     for name in names:
         larger, columns = _extended(results, name)
-        parts.append(_tested(larger, [name], [Hypothesis(columns)], test, "{} tests of terms added one by one"))
+        parts.append(tested(larger, [name], [Hypothesis(columns)], test, "{} tests of terms added one by one"))
     found = replace(parts[0], table=pd.concat([part.table for part in parts]))
     return _with_aic(results, found, 1)
 
@@ -192,9 +170,8 @@ def _with_aic(results: Any, found: TermTests, sign: int) -> TermTests:
     return replace(found, table=pd.concat([first.astype(float), table.astype(float)]))
 
 
-def _tested(
-    results: Any, names: Sequence[str], hypotheses: list[Hypothesis], test: str | None, title: str
-) -> TermTests:
+def tested(results: Any, names: Sequence[str], hypotheses: list[Hypothesis], test: str | None, title: str) -> TermTests:
+    """Return tests of sets of columns under names; `title` has a place for the kind of test."""
     test = how_to_test(results, test)
     df = np.array([len(each.tested) for each in hypotheses], dtype=float)
     statistic = np.full(len(hypotheses), np.nan)
@@ -250,7 +227,7 @@ def _statistics(results: Any, hypotheses: list[Hypothesis], test: str) -> NDArra
                 "score tests of terms are those of plain fits, not of penalised or bias-reduced ones, nor after xi='ml'; use test='LR' or 'Wald'."
             )
         cov_type, cov_kwds = results._cov_words
-        covariance = covariance_of(cov_type, cov_kwds, model.design.grouping)
+        covariance = covariance_of(cov_type, cov_kwds, model.design.grouping, model.design.sample)
         model.sampling.refuse_covariance(covariance.assumes_model)
         return score_statistics(model.problem(), covariance, model.wnobs, hypotheses)
     refuse_robust(results)

@@ -54,7 +54,7 @@ class WildTests:
         """Return intervals by inversion: the values that are not rejected, with the weights of the tests.
 
         Limits are found by bisection, to 1e-4 standard errors; p-values are steps, and where they go up and down near a limit, it is one of the
-        points where they cross alpha. Infinite where nothing up to a thousand standard errors away is rejected.
+        points where they cross alpha. Infinite where nothing up to 64 standard errors away is rejected.
         """
         check_alpha(alpha)
         limits = np.full((len(self.table), 2), np.nan)
@@ -158,7 +158,9 @@ class WildInference(ResultsCore):
         ((_, code),) = grouping.ways
         n = int(code.max()) + 1
         if n < 3:
-            raise InvalidDataError(f"wild_test needs at least three clusters, but there {'is' if n == 1 else 'are'} {n}.")
+            raise InvalidDataError(
+                f"wild_test needs at least three clusters, but there {'is' if n == 1 else 'are'} {n}."
+            )
         engine = self.model.engine().with_groups(grouping)
         bias = self.bias if isinstance(self.bias, MeanReduction) else None
         problem, codes = self.model.problem(engine), partial(codes_of, grouping, code)

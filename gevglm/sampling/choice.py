@@ -20,7 +20,15 @@ from gevglm.exceptions import (
 from gevglm.links import Sampled
 from gevglm.links.odds import checked_share
 from gevglm.losses import Loss
-from gevglm.sampling.schemes import RANDOM, ClassWeighting, PriorCorrection, Sampling, SurveyWeighting, Weighting
+from gevglm.sampling.schemes import (
+    RANDOM,
+    ClassWeighting,
+    PriorCorrection,
+    Sampling,
+    SurveyDesign,
+    SurveyWeighting,
+    Weighting,
+)
 
 if TYPE_CHECKING:
     from gevglm.data.design import Design
@@ -38,7 +46,8 @@ def sampling_of(prevalence: Any, method: Any, class_weight: Any, design: Design,
         _refuse_beside_sampling_weights(
             {"prevalence": prevalence, "class_weight": class_weight, "link": wrapped or None}
         )
-        return SurveyWeighting(design.weight_names.get("sampling_weights", "as given"), design.population)
+        scheme = SurveyWeighting if design.sample is None else SurveyDesign
+        return scheme(design.weight_names.get("sampling_weights", "as given"), design.population)
     if prevalence is None:
         if method == "weight":
             raise IncompatibleOptionsError(

@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from gevglm.data import outcome as outcomes
 from gevglm.data.tables import as_frame, column
+from gevglm.display.tables import Part, as_html
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.links.odds import shift_odds
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Subsample:
     """Rows drawn by their outcome.
 
@@ -43,6 +44,17 @@ class Subsample:
     prevalence: float
     sample_mean: float
     kept: dict[int, float]
+
+    def __repr__(self) -> str:
+        events = round(self.sample_mean * len(self.rows))
+        return (
+            f"<Subsample: {len(self.rows):,} rows, {events:,} of them events ({100 * self.sample_mean:.3g} %, in the data "
+            f"{100 * self.prevalence:.3g} %); kept {100 * self.kept[1]:.3g} % of the events, {100 * self.kept[0]:.3g} % of the others>"
+        )
+
+    def _repr_html_(self) -> str:
+        table = [] if self.data is None else [Part("data, the first rows", self.data.head())]
+        return as_html(repr(self), table)
 
     @property
     def odds_factor(self) -> float:

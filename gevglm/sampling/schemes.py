@@ -271,6 +271,15 @@ class SurveyWeighting(Sampling):
         ]
 
 
+@dataclass(frozen=True)
+class SurveyDesign(SurveyWeighting):
+    """Rows of a sample whose strata and units, or replicate weights, are known."""
+
+    title = "survey design"
+    default_covariance = "survey"
+    with_likelihood = "a fit without design"
+
+
 class AsFitted(Sampling):
     """Rows seen as they were fitted: the population is that of the link."""
 

@@ -1,12 +1,24 @@
 """The average over links as a whole."""
 
+import html
+
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
+from scipy import stats
 
 import gevglm
 from gevglm.averaging.candidates import default_candidates
-from gevglm.exceptions import GevglmError, GevglmWarning, IncompatibleOptionsError, InvalidDataError, InvalidOptionError
+from gevglm.averaging.procedure import Procedure, descended
+from gevglm.exceptions import (
+    GevglmError,
+    GevglmWarning,
+    IncompatibleOptionsError,
+    InvalidDataError,
+    InvalidOptionError,
+    SupportError,
+)
 
 FEW = ["logit", "probit", gevglm.links.GEV(0.3)]
 FORMULA = "event ~ age + smoker"
@@ -27,6 +39,17 @@ def test_the_default_candidates_are_few_and_fixed(study):
     assert list(found.weights.index) == list(default_candidates()) and len(found.weights) == 24
     assert found.weights["weight"].min() >= 1.0 / (24 * 1201) - 1e-15 and found.certificate < 1e-8
     assert found.scores["log_loss"] <= found.weights["log_loss"].min() + 1e-4
+
+
+def test_penalties_are_those_of_the_grid_search_where_the_score_has_one_minimum(study):
+    found = gevglm.average_links(FORMULA, study, FEW, rng=3)
+    for name, words in (("logit", {"link": "logit"}), ("probit", {"link": "probit"}), ("GEV(xi=0.3)", {"xi": 0.3})):
+        whole = {"alphas": (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0), "rng": 3}
+        own = gevglm.fit(FORMULA, study, alpha="cv", search_kwds=whole, **words)
+        assert found.weights.loc[name, "alpha"] == own.alpha
+        np.testing.assert_allclose(found.weights.loc[name, "log_loss"], own.search.best["score"], rtol=1e-6)
+        np.testing.assert_allclose(found.fits[name].params, own.params, rtol=1e-6)
+    assert descended(lambda x: (np.inf, x), (1.0, 2.0, 3.0), 3.0) == 1.0
 
 
 def test_predictions_are_the_weighted_risks_of_the_fits(study, average):
@@ -91,11 +114,101 @@ def test_intervals_effects_calibration_and_clusters(study):
 
 
 def test_saved_and_loaded_without_rows(study, average, tmp_path):
+    drawn = average.get_prediction(study.head(), resamples=3)
     average.save(tmp_path / "average.pkl")
     again = gevglm.load(tmp_path / "average.pkl")
     np.testing.assert_allclose(again.predict(study), average.predict(study))
-    with pytest.raises(InvalidDataError, match="need the rows"):
-        again.get_prediction(study)
+    assert str(again.summary()) == str(average.summary())
+    np.testing.assert_allclose(again.get_prediction(study.head()).draws, drawn.draws)  # resamples are saved
+    for ask in (
+        again.predict,
+        again.calibration,
+        lambda: again.bootstrap(7),
+        lambda: again.report(tmp_path / "a.html"),
+    ):
+        with pytest.raises(InvalidDataError, match="need the rows"):
+            ask()
+    average.save(tmp_path / "whole.pkl", remove_data=False)
+    np.testing.assert_allclose(gevglm.load(tmp_path / "whole.pkl").predict(), average.predict())
+
+
+def test_limits_are_symmetric_for_log_odds_of_the_draws(study, average):
+    found = average.get_prediction(study.head(3), resamples=3)
+    frame, wider = found.summary_frame(), found.summary_frame(alpha=0.01)
+    odds = np.log(frame / (1.0 - frame))
+    np.testing.assert_allclose(odds["mean"] * 2, odds["mean_ci_lower"] + odds["mean_ci_upper"])
+    s = np.log(found.draws / (1.0 - found.draws)).std(axis=0, ddof=1)
+    np.testing.assert_allclose(odds["mean_ci_upper"] - odds["mean"], stats.t.isf(0.025, 2) * s)
+    assert (wider["mean_ci_lower"] < frame["mean_ci_lower"]).all()
+    assert len(average.bootstrap()) == 3  # those drawn before
+    with pytest.raises(InvalidOptionError, match="resamples=1"):
+        average.bootstrap(1)
+
+
+def test_the_bootstrap_is_the_procedure_on_drawn_rows(study):
+    found = gevglm.average_links(FORMULA, study, ["logit"], alpha=0, folds=2)
+    drawn = found.get_prediction(study.head(), resamples=60).draws
+    own = gevglm.fit(FORMULA, study, link="logit").get_prediction(study.head()).linpred.se
+    spread = np.log(drawn / (1.0 - drawn)).std(axis=0, ddof=1)
+    assert (np.abs(np.log(spread / own)) < 0.45).all()  # Monte Carlo error 0.09, and few events
+
+
+def test_the_report_is_one_page_that_can_be_run_again(study, average, tmp_path):
+    average.report(tmp_path / "a.html", title="Risks < 1", resamples=3)
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    for part in (
+        "Risks &lt; 1",
+        "not probabilities",
+        "Weights of the links",
+        "Risk by smoker",
+        "calibration slope",
+        "held-out rows",
+    ):
+        assert part in page
+    code = html.unescape(page[page.index("<code>") + 6 : page.index("</code>")])
+    assert "average = gevglm.average_links" in code and "links=['logit', 'probit', gevglm.links.GEV(xi=0.3)]" in code
+    scope = {"data": study}
+    exec(code.partition("print(")[0], scope)
+    np.testing.assert_allclose(scope["average"].predict(study), average.predict(study))
+
+
+def test_tables_of_other_packages_and_names_of_the_caller(study, average):
+    import pyarrow
+
+    scale = 1.0  # noqa: F841 (the formula names it)
+    found = gevglm.average_links("event ~ age + I(smoker * scale)", pyarrow.Table.from_pandas(study), FEW)
+    np.testing.assert_allclose(np.asarray(found.predict(study)), average.predict(study), rtol=1e-6)
+
+
+def test_new_rows_in_pieces_and_data_in_pieces(study, average, tmp_path):
+    for i in range(2):
+        study.iloc[600 * i : 600 * (i + 1)].to_csv(tmp_path / f"{i}.csv", index=False)
+    pattern = str(tmp_path / "*.csv")
+    np.testing.assert_allclose(np.asarray(average.predict(pattern)), np.asarray(average.predict(study)), rtol=1e-10)
+    with pytest.raises(InvalidOptionError, match="read in pieces; give a table"):
+        gevglm.average_links(FORMULA, pattern, FEW)
+
+
+def test_arrays_offsets_and_sparse_columns(study):
+    y, X = study["event"].to_numpy(), np.column_stack([np.ones(len(study)), study[["age", "smoker"]]])
+    offset = 0.3 * study["smoker"].to_numpy()
+    by_arrays = gevglm.average_links(y, X, FEW, offset=offset)
+    by_formula = gevglm.average_links(FORMULA, study.assign(off=offset), FEW, offset="off")
+    np.testing.assert_allclose(by_arrays.weights["weight"], by_formula.weights["weight"], atol=1e-6)
+    np.testing.assert_allclose(by_arrays.predict(), by_formula.predict(study.assign(off=offset)), rtol=1e-6)
+    sparse = gevglm.average_links(y, scipy.sparse.csr_matrix(X), FEW, offset=offset)
+    np.testing.assert_allclose(sparse.predict(), by_arrays.predict(), rtol=1e-5)
+
+
+def test_subset_event_and_weights(study):
+    words = study.assign(answer=np.where(study["event"] == 1, "yes", "no"), w=1.0 + study["smoker"])
+    by_word = gevglm.average_links("answer ~ age", words, FEW, event="yes", subset="smoker == 0")
+    by_rows = gevglm.average_links("event ~ age", study[study["smoker"] == 0], FEW)
+    np.testing.assert_allclose(by_word.predict(study), by_rows.predict(study), rtol=1e-10)
+    weighted = gevglm.average_links("event ~ age", words, FEW, sampling_weights="w")
+    assert weighted.calibration().n < len(words)  # Kish's effective size
+    with pytest.raises(InvalidDataError, match="var_weights"):
+        gevglm.average_links("event ~ age", words, ["logit"], var_weights="w").bootstrap(2)
 
 
 def test_a_sample_drawn_by_the_outcome(study):
@@ -103,6 +216,9 @@ def test_a_sample_drawn_by_the_outcome(study):
     sample = pd.concat([events, study[study["event"] == 0].iloc[: 2 * len(events)]])
     found = gevglm.average_links(FORMULA, sample, FEW, prevalence=0.04)
     assert found.predict(study).mean() < 0.1
+    assessed = found.calibration()
+    assert any("sampled by their outcome" in note for note in assessed.notes)
+    np.testing.assert_allclose(assessed.summary_frame().loc["observed / expected", "estimate"], 1.0, atol=0.05)
 
 
 def test_bias_reduction_in_every_fold(study):
@@ -118,19 +234,72 @@ def test_bad_input(study):
         gevglm.average_links(FORMULA, study, "logit")
     with pytest.raises(InvalidOptionError, match="number for xi"):
         gevglm.average_links(FORMULA, study, {"a": {"link": "gev", "xi": "cv"}})
+    with pytest.raises(InvalidOptionError, match="'b' has"):
+        gevglm.average_links(FORMULA, study, {"b": {"link": "logit", "alpha": 1.0}})
+    with pytest.raises(InvalidOptionError, match="twice"):
+        gevglm.average_links(FORMULA, study, ["logit", "logit"])
     with pytest.raises(IncompatibleOptionsError, match="alpha=0"):
         gevglm.average_links(FORMULA, study, bias="firth")
-    three = pd.concat([study[study["event"] == 1].head(3), study[study["event"] == 0].head(100)])
-    with pytest.warns(GevglmWarning, match="3 folds are made in place of 5"):
-        gevglm.average_links("event ~ age", three, ["logit"])
-    one = pd.concat([study[study["event"] == 1].head(1), study[study["event"] == 0].head(100)])
-    with pytest.raises(InvalidDataError, match="there are 1 observations"):
-        gevglm.average_links("event ~ age", one, ["logit"])
+    with pytest.raises(InvalidOptionError, match="neither a number nor 'cv'"):
+        gevglm.average_links(FORMULA, study, alpha="ml")
+    with pytest.raises(IncompatibleOptionsError, match="exposure"):
+        gevglm.average_links(FORMULA, study, exposure="age")
+    with pytest.raises(InvalidOptionError, match="give data"):
+        gevglm.average_links(FORMULA)
+    with pytest.raises(TypeError, match="cov_type"):
+        gevglm.average_links(FORMULA, study, cov_type="HC1")
 
 
-def test_separated_candidates_are_named():
+def test_few_events_make_fewer_folds_or_none(study):
+    events, others = study[study["event"] == 1], study[study["event"] == 0].head(100)
+    with pytest.warns(
+        GevglmWarning, match="3 observations of the rarer outcome, so that 3 folds are made in place of 5"
+    ):
+        gevglm.average_links("event ~ age", pd.concat([events.head(3), others]), ["logit"])
+    with pytest.raises(InvalidDataError, match="there is 1 observation of the rarer outcome"):
+        gevglm.average_links("event ~ age", pd.concat([events.head(1), others]), ["logit"])
+
+
+def test_candidates_that_cannot_be_fitted_are_named():
     x = np.linspace(-1, 1, 60)
     data = pd.DataFrame({"x": x, "y": (x > 0.2).astype(int)})
-    with pytest.raises(GevglmError, match="no candidate could be fitted"):
+    with pytest.raises(GevglmError, match="no candidate could be fitted; logit: the outcomes are separated"):
         gevglm.average_links("y ~ x", data, ["logit"], alpha=0)
     assert gevglm.average_links("y ~ x", data, ["logit", "probit"]).left_out == {}
+
+
+def test_a_candidate_that_cannot_be_fitted_is_left_out_and_named(study, average, monkeypatch):
+    real = Procedure._candidate
+
+    def refuses_probit(self, model, *rest):
+        if isinstance(model.link, gevglm.links.Probit):
+            raise SupportError("no starting point keeps every row inside the support.")
+        return real(self, model, *rest)
+
+    monkeypatch.setattr(Procedure, "_candidate", refuses_probit)
+    found = gevglm.average_links(FORMULA, study, FEW)
+    assert list(found.weights.index) == ["logit", "GEV(xi=0.3)"]
+    assert found.left_out == {"probit": "no starting point keeps every row inside the support."}
+    assert "Left out: probit: no starting point" in str(found.summary())
+
+
+def test_outcomes_that_all_candidates_rule_out_leave_the_weights_defined():
+    rng = np.random.default_rng(0)
+    x = np.append(rng.uniform(-1, 1, 400), -30.0)  # far below the support of the others, and an event
+    data = pd.DataFrame({"x": x, "y": np.append(rng.random(400) < 0.3 + 0.25 * x[:400], 1).astype(int)})
+    found = gevglm.average_links("y ~ x", data, [gevglm.links.GEV(0.6), gevglm.links.GEV(1.0)], alpha=0.01)
+    assert found.ruled_out == 1 and np.isfinite(found.weights["weight"]).all() and found.certificate < 1e-8
+    assert f"{found.ruled_out} held-out outcomes were ruled out" in str(found.summary())
+    assert np.isfinite(found.scores["brier"]) and found.scores["log_loss"] == np.inf
+
+
+def test_near_duplicates_are_explained(study):
+    pair = {
+        "one": {"link": "cloglog"},
+        "two": {"link": gevglm.links.GEVc(0.001), "loss": "log"},
+        "other": {"link": "cauchit"},
+    }
+    found = gevglm.average_links(FORMULA, study, pair)
+    assert found.alike == [("one", "two")]
+    assert "Nearly the same here (risks differ by less than 1 % of their mean): one, two" in str(found.summary())
+    assert "Weights are not probabilities that a link is true" in str(found.summary())

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from numpy.testing import assert_allclose
 from scipy.linalg import sqrtm
 from scipy.sparse import csr_array
@@ -10,7 +11,7 @@ from scipy.sparse import csr_array
 import gevglm
 from gevglm.covariance import leverage
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, InvalidOptionError
-from tests.support.golden import arrays, numbers, quiet_fit, same_matrix
+from tests.support.golden import arrays, numbers, quiet_fit, same_matrix, text_of
 
 CLUSTERS = {
     "rare": lambda rows: rows // 7 % 12,
@@ -172,4 +173,150 @@ def test_what_they_are_not_defined_for_is_refused(study):
 
 
 def test_the_summary_names_the_kind(study):
-    assert "robust to clustering (12 clusters; CR2)" in str(clustered(*study, "CR2", link="logit").summary())
+    assert "robust to clustering (12 clusters; CR2)" in text_of(clustered(*study, "CR2", link="logit"))
+
+
+# -- degrees of freedom -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["CR0", "CR2", "CR3"])
+@pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
+@pytest.mark.parametrize("name", CLUSTERS)
+def test_degrees_of_freedom_and_joint_tests_are_those_of_clubsandwich(name, link, kind):
+    y, X = arrays(name)
+    words = {"link": link, "tol": 1e-14, "use_t": "satterthwaite"}
+    res = clustered(y, X, CLUSTERS[name](np.arange(len(X))), kind, **words)
+    golden, k = numbers("few_clusters")["cases"][name][link]["tests"][kind], X.shape[1]
+    assert_allclose(res.df_resid_inference, golden["df"], rtol=1e-8)
+    assert_allclose(res.pvalues, golden["p"], rtol=1e-8)
+    equal = np.zeros((1, k))
+    equal[0, -2:] = 1.0, -1.0
+    for restriction, expected in ((np.eye(k)[1:], golden["slopes"]), (equal, golden["equal"])):
+        test = res.wald_test(restriction)
+        assert_allclose([test.statistic, test.df_denom, test.pvalue], list(expected.values()), rtol=1e-8)
+    single = res.t_test(equal)
+    assert_allclose([single.pvalue, single.df_denom[0]], [golden["equal"]["p"], golden["equal"]["df"]], rtol=1e-8)
+
+
+def spread_by_definition(res, X, clinic):
+    """Satterthwaite's degrees of freedom from the G x G matrix of the quadratic form of each coefficient."""
+    link, loss = res.link, res.loss
+    point = link.at(X @ np.asarray(res.params))
+    theta = point.cdf * point.sf
+    D, E = point.pdf[:, None] * X, loss.residual_factor_at(point)[:, None] * X
+    M = np.asarray(res.normalized_cov_params)
+    kept = np.eye(len(X)) - D @ M @ E.T
+    B = kept @ np.diag(theta) @ kept.T
+    sides = []
+    for code in np.unique(clinic):
+        rows = clinic == code
+        half = np.diag(np.sqrt(theta[rows]))
+        A = half @ np.linalg.inv(sqrtm(half @ B[np.ix_(rows, rows)] @ half).real) @ half
+        sides.append(kept[rows].T @ A @ E[rows] @ M)  # of shape (n, k)
+    found = []
+    for j in range(X.shape[1]):
+        vectors = np.array([side[:, j] for side in sides])
+        P = (vectors * theta) @ vectors.T
+        found.append(np.trace(P) ** 2 / (P**2).sum())
+    return np.array(found)
+
+
+@pytest.mark.parametrize("options", FITS.values(), ids=FITS)
+def test_degrees_of_freedom_are_what_the_definition_says(study, options):
+    res = clustered(*study, "CR2", use_t="satterthwaite", **options)
+    _, X, clinic = study
+    assert_allclose(res.df_resid_inference, spread_by_definition(res, X, clinic), rtol=1e-7)
+
+
+def test_degrees_of_freedom_are_everywhere_in_the_results(study, tmp_path):
+    y, X, clinic = study
+    table = pd.DataFrame({"y": y, "x": X[:, 1], "treat": X[:, 2], "clinic": clinic})
+    words = {"link": "logit", "cov_type": "cluster", "cov_kwds": {"groups": "clinic", "kind": "CR2"}}
+    res = gevglm.fit("y ~ x + treat", table, use_t="satterthwaite", **words)
+    df = res.df_resid_inference
+    limits = res.conf_int()
+    reach = scipy.stats.t(df).isf(0.025) * res.bse
+    assert_allclose(limits, np.column_stack([res.params - reach, res.params + reach]))
+    assert_allclose(res.anova().table["pvalue"], res.pvalues[1:], rtol=1e-9)
+    assert_allclose(res.wald_test("treat = 0").pvalue, res.pvalues["treat"], rtol=1e-9)
+    linear = res.get_prediction(table.iloc[:2], which="linear")
+    assert_allclose(linear.df, res.degrees.of_contrasts(X[:2]), rtol=1e-9)
+    risk = res.risk("treat", contrast="difference")
+    z = risk.table["estimate"] / risk.table["se"]
+    assert (risk.pvalues > 2 * scipy.stats.norm.sf(np.abs(z))).all()
+    assert "Satterthwaite's degrees of freedom: Intercept" in text_of(res)
+    res.save(tmp_path / "fit.pickle")
+    assert_allclose(
+        gevglm.load(tmp_path / "fit.pickle").wald_test("x = 0, treat = 0").pvalue,
+        res.wald_test("x = 0, treat = 0").pvalue,
+    )
+    normal = gevglm.fit("y ~ x + treat", table, **words)
+    assert_allclose(normal.pvalues, 2 * scipy.stats.norm.sf(np.abs(normal.tvalues)), rtol=1e-12)
+
+
+def test_an_omitted_column_does_not_count(study):
+    y, X, clinic = study
+    twice = np.column_stack([X, X[:, 1]])
+    with pytest.warns(gevglm.exceptions.CollinearityWarning):
+        res = gevglm.fit(
+            y,
+            twice,
+            link="logit",
+            use_t="satterthwaite",
+            cov_type="cluster",
+            cov_kwds={"groups": clinic, "kind": "CR2"},
+        )
+    plain = clustered(y, X, clinic, "CR2", link="logit", use_t="satterthwaite")
+    assert_allclose(res.df_resid_inference[:3], plain.df_resid_inference, rtol=1e-7)
+    expected = plain.wald_test(np.eye(3)[1:])
+    found = res.wald_test(np.eye(4)[1:3])
+    assert_allclose([found.statistic, found.df_denom], [expected.statistic, expected.df_denom], rtol=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:the two-way cluster-robust covariance")
+def test_degrees_of_freedom_that_there_are_not(study):
+    y, X, clinic = study
+    with pytest.raises(InvalidOptionError, match="use_t='welch' must be True, False or 'satterthwaite'"):
+        clustered(y, X, clinic, "CR2", link="logit", use_t="welch")
+    with pytest.raises(IncompatibleOptionsError, match="the covariance is 'nonrobust'"):
+        gevglm.fit(y, X, link="logit", use_t="satterthwaite")
+    with pytest.raises(IncompatibleOptionsError, match="groups has two columns"):
+        clustered(y, X, np.column_stack([clinic, np.arange(len(y)) % 5]), "CR1", link="logit", use_t="satterthwaite")
+    with pytest.raises(IncompatibleOptionsError, match="not defined when xi is estimated"):
+        clustered(y, X, clinic, "CR1", xi="ml", loss="log", use_t="satterthwaite")
+    table = pd.DataFrame({"y": y, "x": X[:, 1], "clinic": clinic})
+    words = {"cov_type": "cluster", "cov_kwds": {"groups": "clinic"}, "use_t": "satterthwaite"}
+    with pytest.raises(InvalidOptionError, match="needs them in memory"):
+        gevglm.fit("y ~ x", lambda: iter([table]), link="logit", **words)
+
+
+# -- what the summary says of clusters -----------------------------------------------------------
+
+
+def test_facts_of_clusters(study):
+    y, X, clinic = study
+    res = clustered(*study, "CR1S", link="logit")
+    facts, mu = res.clusters, 1.0 / (1.0 + np.exp(-X @ res.params))
+    weight, M = mu * (1 - mu), np.asarray(res.normalized_cov_params)
+    parts = np.array([M @ (X[clinic == g].T * weight[clinic == g]) @ X[clinic == g] @ M for g in range(12)])
+    leverage = [np.trace(part @ np.linalg.inv(M)) for part in parts]
+    gamma = np.einsum("gjj->gj", parts)
+    assert (facts.n_clusters, facts.n_with_events) == (12, len(np.unique(clinic[y == 1])))
+    assert_allclose(facts.largest_leverage, max(leverage), rtol=1e-6)
+    assert_allclose(facts.effective, gamma.sum(axis=0) ** 2 / (gamma**2).sum(axis=0), rtol=1e-6)
+    assert_allclose(facts.mean_leverage, np.mean(leverage), rtol=1e-6)
+
+
+def test_the_summary_warns_of_few_clusters(study):
+    y, X, clinic = study
+    text = text_of(clustered(y, X, clinic % 6, "CR1S", link="logit"))
+    assert "6 clusters, 6 of them with events; the largest leverage of a cluster is" in text
+    assert "FEW CLUSTERS: only 6 clusters have events" in text
+    assert "kind': 'CR2'" in text and "wild_test()" in text
+    lone = np.column_stack([X[:, :2], clinic == 11])
+    text = text_of(clustered(y, lone, np.where(clinic == 11, 11, np.arange(len(y)) % 200 + 20), "CR1S", link="logit"))
+    assert "x2 is estimated from the differences of few clusters (effectively 2)" in text
+    text = text_of(clustered(y, X, np.arange(len(y)) % 430, "CR1S", link="logit"))
+    assert "Nearly every observation is a cluster of its own" in text and "FEW" not in text
+    text = text_of(clustered(y, lone, clinic, "CR2", link="logit", use_t="satterthwaite"))
+    assert "effectively fewer than 3 clusters (x2)" in text

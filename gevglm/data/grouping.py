@@ -51,7 +51,9 @@ class Grouping:
         """The keys as an index, to look up rows in."""
         single = self.keys.shape[1] == 1
         index = pd.Index(self.keys.iloc[:, 0]) if single else pd.MultiIndex.from_frame(self.keys)
-        index.get_indexer(index[:1])  # makes the table that pandas looks up in, which threads must not do at the same time
+        index.get_indexer(
+            index[:1]
+        )  # makes the table that pandas looks up in, which threads must not do at the same time
         return index
 
     def positions(self, frame: pd.DataFrame) -> NDArray:

@@ -79,7 +79,10 @@ ARGUMENTS = {
 # values of options
 VALUES = {
     "link": {
-        **dict.fromkeys(("log", "identity", "linear"), _RATIOS),
+        "linear": f"it is link='identity'; {_RATIOS}",
+        "poisson": "modified Poisson regression is link='log', loss='canonical'",
+        **dict.fromkeys(("log-binomial", "logbinomial"), "it is link='log'"),
+        **dict.fromkeys(("log-complement", "clog"), "it is link='logc'"),
         "logistic": "it is link='logit'",
         "cauchy": "it is link='cauchit'",
         "gumbel": "it is link='loglog', or link='cloglog' for the smallest value",

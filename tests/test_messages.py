@@ -63,9 +63,16 @@ def test_robust_of_stata_after_a_likelihood_is_linearized():
     assert_allclose(fit(cov_type="robust").cov_params(), by_hand * (n - 1) / (n - 3), rtol=1e-7)
 
 
-@pytest.mark.parametrize("link", ["log", "identity"])
-def test_ratios_and_differences_need_no_link_of_their_own(link):
-    said(lambda: fit(link=link), f"link='{link}'", "res.risk('x', contrast='ratio')")
+@pytest.mark.parametrize(
+    ("link", "instead"),
+    [
+        ("linear", "res.risk('x', contrast='ratio')"),
+        ("poisson", "link='log', loss='canonical'"),
+        ("log-binomial", "link='log'"),
+    ],
+)
+def test_other_words_for_ratios_and_differences(link, instead):
+    said(lambda: fit(link=link), f"link='{link}'", instead)
 
 
 FOREIGN = "weights cluster vcov robust family groups random penalty l1_ratio C method sample_weight vce fixef".split()

@@ -101,7 +101,7 @@ class Panel:
     def _X(self) -> NDArray:
         """The columns as they are, one after the other in memory."""
         X = self.design.dense("absorb=", "leave columns out")
-        return np.array([X[:, j] for j in self.columns]).reshape(len(self.columns), -1).T
+        return np.array([X[:, j] for j in self.columns]).reshape(len(self.columns), len(X)).T
 
     @cached_property
     def engine(self) -> MemoryEngine:

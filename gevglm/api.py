@@ -55,7 +55,7 @@ def fit(
     missing: str = "drop",
     cov_type: str | None = None,
     cov_kwds: dict[str, Any] | None = None,
-    use_t: bool | None = None,
+    use_t: bool | str | None = None,
     formula_engine: str | None = None,
     start_params: ArrayLike | None = None,
     maxiter: int = 100,
@@ -164,8 +164,6 @@ def fit(
     elif subset is not None or formula_engine is not None:
         raise InvalidOptionError("subset and formula_engine go with a formula; select the rows of the arrays yourself.")
     _refuse_together(strata, absorb, units)
-    if design is not None:
-        words |= {"sampling_weights": weights_of(design, words)}
     fit_options = FitOptions.of(words)
     together = strata if absorb is None else absorb
     options = ModelOptions.of(words | {"clusters": known_for_rows(fit_options.clusters, together)})
@@ -211,16 +209,3 @@ def _refuse_together(strata: Any, absorb: Any, units: str | None) -> None:
         )
     if units is not None and absorb is None:
         raise IncompatibleOptionsError("units= goes with absorbed constants, as in fit('y ~ x | unit', data).")
-
-
-def weights_of(design: Any, words: dict[str, Any]) -> Any:
-    """Return the weights of a survey design; refuse what does not go with one."""
-    if not isinstance(design, Survey):
-        raise InvalidOptionError(f"design={design!r} must come from gevglm.survey(weights, strata=..., psu=...).")
-    for word in ("sampling_weights", "freq_weights", "strata", "cov_type", "cov_kwds"):
-        if words[word] is not None:
-            instead = "; matched sets and a survey do not go together" if word == "strata" else ""
-            raise IncompatibleOptionsError(
-                f"design= says what {word}= would say of a survey{instead}; leave {word} out."
-            )
-    return design.weights

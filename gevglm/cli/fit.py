@@ -47,6 +47,16 @@ def add_to(commands: Any, title: str) -> None:
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
+def _refuse_absorbed(formula: str) -> None:
+    from gevglm.data.dialect import parts_by_bar
+    from gevglm.exceptions import InvalidOptionError
+
+    if len(parts_by_bar(formula.partition("~")[2])) > 1:
+        raise InvalidOptionError(
+            "fixed effects, which stand after a |, are absorbed by gevglm.fit() in Python only; C(unit) among the terms has a coefficient for each unit."
+        )
+
+
 def run(options: argparse.Namespace) -> None:
     """Fit, print and write."""
     from gevglm._files import check_target, refuse_overwriting
@@ -59,6 +69,7 @@ def run(options: argparse.Namespace) -> None:
             check_target(name)
     refuse_overwriting(targets, files_of(options.data))
     model_words(options)  # refused before the data are read
+    _refuse_absorbed(options.formula)
     data = _data(options)
     words = fit_words(options, data)
     from gevglm.api import fit

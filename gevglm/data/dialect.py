@@ -93,12 +93,7 @@ def absorbed_in(formula: str, columns: Iterable[Any]) -> tuple[str, list[str]]:
     ('y ~ x', ['unit', 'year'])
     """
     left, tilde, right = formula.partition("~")
-    pieces = [""]
-    for token in _tokens(right):
-        if token.text == "|" and not token.inside:
-            pieces.append("")
-        else:
-            pieces[-1] += token.text
+    pieces = parts_by_bar(right)
     if len(pieces) == 1:
         return formula, []
     if len(pieces) > 2:
@@ -107,6 +102,17 @@ def absorbed_in(formula: str, columns: Iterable[Any]) -> tuple[str, list[str]]:
         )
     names = [_absorbed_name(text.strip(), [*columns]) for text in pieces[1].split("+")]
     return f"{left}{tilde}{pieces[0].rstrip()}", names
+
+
+def parts_by_bar(right: str) -> list[str]:
+    """Return the parts of the right-hand side of a formula that a | outside of all brackets divides."""
+    pieces = [""]
+    for token in _tokens(right):
+        if token.text == "|" and not token.inside:
+            pieces.append("")
+        else:
+            pieces[-1] += token.text
+    return pieces
 
 
 def _absorbed_name(text: str, columns: list[Any]) -> str:

@@ -87,9 +87,9 @@ class AbsorbedProblem:
         sums = self._sums(params, expected=True, value=True)
         return replace(found, params=params, information=sums.information, value=sums.value)
 
-    def start_without_slopes(self) -> NDArray:
-        """Return the coefficients at which every group has its own share of events."""
-        return self._start(None)
+    def information_without_slopes(self) -> Arrow | PairedArrow:
+        """Return the expected second derivative where every group has its own share of events, whatever its columns."""
+        return self._sums(self._start(None), expected=True).information
 
     def _iterate(self, start: NDArray) -> SolverResult:
         options: dict[str, Any] = {"scale": self._scale, "maxiter": self.maxiter, "on_step": self.monitor.on_step}

@@ -284,11 +284,11 @@ class BinaryGLM(LossModel):
         self.design.need_rows("looking for separation", FIT_AGAIN)
         return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names, self.link)
 
-    @known_arguments
     def __repr__(self) -> str:
         what = getattr(self, "formula", None) or f"{self.design.outcome}, {len(self.exog_names)} columns"
         return f"<BinaryGLM: {what}; {self.loss!r}>"
 
+    @known_arguments
     def fit(
         self,
         start_params: ArrayLike | None = None,

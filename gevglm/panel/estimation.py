@@ -165,8 +165,8 @@ def _separation(fit: PanelFit, problem: AbsorbedProblem, found: AbsorbedEstimate
     m, panel = problem.groups.n_levels, fit.panel
     if m:
         return None
-    start = problem.at(found, problem.start_without_slopes())
-    left = np.diagonal(found.information.schur) / np.diagonal(start.information.schur)
+    start = problem.information_without_slopes()
+    left = np.diagonal(found.information.schur) / np.diagonal(start.schur)
     if found.converged and (left >= UNIDENTIFIED).all():
         return None
     design, codes = panel.design, panel.groups.codes

@@ -99,7 +99,9 @@ class Panel:
 
     @cached_property
     def _X(self) -> NDArray:
-        return self.design.dense("absorb=", "leave columns out")[:, self.columns]
+        """The columns as they are, one after the other in memory."""
+        X = self.design.dense("absorb=", "leave columns out")
+        return np.array([X[:, j] for j in self.columns]).reshape(len(self.columns), len(X)).T
 
     @cached_property
     def engine(self) -> MemoryEngine:

@@ -24,7 +24,7 @@ from gevglm.links import GEV, BinaryLink, Logit
 P = ParamSpec("P")
 T = TypeVar("T")
 SHAPE_CHOICES = ("ml", "map", "cv")
-ALIASES = {"firth": "mean"}
+ALIASES = {"firth": "mean", "fernandez-val": "correction"}
 COLLINEAR = ("drop", "raise")
 SATTERTHWAITE = "satterthwaite"
 SEPARATION = ("warn", "drop", "ignore")
@@ -119,6 +119,13 @@ class ModelOptions(_Options):
     clusters: Any = None  # of a fit that follows at once: rows without one are incomplete
     design: Survey | None = None
     formula_engine: str | None = None
+
+    @classmethod
+    def of(cls, words: Mapping[str, Any]) -> ModelOptions:
+        """Pick these options out of the arguments of a function; a survey design brings the sampling weights."""
+        if words.get("design") is None:
+            return super().of(words)
+        return super().of({**words, "sampling_weights": _weights_of(words["design"], words)})
 
     def columns(self) -> dict[str, Any]:
         """Return the words that name columns or rows, for designs of tables and of arrays alike."""
@@ -303,6 +310,16 @@ class FitOptions(_Options):
             )
         bias.refuse(loss, constant)
         return bias
+
+
+def _weights_of(design: Any, words: Mapping[str, Any]) -> Any:
+    """Return the weights of a survey design; refuse what does not go with one."""
+    if not isinstance(design, Survey):
+        raise InvalidOptionError(f"design={design!r} must come from gevglm.survey(weights, strata=..., psu=...).")
+    for word in ("sampling_weights", "freq_weights", "strata", "cov_type", "cov_kwds"):
+        if words.get(word) is not None:
+            raise IncompatibleOptionsError(f"design= and {word}= cannot be combined; leave {word} out.")
+    return design.weights
 
 
 def code_of(value: Any, name: str) -> str:

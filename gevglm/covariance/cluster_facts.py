@@ -19,6 +19,7 @@ from gevglm.engine.linalg import add_rows, dense, group_sums
 
 FEW_WITH_EVENTS = 10
 FEW_EFFECTIVE = 5.0  # clusters behind a coefficient
+MOST_COLUMNS = 200  # of designs whose leverages are looked at
 MANY = 0.9  # share of the observations from which clusters are as many
 
 
@@ -28,7 +29,7 @@ class ClusterFacts:
 
     n_clusters: int
     n_with_events: int
-    largest_leverage: float
+    largest_leverage: float  # NaN for designs of many columns
     effective: NDArray  # clusters behind each coefficient, of shape (k,); NaN for those that were left out
     nobs: float
 
@@ -45,8 +46,11 @@ class ClusterFacts:
 
     def text(self) -> str:
         """Return the facts, in a sentence."""
+        counts = f"{self.n_clusters:,} clusters, {self.n_with_events:,} of them with events"
+        if np.isnan(self.largest_leverage):
+            return f"{counts}."
         return (
-            f"{self.n_clusters:,} clusters, {self.n_with_events:,} of them with events; the largest leverage of a cluster is {self.largest_leverage:.2g}, "
+            f"{counts}; the largest leverage of a cluster is {self.largest_leverage:.2g}, "
             f"{self.largest_leverage / self.mean_leverage:.2g} times the mean."
         )
 
@@ -74,10 +78,13 @@ def cluster_facts(fit: Fitted, codes: Callable[[Block], NDArray], n_clusters: in
     """Return the facts of clusters, from one pass over the rows."""
     sums = fit.engine.reduce(_Sums(fit, codes, n_clusters))
     sums = sums[sums[:, -1] > 0.0]
-    parts, leverage, events = sums[:, :-3], sums[:, -3], sums[:, -2]
+    events = int((sums[:, -2] > 0).sum())
+    if len(fit.params) > MOST_COLUMNS:
+        return ClusterFacts(len(sums), events, np.nan, np.full(len(fit.params), np.nan), fit.nobs)
+    parts, leverage = sums[:, :-3], sums[:, -3]
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = parts.sum(axis=0) ** 2 / (parts**2).sum(axis=0)
-    return ClusterFacts(len(sums), int((events > 0).sum()), float(leverage.max()), effective, fit.nobs)
+    return ClusterFacts(len(sums), events, float(leverage.max()), effective, fit.nobs)
 
 
 class _Sums(Reducer):
@@ -91,15 +98,20 @@ class _Sums(Reducer):
         return np.zeros(())
 
     def map(self, block: Block) -> tuple[NDArray, NDArray]:
+        weight = np.ones_like(block.y) if block.weight is None else block.weight
+        columns = [block.y * weight, weight]
+        if len(self.params) <= MOST_COLUMNS:
+            columns = [*self._leverages(block), *columns]
+        return group_sums(np.column_stack(columns), np.ones(len(block.y)), self.codes(block))
+
+    def _leverages(self, block: Block) -> list[NDArray]:
         with np.errstate(all="ignore"):
             point = self.loss.link.at(block.linear_predictor(self.params))
             curvature = times(self.loss.expected_curvature_at(point), block.weight)
         curvature = np.where(np.isfinite(curvature), curvature, 0.0)
-        weight = np.ones_like(block.y) if block.weight is None else block.weight
         X = dense(block.X)
         moved = X @ self.bread
-        columns = [curvature[:, None] * moved**2, curvature * np.einsum("ij,ij->i", moved, X), block.y * weight, weight]
-        return group_sums(np.column_stack(columns), np.ones(len(block.y)), self.codes(block))
+        return [curvature[:, None] * moved**2, curvature * np.einsum("ij,ij->i", moved, X)]
 
     def combine(self, total: NDArray, part: tuple[NDArray, NDArray]) -> NDArray:
         return add_rows(total, self.n_clusters, *part)

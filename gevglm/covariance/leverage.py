@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,14 +42,33 @@ class SingularCluster(Exception):
     """A cluster determines a coefficient alone."""
 
 
-class OfCluster(NamedTuple):
+@dataclass(frozen=True)
+class OfCluster:
     """The rows of a cluster."""
 
     code: int
-    D: NDArray
-    E: NDArray
+    X: NDArray
+    derivative: NDArray
+    weight: NDArray
     variance: NDArray
     residual: NDArray
+
+    @cached_property
+    def D(self) -> NDArray:
+        return self.derivative[:, None] * self.X
+
+    @cached_property
+    def E(self) -> NDArray:
+        return self.weight[:, None] * self.X
+
+    @cached_property
+    def information(self) -> NDArray:
+        """D'E."""
+        return weighted_gram(self.X, self.derivative * self.weight)
+
+    def score(self, residual: NDArray) -> NDArray:
+        """Return E' times residuals."""
+        return (self.weight * residual) @ self.X
 
 
 @dataclass(frozen=True)
@@ -84,9 +103,8 @@ class Rows:
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         for start, end in zip(starts, [*starts[1:], len(codes)], strict=True):
             rows = slice(start, end) if order is None else order[start:end]
-            X = dense(self.X[rows])
-            D, E = X * self.derivative[rows, None], X * self.weight[rows, None]
-            yield OfCluster(int(codes[start]), D, E, self.variance[rows], self.residual[rows])
+            columns = (self.derivative[rows], self.weight[rows], self.variance[rows], self.residual[rows])
+            yield OfCluster(int(codes[start]), dense(self.X[rows]), *columns)
 
 
 class _RowsOf(Reducer):
@@ -139,57 +157,84 @@ def corrected(fit: Fitted, codes: Callable[[Block], NDArray], kind: str, with_pr
     """
     rows, M = Rows.of(fit, codes), fit.bread
     N = M @ dense(weighted_gram(rows.X, rows.weight**2 * rows.variance)) @ M
-    correct = _correction(kind, M, N, fit.loss.is_likelihood)
+    kinds: dict[str, type[_Correction]] = {"CR2": _Unbiased, "CR3": _WithoutCluster}
+    correction = kinds.get(kind, _Correction)(M, N, fit.loss.is_likelihood)
     found, scores, products = [], [], []
     for cluster in rows.by_cluster():
         try:
-            adjusted = correct(cluster)
+            if with_products:
+                adjusted = correction.of_columns(cluster)
+                spread = cluster.variance[:, None] * adjusted
+                products.append((adjusted.T @ spread, adjusted.T @ cluster.D, spread.T @ cluster.E))
+                scores.append(cluster.residual @ adjusted)
+            else:
+                scores.append(correction.score(cluster))
         except np.linalg.LinAlgError:
             raise SingularCluster(cluster.code) from None
         found.append(cluster.code)
-        scores.append(cluster.residual @ adjusted)
-        if with_products:
-            spread = cluster.variance[:, None] * adjusted
-            products.append((adjusted.T @ spread, adjusted.T @ cluster.D, spread.T @ cluster.E))
     stacked = tuple(np.array(part) for part in zip(*products, strict=True)) if with_products else None
     return Corrected(np.array(found), np.array(scores), stacked, M, N)  # type: ignore[arg-type]
 
 
-def _correction(kind: str, M: NDArray, N: NDArray, likelihood: bool) -> Callable[[OfCluster], NDArray]:
-    """Return the function from a cluster to its AE."""
-    if kind == "CR3":
-        return lambda cluster: without_cluster(cluster.D, cluster.E, M)
-    if kind != "CR2":
-        return lambda cluster: cluster.E
-    if not likelihood:
-        return lambda cluster: unbiased(cluster, M, N)
-    values, vectors = np.linalg.eigh(2.0 * M - N)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    return lambda cluster: unbiased(cluster, M, N, root)
+class _Correction:
+    """No correction of residuals."""
+
+    def __init__(self, M: NDArray, N: NDArray, likelihood: bool):
+        self.M, self.N, self.likelihood = M, N, likelihood
+
+    def of_columns(self, cluster: OfCluster) -> NDArray:
+        """Return A'E."""
+        return cluster.E
+
+    def score(self, cluster: OfCluster) -> NDArray:
+        """Return E'Ar, with the residuals r."""
+        return cluster.score(cluster.residual)
 
 
-def without_cluster(D: NDArray, E: NDArray, M: NDArray) -> NDArray:
-    """Return A'E of CR3."""
-    kept = np.eye(len(M)) - M @ (D.T @ E)
-    if np.linalg.svd(kept, compute_uv=False)[-1] < NO_VARIANCE:
-        raise np.linalg.LinAlgError("singular")
-    return np.linalg.solve(kept.T, E.T).T
+class _WithoutCluster(_Correction):
+    """CR3."""
+
+    def of_columns(self, cluster: OfCluster) -> NDArray:
+        return np.linalg.solve(self._kept(cluster), cluster.E.T).T
+
+    def score(self, cluster: OfCluster) -> NDArray:
+        return np.linalg.solve(self._kept(cluster), cluster.score(cluster.residual))
+
+    def _kept(self, cluster: OfCluster) -> NDArray:
+        kept = np.eye(len(self.M)) - cluster.information @ self.M
+        if np.linalg.svd(kept, compute_uv=False)[-1] < NO_VARIANCE:
+            raise np.linalg.LinAlgError("singular")
+        return kept
 
 
-def unbiased(cluster: OfCluster, M: NDArray, N: NDArray, half: NDArray | None = None) -> NDArray:
-    """Return AE of CR2; for a cluster in which some residuals have no variance, by the Moore-Penrose inverse.
+class _Unbiased(_Correction):
+    """CR2, whose A is symmetric."""
+
+    def __init__(self, M: NDArray, N: NDArray, likelihood: bool):
+        super().__init__(M, N, likelihood)
+        values, vectors = np.linalg.eigh(2.0 * M - N)
+        self.half = vectors * np.sqrt(np.maximum(values, 0.0)) if likelihood else None
+
+    def of_columns(self, cluster: OfCluster) -> NDArray:
+        return unbiased(cluster, cluster.E, self.M, self.N, self.half)
+
+    def score(self, cluster: OfCluster) -> NDArray:
+        return cluster.score(unbiased(cluster, cluster.residual[:, None], self.M, self.N, self.half)[:, 0])
+
+
+def unbiased(cluster: OfCluster, right: NDArray, M: NDArray, N: NDArray, half: NDArray | None) -> NDArray:
+    """Return the product of A of CR2 and a matrix; for a cluster in which some residuals have no variance, by the Moore-Penrose inverse.
 
     `half`, a root of 2M - N, is given for a likelihood: the variance times E is D there, and matrices have half the size.
     """
-    _, D, E, variance, _ = cluster
-    root = np.sqrt(variance)[:, None]
+    variance, root = cluster.variance, np.sqrt(cluster.variance)[:, None]
     if half is not None:
-        smallest_share = 1.0 - np.linalg.eigvalsh(half.T @ (D.T @ E) @ half)[-1]
+        smallest_share = 1.0 - np.linalg.eigvalsh(half.T @ cluster.information @ half)[-1]
         if smallest_share > LITTLE_VARIANCE:
             bounds = variance.min() ** 2 * smallest_share, variance.max() ** 2
-            return root * _inverse_root(variance**2, root * D, N - 2.0 * M, root * E, *bounds)
+            return root * _inverse_root(variance**2, root * cluster.D, N - 2.0 * M, root * right, *bounds)
     inner = np.block([[N, -M], [-M, np.zeros_like(M)]])
-    outer = np.hstack([D, variance[:, None] * E])
+    outer = np.hstack([cluster.D, variance[:, None] * cluster.E])
     # the variance of residuals as a share of that under the model: one plus few eigenvalues
     basis, triangle = np.linalg.qr(outer / root)
     shares, vectors = np.linalg.eigh(np.eye(len(triangle)) + triangle @ inner @ triangle.T)
@@ -198,7 +243,7 @@ def unbiased(cluster: OfCluster, M: NDArray, N: NDArray, half: NDArray | None = 
     shares = shares[~free]
     smallest = variance.min() ** 2 * min(1.0, shares.min(initial=1.0))
     largest = variance.max() ** 2 * max(1.0, shares.max(initial=1.0))
-    U, Z = root * outer, root * E
+    U, Z = root * outer, root * right
     if not free.any():
         return root * _inverse_root(variance**2, U, inner, Z, smallest, largest)
     middle = float(np.median(variance**2))
@@ -226,9 +271,8 @@ def _inverse_root(diagonal: NDArray, U: NDArray, C: NDArray, Z: NDArray, smalles
     shifts = smallest * (sn / cn) ** 2
     weights = 2.0 * period * np.sqrt(smallest) * dn / (np.pi * points * cn**2)
     n, c = U.shape
-    inverse = 1.0 / (diagonal[:, None] + shifts)
-    P = (inverse[:, :, None] * U[:, None, :]).reshape(n, points * c)
-    of_U = (U.T @ P).reshape(c, points, c).swapaxes(0, 1)
-    of_Z = (Z.T @ P).reshape(Z.shape[1], points, c).transpose(1, 2, 0)
+    inverse = 1.0 / (diagonal + shifts[:, None])  # of shape (points, n), so that loops go over the rows
+    P = (inverse[:, None, :] * np.ascontiguousarray(U.T)).reshape(points * c, n)
+    of_U, of_Z = (P @ U).reshape(points, c, c), (P @ Z).reshape(points, c, -1)
     inside = weights[:, None, None] * (C @ np.linalg.solve(np.eye(c) + of_U @ C, of_Z))
-    return (inverse @ weights)[:, None] * Z - P @ inside.reshape(points * c, -1)
+    return (weights @ inverse)[:, None] * Z - P.T @ inside.reshape(points * c, -1)

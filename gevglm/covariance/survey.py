@@ -37,9 +37,8 @@ def design_variance(sample: SampleUnits, totals: NDArray) -> NDArray:
     :math:`\sum_h (1 - f_h) \frac{n_h}{n_h - 1} \sum_j (t_{hj} - \bar t_h)(t_{hj} - \bar t_h)'`.
     """
     sizes = sample.sizes.astype(float)
-    means = np.zeros((len(sizes), totals.shape[1]))
-    np.add.at(means, sample.strata, totals)
-    means /= sizes[:, None]
+    sums = [np.bincount(sample.strata, column, minlength=len(sizes)) for column in totals.T]
+    means = np.transpose(sums) / sizes[:, None]
     alone = sizes == 1.0
     if sample.lonely == "adjust":
         means[alone] = 0.0  # the sum over all units is zero

@@ -49,7 +49,12 @@ class Grouping:
     @cached_property
     def index(self) -> pd.Index:
         """The keys as an index, to look up rows in."""
-        return pd.Index(self.keys.iloc[:, 0]) if self.keys.shape[1] == 1 else pd.MultiIndex.from_frame(self.keys)
+        single = self.keys.shape[1] == 1
+        index = pd.Index(self.keys.iloc[:, 0]) if single else pd.MultiIndex.from_frame(self.keys)
+        index.get_indexer(
+            index[:1]
+        )  # makes the table that pandas looks up in, which threads must not do at the same time
+        return index
 
     def positions(self, frame: pd.DataFrame) -> NDArray:
         """Return the position among the keys of rows of a table."""

@@ -62,6 +62,7 @@ class StreamedEngine(Engine):
         carrier = self._copy()
         carrier.reader = replace(self.reader, grouping=grouping if grouping.columns else None)
         carrier._blocks = None
+        _ = grouping.index  # made before threads look rows up in it
         return carrier
 
     def with_monitor(self, monitor: Monitor) -> StreamedEngine:

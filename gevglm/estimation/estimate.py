@@ -28,13 +28,14 @@ from gevglm.engine.base import (
 from gevglm.engine.cholesky import COLLINEAR
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
-from gevglm.estimation.adjusted_roots import adjusted_sums_at
+from gevglm.estimation.adjusted_roots import MOST_POINTS, adjusted_sums_at
 from gevglm.estimation.at_once import estimate_at_once
 from gevglm.estimation.boundary import information_inside
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.found import Estimate as Estimate
 from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
+from gevglm.estimation.pairs import MOST_PRODUCTS, PairsOfBlocks
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
 from gevglm.estimation.strategies import solution
 from gevglm.estimation.sums import LossSums, LossSumsAtAll, NewtonSums, ShiftsAtAll, ask_totals, worthwhile
@@ -185,7 +186,9 @@ class Problem:
 
     def objective(self, *, value: bool = True) -> Objective:
         """Return what is minimised: value, gradient and second derivative as a function of the coefficients."""
+        pairs = PairsOfBlocks(MOST_PRODUCTS if self.engine.in_memory else 0)
         sums = self.sums_at_all if self.adjustment is None else partial(self.adjusted_sums_at_all, self.adjustment)
+        sums = partial(sums, pairs=pairs)
         return Objective(lambda points: run(sums(points, value=value), make_pass))
 
     @property
@@ -231,15 +234,22 @@ class Problem:
         return self.completed(sums, point)
 
     def sums_at_all(
-        self, points: list[NDArray], *, expected: bool = False, value: bool = False
+        self,
+        points: list[NDArray],
+        *,
+        expected: bool = False,
+        value: bool = False,
+        pairs: PairsOfBlocks | None = None,
+        kept: dict[int, Point] | None = None,
     ) -> Passes[list[NewtonSums]]:
-        """Sum loss plus penalty at several points, in one pass."""
+        """Sum loss plus penalty at several points, in one pass; `pairs` and `kept` as :class:`LossSumsAtAll` has them."""
         if len(points) == 1:
             return [(yield from self.sums_at(points[0], expected=expected, value=value))]
         self.passes += 1
         options: dict[str, Any] = {"expected": expected, "value": value}
         if worthwhile(len(points), self.engine.n_cols):
-            found = (yield Pass(self.engine, LossSumsAtAll(self.loss, points, **options))).unstacked()
+            reducer = LossSumsAtAll(self.loss, points, **options, pairs=pairs, kept=kept)
+            found = (yield Pass(self.engine, reducer)).unstacked()
         else:
             found = yield Pass(self.engine, ReducerGroup([LossSums(self.loss, point, **options) for point in points]))
         return [self.completed(sums, point) for sums, point in zip(found, points, strict=True)]
@@ -253,12 +263,14 @@ class Problem:
         return sums
 
     def adjusted_sums_at_all(
-        self, adjustment: Adjustment, points: list[NDArray], *, value: bool
+        self, adjustment: Adjustment, points: list[NDArray], *, value: bool, pairs: PairsOfBlocks | None = None
     ) -> Passes[list[NewtonSums]]:
         """Sum the adjusted loss at several points: one pass for the information, one for the leverages by its inverse."""
         if len(points) == 1:
             return [(yield from adjusted_sums_at(self, adjustment, points[0], value=value))]
-        found = yield from self.sums_at_all(points, expected=True, value=value)
+        few = self.engine.in_memory and self.engine.n_rows * len(points) <= MOST_POINTS
+        kept: dict[int, Point] | None = {} if few else None
+        found = yield from self.sums_at_all(points, expected=True, value=value, pairs=pairs, kept=kept)
         factors = [sums.factor for sums in found]
         for sums, factor in zip(found, factors, strict=True):
             sums.feasible &= factor.positive
@@ -266,15 +278,24 @@ class Problem:
         if usable:
             self.passes += 1
             matrices = [adjustment.matrix(self.engine, self.loss, points[i], factors[i].inverse()) for i in usable]
-            shifts = yield Pass(self.engine, self._shifts(adjustment, [points[i] for i in usable], matrices))
+            known = kept if len(usable) == len(points) else None
+            reducer = self._shifts(adjustment, [points[i] for i in usable], matrices, pairs, known)
+            shifts = yield Pass(self.engine, reducer)
             for i, matrix, shift in zip(usable, matrices, shifts, strict=True):
                 adjustment.apply(self.loss, found[i], shift, matrix, factors[i])
         return found
 
-    def _shifts(self, adjustment: Adjustment, points: list[NDArray], matrices: list[NDArray]) -> Reducer:
+    def _shifts(
+        self,
+        adjustment: Adjustment,
+        points: list[NDArray],
+        matrices: list[NDArray],
+        pairs: PairsOfBlocks | None,
+        known: dict[int, Point] | None,
+    ) -> Reducer:
         loss = self.loss
         if adjustment.by_quadratic_forms and worthwhile(len(points), self.engine.n_cols):
-            return ShiftsAtAll(adjustment, loss, points, matrices)
+            return ShiftsAtAll(adjustment, loss, points, matrices, pairs, known)
 
         def shift(params: NDArray, matrix: NDArray, block: Block) -> NDArray:
             return adjustment.shift(loss, block, loss.link.at(block.linear_predictor(params)), matrix)

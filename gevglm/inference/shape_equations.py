@@ -215,6 +215,10 @@ def joint_covariance(
 
 def refuse_leverages(covariance: Covariance) -> None:
     """Refuse a covariance by leverages, which those of coefficients with an estimated shape are not."""
+    if covariance.name == "survey" and not covariance.defined_for_shape:
+        raise InvalidOptionError(
+            "replicate weights are not defined when xi is estimated; give xi as a number, or a design with strata and units."
+        )
     if not covariance.defined_for_shape:
         raise InvalidOptionError(
             "covariances by leverages (HC2, HC3, CR2, CR3) are not defined when xi is estimated; use HC0, HC1, or clusters with "

@@ -18,6 +18,7 @@ from gevglm.data import build
 from gevglm.data.design import FIT_AGAIN, Design
 from gevglm.data.observations import Part
 from gevglm.data.scope import caller_names
+from gevglm.data.survey import Survey
 from gevglm.engine import Engine
 from gevglm.engine.linalg import Matrix
 from gevglm.engine.monitor import NULL_MONITOR, Monitor, monitoring
@@ -52,7 +53,7 @@ class BinaryGLM(LossModel):
         Trials behind each row when `endog` holds shares.
     missing : {"none", "drop", "raise"}
         What to do with incomplete rows.
-    link, loss, xi, offset, exposure, freq_weights, var_weights, sampling_weights, event, prevalence, sampling, class_weight : optional
+    link, loss, xi, offset, exposure, freq_weights, var_weights, sampling_weights, design, event, prevalence, sampling, class_weight : optional
         See :func:`gevglm.fit`; here columns are given as arrays.
 
     Examples
@@ -82,6 +83,7 @@ class BinaryGLM(LossModel):
         freq_weights: Any = None,
         var_weights: Any = None,
         sampling_weights: Any = None,
+        design: Survey | None = None,
         n_trials: ArrayLike | None = None,
         event: Any = None,
         missing: str = "none",
@@ -107,6 +109,7 @@ class BinaryGLM(LossModel):
         freq_weights: Any = None,
         var_weights: Any = None,
         sampling_weights: Any = None,
+        design: Survey | None = None,
         event: Any = None,
         subset: Any = None,
         missing: str = "drop",
@@ -299,7 +302,7 @@ class BinaryGLM(LossModel):
         separation: str = "warn",
         cov_type: str | None = None,
         cov_kwds: dict[str, Any] | None = None,
-        use_t: bool | None = None,
+        use_t: bool | str | None = None,
         maxiter: int = 100,
         tol: float = 1e-8,
         disp: bool = False,
@@ -330,8 +333,9 @@ class BinaryGLM(LossModel):
             "nonrobust" (the default), "HC0" (if rows are weighted by their outcome) to "HC3", "robust" (HC1), "linearized", "cluster", "HAC".
         cov_kwds : dict, optional
             ``{"groups": column or array, "kind": "CR0" to "CR3" or "CR1S"}`` for clusters (two columns: two-way), ``{"maxlags": n}`` for HAC.
-        use_t : bool, optional
-            Whether tests use the t instead of the normal distribution.
+        use_t : bool or "satterthwaite", optional
+            Whether tests use the t instead of the normal distribution, as they do by default with a survey design. "satterthwaite" gives
+            each test of a cluster-robust fit the degrees of freedom of its variance, for few clusters.
         maxiter : int
             Largest number of Newton steps.
         tol : float

@@ -75,7 +75,7 @@ class BinaryGLMResults(
         Those among them with an event at a probability of 0, or a non-event at one of 1.
     boundary : Boundary or None
         Where a fit ended on the boundary of the model: ``rows`` whose outcome it holds to be certain, those among them that are ``active``, and their
-        ``multipliers``; see :mod:`gevglm.estimation.boundary`.
+        ``multipliers``; see ``gevglm.estimation.boundary``.
     xi : float or None
         Shape of the link, if it has one.
     alpha : float
@@ -150,7 +150,8 @@ class BinaryGLMResults(
 
         With ``use_t="satterthwaite"`` it is the F test "HTZ" of R's clubSandwich, with a survey design that of the design.
         """
-        given = {name for name in ("cov_p", "invcov", "df_constraints") if kwargs.get(name) is not None}
+        kwargs = {name: value for name, value in kwargs.items() if value is not None}
+        given = {"cov_p", "invcov", "df_constraints"} & set(kwargs)
         if self._degrees is not None and kwargs.get("use_f") is not False and not given:
             results = copy(self)
             results._degrees, (df, factor) = None, self._degrees.of_joint_test(self._restriction(r_matrix)[0])

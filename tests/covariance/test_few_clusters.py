@@ -88,6 +88,21 @@ def test_quadrature_and_eigenvalues_agree(study, options, monkeypatch):
         same_matrix(clustered(*study, "CR2", **options).cov_params(), expected, 1e-11)
 
 
+@pytest.mark.parametrize(
+    "options", [FITS["logit"], FITS["cloglog"], FITS["canonical"]], ids=["logit", "cloglog", "canonical"]
+)
+def test_cr3_is_the_jackknife_of_one_fisher_scoring_step(study, options):
+    y, X, clinic = study
+    res = clustered(*study, "CR3", tol=1e-12, **options)
+    point = res.link.at(X @ np.asarray(res.params))
+    score, curvature = -res.loss.slope_at(y, point), res.loss.expected_curvature_at(point)
+    steps = []
+    for code in np.unique(clinic):
+        kept = clinic != code
+        steps.append(np.linalg.solve((X[kept].T * curvature[kept]) @ X[kept], X[kept].T @ score[kept]))
+    same_matrix(res.cov_params(), np.transpose(steps) @ np.array(steps), 1e-9)
+
+
 def test_risks_of_all_sizes_keep_their_digits(study):
     """Eigenvalues over sixteen orders of magnitude; the scores of the rows next to certain are next to nothing."""
     y, X, clinic = study
@@ -239,6 +254,10 @@ def test_degrees_of_freedom_are_everywhere_in_the_results(study, tmp_path):
     assert_allclose(limits, np.column_stack([res.params - reach, res.params + reach]))
     assert_allclose(res.anova().table["pvalue"], res.pvalues[1:], rtol=1e-9)
     assert_allclose(res.wald_test("treat = 0").pvalue, res.pvalues["treat"], rtol=1e-9)
+    both = res.wald_test("x = 0, treat = 0")
+    assert f"Wald F (2): {both.statistic:.4g}"[:18] in text_of(res)
+    assert_allclose(res.f_test("treat = 0").pvalue, res.pvalues["treat"], rtol=1e-9)
+    assert_allclose(res.wald_test_terms(scalar=True).pvalues[1:], res.pvalues[1:], rtol=1e-9)
     linear = res.get_prediction(table.iloc[:2], which="linear")
     assert_allclose(linear.df, res.degrees.of_contrasts(X[:2]), rtol=1e-9)
     risk = res.risk("treat", contrast="difference")
@@ -305,6 +324,14 @@ def test_facts_of_clusters(study):
     assert_allclose(facts.largest_leverage, max(leverage), rtol=1e-6)
     assert_allclose(facts.effective, gamma.sum(axis=0) ** 2 / (gamma**2).sum(axis=0), rtol=1e-6)
     assert_allclose(facts.mean_leverage, np.mean(leverage), rtol=1e-6)
+
+
+def test_designs_of_many_columns_have_no_leverages(study, monkeypatch):
+    monkeypatch.setattr("gevglm.covariance.cluster_facts.MOST_COLUMNS", 2)
+    res = clustered(*study, "CR1S", link="logit")
+    assert np.isnan(res.clusters.largest_leverage)
+    assert "12 clusters, 11 of them with events." in text_of(res)
+    assert "FEW" not in text_of(res)
 
 
 def test_the_summary_warns_of_few_clusters(study):

@@ -203,6 +203,10 @@ def test_arrays_and_order_do_not_matter(data):
     design = gevglm.survey(given["weight"], strata=given["stratum"], psu=given["psu"], fpc=given["size"])
     arrays = gevglm.fit(res.model.endog, res.model.exog, link="logit", design=design, tol=1e-14)
     same_matrix(arrays.cov_params(), res.cov_params(), 1e-10)
+    model = gevglm.BinaryGLM.from_formula(FORMULA, data, link="logit", design=FINITE)
+    same_matrix(model.fit(tol=1e-10).cov_params(), res.cov_params(), 1e-10)
+    model = gevglm.BinaryGLM(res.model.endog, res.model.exog, link="logit", design=design)
+    same_matrix(model.fit(tol=1e-10).cov_params(), res.cov_params(), 1e-10)
     shuffled = fitted(data.sample(frac=1.0, random_state=1), FINITE)
     same_matrix(shuffled.cov_params(), res.cov_params(), 1e-9)
 
@@ -273,6 +277,7 @@ def test_what_is_wrong_with_a_design_is_said(data):
     refused(data, InvalidDataError, "has 3 rows, but the data have", psu=np.arange(3))
 
 
+@pytest.mark.filterwarnings("ignore::gevglm.exceptions.WeakShapeWarning")
 def test_words_that_do_not_fit_are_refused(data):
     with pytest.raises(InvalidOptionError, match="needs weights"):
         gevglm.survey(None)
@@ -298,6 +303,9 @@ def test_words_that_do_not_fit_are_refused(data):
         fitted(data, WHOLE, cov_type="HC0")
     with pytest.raises(IncompatibleOptionsError, match="leave sampling_weights out"):
         fitted(data, WHOLE, sampling_weights="weight")
+    replicated = gevglm.survey("weight", replicates=np.outer(data["weight"], np.ones(4)), kind="BRR")
+    with pytest.raises(InvalidOptionError, match="replicate weights are not defined when xi is estimated"):
+        fitted(data, replicated, link=None, xi="ml", loss="log")
     with pytest.raises(IncompatibleOptionsError, match="satterthwaite"):
         fitted(data, WHOLE, use_t="satterthwaite")
 

@@ -129,6 +129,13 @@ class FirstRows(Reducer[list[int]]):
         return (total + part)[: self.most]
 
 
+def known_support(problem: Problem, fitted: Estimate) -> Support | None:
+    """Return what :func:`check_support` would find where the fit itself says it: behind walls, all rows but those on them are inside."""
+    if not (problem.has_walls and fitted.converged):
+        return None
+    return Support(outside=0 if fitted.boundary is None else len(fitted.boundary.rows))
+
+
 def check_support(engine: Engine, link: BinaryLink, params: NDArray) -> Support:
     """Count the rows outside the support of the link, and look for those that contradict it.
 

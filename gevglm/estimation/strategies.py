@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gevglm.estimation.estimate import Problem
 
 SHIFTS = 60
+BEFORE_A_KINK = 12  # steps that do not look for kinks
 
 
 def solution(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:
@@ -33,15 +34,18 @@ def solution(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResu
 def _minimum(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:
     """Find the minimum, and the number of steps of Fisher scoring before the last iteration."""
     given, wall = start is not None, problem.has_walls
+    edge = problem.loss.link.edge if problem.loss.is_likelihood else ""
     if problem.loss.convex:
         first = (yield from problem.start_from_part()) if start is None else start
-        result = yield from problem.minimise(first, inside=wall)
+        # a kink in the way makes steps that do not see it ever shorter
+        few = min(problem.maxiter, BEFORE_A_KINK) if edge == "kink" else None
+        result = yield from problem.minimise(first, inside=wall, maxiter=few)
         # starting values may lie where there is no curvature, or (from a part of the rows) outside the support of the rest
         if not np.isfinite(result.decrement) or (given and not result.converged and problem.maxiter > 0 and not wall):
             second = yield from _feasible(problem, first if wall or not given else problem.null_start)
-            result = yield from problem.minimise(second, inside=wall)
+            result = yield from problem.minimise(second, inside=wall, maxiter=few)
         unfinished = not result.converged and result.reason != SINGULAR and problem.maxiter > 0
-        if unfinished and problem.loss.is_likelihood and problem.loss.link.edge:
+        if unfinished and edge:
             result = yield from minimum_with_edge(problem, result)
         return result, 0
     first = (yield from _canonical_start(problem)) if start is None else start

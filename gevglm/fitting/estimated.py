@@ -8,7 +8,7 @@ import numpy as np
 
 from gevglm.effects.king_zeng import RiskModel
 from gevglm.engine.monitor import Monitor
-from gevglm.estimation.checks import check_support, suspected_separation, warn_of_problems
+from gevglm.estimation.checks import check_support, known_support, suspected_separation, warn_of_problems
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.refusals import refuse_start
 from gevglm.exceptions import ConvergenceWarning, InvalidDataError, warn
@@ -39,7 +39,7 @@ def estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bou
     fitted = estimator.estimate(problem)
     looked_for = estimator.rests_on_plain_fit and options.separation != "ignore"
     separation = suspected_separation(model, engine, fitted) if looked_for else None
-    support = check_support(engine, model.link, fitted.params)
+    support = known_support(problem, fitted) or check_support(engine, model.link, fitted.params)
     warn_of_problems(model, fitted, support, separation, options, estimator.plain)
     if options.disp:
         verdict = "Converged" if fitted.converged else "Not converged"

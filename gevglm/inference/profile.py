@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -303,7 +303,7 @@ def ratio_tests(likelihood: Likelihood, columns: list[int], names: list[str]) ->
     return pd.DataFrame({"statistic": statistics, "pvalue": chi2.sf(statistics, 1)}, index=names)
 
 
-def crossing(curve: ProfileCurve, target: float, tol: float = 1e-9) -> float:
+def crossing(curve: Any, target: float, tol: float = 1e-9) -> float:
     """Return where z crosses a quantile, by secant steps from minimum to minimum."""
     sign = np.sign(target)
     curve.restart()

@@ -196,8 +196,10 @@ def find_directions(
     _refuse_bad_values(X, y, names)
     directions, kept = np.zeros(X.shape[1]), _independent(X)
     X = X if len(kept) == X.shape[1] else X[:, kept]
-    walled = link is not None and link.edge == "wall"
-    strict, directions[kept] = _look_inside(X, y, link.support) if walled else _look(X, y)
+    if link is not None and link.edge == "wall":
+        strict, directions[kept] = _look_inside(X, y, link.support)
+    else:
+        strict, directions[kept] = _look(X, y)
     return Separation(bool(strict.any()), bool(strict.all()), directions, names, int(strict.sum()), len(y))
 
 

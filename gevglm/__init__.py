@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gevglm.inference.penalty_path import penalty_path
     from gevglm.inference.separation import Separation, detect_separation
     from gevglm.model import BinaryGLM
+    from gevglm.panel.results import PanelResults
     from gevglm.results import BinaryGLMResults, load
     from gevglm.results.term_tests import anova
 
@@ -31,6 +32,7 @@ _HOMES = {
     "BinaryGLM": "model",
     "BinaryGLMResults": "results",
     "ConditionalResults": "conditional.results",
+    "PanelResults": "panel.results",
     "Separation": "inference.separation",
     "Survey": "data.survey",
     "anova": "results.term_tests",

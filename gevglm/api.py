@@ -8,12 +8,18 @@ from numpy.typing import ArrayLike
 
 from gevglm.conditional.model import ConditionalLogit, known_for_rows, refuse_options
 from gevglm.conditional.results import ConditionalResultsWrapper
+from gevglm.data.dialect import absorbed_in
 from gevglm.data.scope import caller_names
+from gevglm.data.sources import as_source
 from gevglm.data.survey import Survey
+from gevglm.data.tables import as_frame
 from gevglm.engine.monitor import monitoring
-from gevglm.exceptions import InvalidOptionError
+from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions, known_arguments
+from gevglm.panel.model import PanelGLM
+from gevglm.panel.model import refuse_options as refuse_beside_constants
+from gevglm.panel.results import PanelResultsWrapper
 from gevglm.results import BinaryGLMResultsWrapper
 
 
@@ -33,6 +39,8 @@ def fit(
     collinear: str = "drop",
     separation: str = "warn",
     strata: Any = None,
+    absorb: Any = None,
+    units: str | None = None,
     offset: Any = None,
     exposure: Any = None,
     freq_weights: Any = None,
@@ -55,13 +63,13 @@ def fit(
     disp: bool = False,
     progress: bool | None = None,
     resume: Any = None,
-) -> BinaryGLMResultsWrapper | ConditionalResultsWrapper:
+) -> BinaryGLMResultsWrapper | ConditionalResultsWrapper | PanelResultsWrapper:
     """Fit a regression of a binary outcome, made for rare events.
 
     Parameters
     ----------
     formula_or_endog : str or array_like
-        A formula such as ``"y ~ x1 + C(group)"``, or the outcome.
+        A formula such as ``"y ~ x1 + C(group)"``, with ``"y ~ x | unit"`` or ``"y ~ x | unit + year"`` for constants that are absorbed; or the outcome.
     data_or_exog : table or array_like
         With a formula: a pandas or polars DataFrame, a pyarrow Table, a dict of columns, any object with an Arrow stream, or the path of a csv,
         parquet, feather, Stata, SPSS, SAS or Excel file. Or data that are read in pieces and never held in memory: a pattern of file names, a
@@ -95,6 +103,11 @@ def fit(
         The matched set of each row: a column name or an array. The logit is then fitted by its conditional likelihood, given the cases of each set,
         whose constants drop out; sets with one outcome only are left out and counted. Of the bias reductions "firth" is defined. The results are
         :class:`gevglm.ConditionalResults`: log odds ratios within sets, and no risks.
+    absorb : str, list of str or array_like, optional
+        One or two factors, of any number of levels, whose constants are estimated and not shown: column names or arrays; with a formula also written after
+        a ``|``. Units with one outcome only are left out and counted. The results are :class:`gevglm.PanelResults`.
+    units : {"informative", "all"}, optional
+        Whether a bias-reduced fit with absorbed constants uses the units with both outcomes (the default), or all of them.
     offset, exposure : str or array_like, optional
         Column names or arrays.
     freq_weights, var_weights, sampling_weights : str or array_like, optional
@@ -127,7 +140,7 @@ def fit(
 
     Returns
     -------
-    BinaryGLMResults, or ConditionalResults with `strata`
+    BinaryGLMResults, or ConditionalResults with `strata`, or PanelResults with absorbed constants
 
     Examples
     --------
@@ -141,27 +154,58 @@ def fit(
     dtype: float64
     """
     words = locals()
+    formula = formula_or_endog if isinstance(formula_or_endog, str) else None
+    if formula is not None:
+        if data_or_exog is None:
+            raise InvalidOptionError(f"the formula {formula!r} needs data: fit(formula, data).")
+        formula, absorb = _with_absorbed(formula, data_or_exog, absorb)
+    elif data_or_exog is None:
+        raise InvalidOptionError("an outcome needs a design matrix: fit(y, X).")
+    elif subset is not None or formula_engine is not None:
+        raise InvalidOptionError("subset and formula_engine go with a formula; select the rows of the arrays yourself.")
+    _refuse_together(strata, absorb, units)
     fit_options = FitOptions.of(words)
-    options = ModelOptions.of(words | {"clusters": known_for_rows(fit_options.clusters, strata)})
+    together = strata if absorb is None else absorb
+    options = ModelOptions.of(words | {"clusters": known_for_rows(fit_options.clusters, together)})
     if strata is not None:
         refuse_options(options, fit_options)
-    if isinstance(formula_or_endog, str):
-        if data_or_exog is None:
-            raise InvalidOptionError(f"the formula {formula_or_endog!r} needs data: fit(formula, data).")
-        scope = caller_names(formula_or_endog, subset)
-        with monitoring(progress) as monitor:
-            if strata is not None:
-                matched = ConditionalLogit.of_table(formula_or_endog, data_or_exog, strata, options, scope, monitor)
-                return matched.fit_by(fit_options)
-            model = BinaryGLM.of_table(formula_or_endog, data_or_exog, options, scope, monitor)
-    else:
-        if data_or_exog is None:
-            raise InvalidOptionError("an outcome needs a design matrix: fit(y, X).")
-        if subset is not None or formula_engine is not None:
-            raise InvalidOptionError(
-                "subset and formula_engine go with a formula; select the rows of the arrays yourself."
-            )
+    if absorb is not None:
+        refuse_beside_constants(options, fit_options)
+    if formula is None:
         if strata is not None:
             return ConditionalLogit.of_arrays(formula_or_endog, data_or_exog, strata, options).fit_by(fit_options)
-        model = BinaryGLM.of_arrays(formula_or_endog, data_or_exog, options)
+        if absorb is not None:
+            return PanelGLM.of_arrays(formula_or_endog, data_or_exog, absorb, options).fit_by(fit_options, units)
+        return BinaryGLM.of_arrays(formula_or_endog, data_or_exog, options).fit_by(fit_options)
+    scope = caller_names(formula, subset)
+    with monitoring(progress) as monitor:
+        if strata is not None:
+            matched = ConditionalLogit.of_table(formula, data_or_exog, strata, options, scope, monitor)
+            return matched.fit_by(fit_options)
+        if absorb is not None:
+            panel = PanelGLM.of_table(formula, data_or_exog, absorb, options, scope, monitor)
+            return panel.fit_by(fit_options, units)
+        model = BinaryGLM.of_table(formula, data_or_exog, options, scope, monitor)
     return model.fit_by(fit_options)
+
+
+def _with_absorbed(formula: str, data: Any, absorb: Any) -> tuple[str, Any]:
+    """Return a formula without what stands after its |, and the factors whose constants are absorbed."""
+    if "|" not in formula:
+        return formula, absorb
+    source = as_source(data)
+    formula, names = absorbed_in(formula, as_frame(data).columns if source is None else source.columns)
+    if names and absorb is not None:
+        raise IncompatibleOptionsError(
+            f"absorb= and {' + '.join(names)!r} after the | say the same; leave one of them out."
+        )
+    return formula, names or absorb
+
+
+def _refuse_together(strata: Any, absorb: Any, units: str | None) -> None:
+    if strata is not None and absorb is not None:
+        raise IncompatibleOptionsError(
+            "strata= and absorbed constants cannot be combined: a conditional likelihood has no constants. Leave one of them out."
+        )
+    if units is not None and absorb is None:
+        raise IncompatibleOptionsError("units= goes with absorbed constants, as in fit('y ~ x | unit', data).")

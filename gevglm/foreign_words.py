@@ -9,7 +9,7 @@ _RIDGE = (
     "the penalty is ridge, alpha= (with standardize=True on coefficients of standardised columns); there is no lasso here"
     + _ELSEWHERE
 )
-_FIXED = "fixed effects are not absorbed here; C(unit) among the terms has a coefficient for each unit" + _ELSEWHERE
+_FIXED = "fixed effects, the constants of units, are absorbed by fit('y ~ x | unit', data), or absorb='unit'"
 _DATA = "the data are the second argument, fit('y ~ x', data)"
 _ARRAYS = "outcome and design matrix are the first two arguments, fit(y, X)"
 _WEIGHTS = (
@@ -45,7 +45,7 @@ ARGUMENTS = {
     **dict.fromkeys(("cluster", "clusters", "groups", "id"), _CLUSTER),
     **dict.fromkeys(("vcov", "vce", "se", "cov", "se_type"), _COVARIANCE),
     **dict.fromkeys(("penalty", "l1_ratio", "L1_wt", "lambda_", "lam", "regularization", "l2"), _RIDGE),
-    **dict.fromkeys(("absorb", "fixef", "fe", "fixed_effects", "entity_effects", "time_effects"), _FIXED),
+    **dict.fromkeys(("fixef", "fe", "fixed_effects", "entity_effects", "time_effects"), _FIXED),
     **dict.fromkeys(("data", "df", "frame"), _DATA),
     **dict.fromkeys(("formula", "endog", "exog", "y", "X", "x"), _ARRAYS),
     **dict.fromkeys(("seed", "random_state", "rng"), _SEED),
@@ -79,7 +79,10 @@ ARGUMENTS = {
 # values of options
 VALUES = {
     "link": {
-        **dict.fromkeys(("log", "identity", "linear"), _RATIOS),
+        "linear": f"it is link='identity'; {_RATIOS}",
+        "poisson": "modified Poisson regression is link='log', loss='canonical'",
+        **dict.fromkeys(("log-binomial", "logbinomial"), "it is link='log'"),
+        **dict.fromkeys(("log-complement", "clog"), "it is link='logc'"),
         "logistic": "it is link='logit'",
         "cauchy": "it is link='cauchit'",
         "gumbel": "it is link='loglog', or link='cloglog' for the smallest value",
@@ -168,7 +171,7 @@ SPECIAL = {
 AMONG_TERMS = {
     "&": "among terms, & has no meaning: an interaction is a:b, and a condition goes into I(), as in I((a > 1) & (b < 2))",
     "(1 | g)": "(1 | g) is a random effect: " + _RANDOM + ". C(g) with bias='firth' has a coefficient for each group",
-    "x | unit": "after a | fixest has fixed effects: "
+    "x | unit": "after a | stand units, as gevglm.fit() reads it: "
     + _FIXED
     + ". A condition goes into I(), as in I((a > 1) | (b < 2))",
 }

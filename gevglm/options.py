@@ -24,7 +24,7 @@ from gevglm.links import GEV, BinaryLink, Logit
 P = ParamSpec("P")
 T = TypeVar("T")
 SHAPE_CHOICES = ("ml", "map", "cv")
-ALIASES = {"firth": "mean"}
+ALIASES = {"firth": "mean", "fernandez-val": "correction"}
 COLLINEAR = ("drop", "raise")
 SATTERTHWAITE = "satterthwaite"
 SEPARATION = ("warn", "drop", "ignore")

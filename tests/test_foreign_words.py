@@ -28,7 +28,7 @@ ASKED_FOR = {
     "family": "link='logit'",
     "groups": "cov_kwds={'groups': 'id'}",
     "stratum": "strata='set'",
-    "absorb": "C(unit)",
+    "fixef": "absorb=",
     "random": "cov_type='cluster'",
     "penalty": "alpha=",
     "l1_ratio": "alpha=",

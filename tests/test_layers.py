@@ -19,6 +19,7 @@ LAYERS = (
     "batches",
     "report",
     "api",
+    "panel",
     "conditional",
     "model",
     "fitting",

@@ -50,7 +50,9 @@ def is_recorded(number: str, page: str) -> bool:
     return any(abs(abs(value) - abs(other)) <= half for other in recorded(page))
 
 
-@pytest.mark.parametrize(("page", "number"), [(page, number) for page in PAGES for number in dict.fromkeys(numbers(prose(page)))])
+@pytest.mark.parametrize(
+    ("page", "number"), [(page, number) for page in PAGES for number in dict.fromkeys(numbers(prose(page)))]
+)
 def test_a_number_of_the_prose_is_in_the_record(page, number):
     assert number in ELSEWHERE[page] or is_recorded(number, page), f"no record of {page} has {number}"
 

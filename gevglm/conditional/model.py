@@ -231,7 +231,9 @@ def known_for_rows(clusters: Any, strata: Any) -> Any:
     """Return what has to be known of a row to use it: its cluster, its set, or both where both are columns."""
     if strata is None or clusters is None:
         return clusters if strata is None else strata
-    return [strata, clusters] if isinstance(strata, str) and isinstance(clusters, str) else strata
+    named = [[one] if isinstance(one, str) else one for one in (strata, clusters)]
+    words = all(isinstance(one, (list, tuple)) and all(isinstance(name, str) for name in one) for one in named)
+    return [*dict.fromkeys([*named[0], *named[1]])] if words else strata
 
 
 def omitted_text(omitted: dict[int, tuple[int, ...]], names: list[str]) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gevglm.engine.base import Block, Engine, Reducer, times
 from gevglm.engine.cholesky import sandwich, symmetrised
-from gevglm.engine.linalg import Matrix, add_rows, group_sums, one_blas_thread
+from gevglm.engine.linalg import Matrix, add_rows, group_sums, one_blas_thread, quadratic_forms
 from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.losses import Loss
 
@@ -31,11 +31,19 @@ class Fitted:
     bread: NDArray  # inverse expected second derivative of loss plus penalty; of shape (k, k)
     nobs: float  # number of observations, repeated rows counted as often as they are repeated
     penalised: bool = False
+    # constants of groups that columns were freed of: how many count as coefficients, and their part of the quadratic form of each row
+    absorbed: int = 0
+    absorbed_forms: NDArray | None = None
 
     @property
     def rank(self) -> int:
         """The number of coefficients, without those of columns that are left out."""
-        return int(np.count_nonzero(np.diagonal(self.bread)))
+        return int(np.count_nonzero(np.diagonal(self.bread))) + self.absorbed
+
+    def quadratic_forms(self, block: Block) -> NDArray:
+        """Return the quadratic form of each row in the bread: its leverage over its curvature."""
+        forms = quadratic_forms(block.X, self.bread)
+        return forms if self.absorbed_forms is None else forms + self.absorbed_forms[block.rows]
 
 
 class Covariance(ABC):

@@ -13,7 +13,7 @@ from gevglm.covariance.base import Covariance, Fitted, GroupScores, GroupsSeen
 from gevglm.covariance.cluster_facts import ClusterFacts, cluster_facts
 from gevglm.covariance.degrees import Degrees, Satterthwaite
 from gevglm.covariance.leverage import Corrected, SingularCluster, corrected
-from gevglm.engine.base import Block
+from gevglm.engine.base import Block, Engine
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import (
     GevglmWarning,
@@ -107,17 +107,24 @@ class Cluster(Covariance):
         total = np.zeros_like(fit.bread)
         engine = fit.engine.with_groups(self.grouping)
         for sign, code in self.grouping.ways:
-            n_groups = int(code.max()) + 1
             groups = partial(codes_of, self.grouping, code)
-            scores = engine.reduce(GroupScores(fit.loss, fit.params, groups, n_groups))
-            factor = 1.0
-            if self.kind != "CR0":
-                used = int(engine.reduce(GroupsSeen(groups, n_groups)).sum())
-                factor = used / (used - 1)
-            if self.kind == "CR1S":
-                factor *= (fit.nobs - 1) / (fit.nobs - fit.rank)
-            total += sign * factor * dense(scores.T @ scores)
+            scores = engine.reduce(GroupScores(fit.loss, fit.params, groups, int(code.max()) + 1))
+            total += sign * self._factor(fit, engine, code) * dense(scores.T @ scores)
         return total
+
+    def weighted_ways(self, fit: Fitted) -> list[tuple[float, NDArray]]:
+        """Return what the products of the scores of clusters are multiplied with, and the cluster of each row in memory, for each way."""
+        rows = self.grouping.codes
+        assert rows is not None, "the rows are in memory"
+        return [(sign * self._factor(fit, fit.engine, code), code[rows]) for sign, code in self.grouping.ways]
+
+    def _factor(self, fit: Fitted, engine: Engine, code: NDArray) -> float:
+        """Return the factor for few clusters."""
+        if self.kind == "CR0":
+            return 1.0
+        used = int(engine.reduce(GroupsSeen(partial(codes_of, self.grouping, code), int(code.max()) + 1)).sum())
+        factor = used / (used - 1)
+        return factor * (fit.nobs - 1) / (fit.nobs - fit.rank) if self.kind == "CR1S" else factor
 
     def clusters(self, fit: Fitted) -> ClusterFacts:
         """Return what a reader has to know of the clusters, the first kind where there are two."""

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
+from functools import partial
+
 import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance.base import Covariance, Fitted
 from gevglm.engine.base import ArraySum, Block, times
-from gevglm.engine.linalg import quadratic_forms
 from gevglm.estimation.sums import WeightedGram
 from gevglm.links.base import Point
 
+NO_RESIDUAL = 1e-9  # share of a row that its own leverage leaves, below which it is none
 
-class Nonrobust(Covariance):
+
+class RowCovariance(Covariance):
+    r"""A covariance whose meat is a sum over rows, :math:`\sum_i m_i x_i x_i'`, times a factor."""
+
+    @abstractmethod
+    def row_variance(self, fit: Fitted, block: Block, point: Point) -> NDArray:
+        """Return the m of each row."""
+
+    def factor(self, fit: Fitted) -> float:
+        """Return the factor for small samples."""
+        return 1.0
+
+    def meat(self, fit: Fitted) -> NDArray:
+        meat = fit.engine.reduce(WeightedGram(fit.loss, fit.params, partial(self.row_variance, fit)))
+        factor = self.factor(fit)
+        return meat if factor == 1.0 else meat * factor
+
+
+class Nonrobust(RowCovariance):
     """The covariance if the model is right: inverse expected information, or its sandwich for the canonical loss."""
 
     name = "nonrobust"
@@ -24,14 +45,11 @@ class Nonrobust(Covariance):
             return fit.bread
         return super().matrix(fit)
 
-    def meat(self, fit: Fitted) -> NDArray:
-        def weigh(block: Block, point: Point) -> NDArray:
-            return times(fit.loss.score_variance_at(point), block.weight)
-
-        return fit.engine.reduce(WeightedGram(fit.loss, fit.params, weigh))
+    def row_variance(self, fit: Fitted, block: Block, point: Point) -> NDArray:
+        return times(fit.loss.score_variance_at(point), block.weight)
 
 
-class HC(Covariance):
+class HC(RowCovariance):
     """Heteroscedasticity-robust sandwich: HC0, HC1, HC2 or HC3, as R's sandwich computes them."""
 
     def __init__(self, number: int):
@@ -40,15 +58,19 @@ class HC(Covariance):
         self.defined_for_shape = number <= 1  # leverages are those of coefficients
         self.description = f"Standard errors are heteroscedasticity robust ({self.name})."
 
-    def meat(self, fit: Fitted) -> NDArray:
+    def row_variance(self, fit: Fitted, block: Block, point: Point) -> NDArray:
+        squared = times(fit.loss.slope_at(block.y, point) ** 2, block.weight, block.var, block.trials)
         power = (0, 0, 1, 2)[self.number]
+        if not power:
+            return squared
+        left = 1.0 - _leverage(fit, block, point)
+        if fit.absorbed_forms is None:
+            return squared / left**power
+        # the constant of a group of one row leaves it no residual
+        return np.where(left > NO_RESIDUAL, squared / left**power, 0.0)
 
-        def weigh(block: Block, point: Point) -> NDArray:
-            squared = times(fit.loss.slope_at(block.y, point) ** 2, block.weight, block.var, block.trials)
-            return squared / (1.0 - _leverage(fit, block, point)) ** power if power else squared
-
-        meat = fit.engine.reduce(WeightedGram(fit.loss, fit.params, weigh))
-        return meat * (fit.nobs / (fit.nobs - fit.rank)) if self.number == 1 else meat
+    def factor(self, fit: Fitted) -> float:
+        return fit.nobs / (fit.nobs - fit.rank) if self.number == 1 else 1.0
 
 
 class Linearized(HC):
@@ -62,9 +84,9 @@ class Linearized(HC):
         self.name = "linearized"
         self.description = "Standard errors are linearised (HC0 times n/(n - 1)), as those of surveys are."
 
-    def meat(self, fit: Fitted) -> NDArray:
+    def factor(self, fit: Fitted) -> float:
         n = float(fit.engine.reduce(ArraySum(_with_weight)))
-        return super().meat(fit) * (n / (n - 1.0))
+        return n / (n - 1.0)
 
 
 def _with_weight(block: Block) -> NDArray:
@@ -74,5 +96,4 @@ def _with_weight(block: Block) -> NDArray:
 
 def _leverage(fit: Fitted, block: Block, point: Point) -> NDArray:
     """The leverage of one copy of each row."""
-    quadratic = quadratic_forms(block.X, fit.bread)
-    return times(quadratic * fit.loss.expected_curvature_at(point), block.var, block.trials)
+    return times(fit.quadratic_forms(block) * fit.loss.expected_curvature_at(point), block.var, block.trials)

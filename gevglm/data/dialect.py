@@ -1,7 +1,7 @@
 """Formulas as people type them in R, Stata, fixest and lme4, turned into those that are read here; or a sentence that says what to write.
 
 What has one meaning is rewritten: ``.``, names with dots, ``as.factor()``, arguments with dots. What would mean something else here
-(``x | unit``, ``(1 | g)``, ``a & b``), or nothing, is refused.
+(``(1 | g)``, ``a & b``), or nothing, is refused. ``x | unit`` is understood by :func:`gevglm.fit`, and refused where constants are not absorbed.
 """
 
 from __future__ import annotations
@@ -82,6 +82,46 @@ def translated(formula: str, columns: Sequence[Any], known: Collection[str] = ()
     left, tilde, right = formula.partition("~")
     names = [name for name in columns if isinstance(name, str)]
     return _side(left, names, known, None) + tilde + _side(right, names, known, _Rest(left, columns))
+
+
+def absorbed_in(formula: str, columns: Iterable[Any]) -> tuple[str, list[str]]:
+    """Return a formula without what stands after a |, and the columns named there, whose constants are absorbed (as fixest has it).
+
+    Examples
+    --------
+    >>> absorbed_in("y ~ x | unit + year", ["y", "x", "unit", "year"])
+    ('y ~ x', ['unit', 'year'])
+    """
+    left, tilde, right = formula.partition("~")
+    pieces = [""]
+    for token in _tokens(right):
+        if token.text == "|" and not token.inside:
+            pieces.append("")
+        else:
+            pieces[-1] += token.text
+    if len(pieces) == 1:
+        return formula, []
+    if len(pieces) > 2:
+        raise InvalidDataError(
+            f"the formula has {len(pieces) - 1} parts after |; there is one, of columns whose constants are absorbed (instrumental variables are not known here)."
+        )
+    names = [_absorbed_name(text.strip(), [*columns]) for text in pieces[1].split("+")]
+    return f"{left}{tilde}{pieces[0].rstrip()}", names
+
+
+def _absorbed_name(text: str, columns: list[Any]) -> str:
+    plain = re.fullmatch(r"(?:C|Q|factor|as\.factor)\(\s*(.+?)\s*\)", text)
+    name = (plain[1] if plain else text).strip("`'\"")
+    if name in columns:
+        return name
+    if "^" in text or ":" in text:
+        raise InvalidDataError(
+            f"after the | stands {text!r}; combine factors in a column of their own, such as d.groupby(['a', 'b']).ngroup()."
+        )
+    raise InvalidDataError(
+        f"after the | stands {text!r}, which is not a column of the data.{suggestion(text, columns)} There stand the names of one or two columns "
+        "whose constants are absorbed; a condition goes into I(), as in I((a > 1) | (b < 2))."
+    )
 
 
 class _Rest:

@@ -19,6 +19,7 @@ class Groups:
     codes: NDArray  # group of each row, from 0 without gaps, in order; of shape (n,)
     levels: NDArray | None = None  # level of each row, from 0; `n_levels` stands for a level of reference
     n_levels: int = 0
+    large: bool = False  # whether there are too many levels for a matrix of them
 
     @cached_property
     def starts(self) -> NDArray:

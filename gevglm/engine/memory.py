@@ -65,6 +65,11 @@ class MemoryEngine(Engine):
         """Threads over the blocks."""
         return self._threads or available_cores()
 
+    @property
+    def X(self) -> Matrix:
+        """The whole design."""
+        return self._X
+
     def subsample_blocks(self, every: int) -> Engine:
         return self if self.only_block is not None else super().subsample_blocks(every)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,8 @@ from gevglm.estimation.arrow_sums import (
 )
 from gevglm.estimation.estimate import null_loss
 from gevglm.estimation.newton import SolverResult, Steps, newton, slope_search, value_search
+from gevglm.estimation.newton_sums import Sums
+from gevglm.estimation.paired_arrow import Cells, PairedArrow, PairedLossSums
 from gevglm.estimation.sums import totals
 from gevglm.losses import Loss
 
@@ -39,7 +42,7 @@ class AbsorbedEstimate:
     """Coefficients with the constants of groups, and how they were found."""
 
     params: NDArray  # the constants, the levels of a second factor, and the slopes; of shape (G + p,)
-    information: Arrow  # expected second derivative there
+    information: Arrow | PairedArrow  # expected second derivative there
     value: float  # the loss there
     n_iter: int
     decrement: float
@@ -76,21 +79,23 @@ class AbsorbedProblem:
         with one_blas_thread(self.engine.n_rows * self.engine.n_cols):
             result = self._iterate(self._start(start))
             sums = self._sums(result.params, expected=True, value=True)
-        return AbsorbedEstimate(
-            result.params,
-            sums.information,
-            sums.value,
-            result.n_iter,
-            result.decrement,
-            result.converged,
-            result.reason,
-        )
+        how = (result.n_iter, result.decrement, result.converged, result.reason)
+        return AbsorbedEstimate(result.params, sums.information, sums.value, *how)
+
+    def at(self, found: AbsorbedEstimate, params: NDArray) -> AbsorbedEstimate:
+        """Return an estimate with other coefficients, and the information and loss there."""
+        sums = self._sums(params, expected=True, value=True)
+        return replace(found, params=params, information=sums.information, value=sums.value)
+
+    def start_without_slopes(self) -> NDArray:
+        """Return the coefficients at which every group has its own share of events."""
+        return self._start(None)
 
     def _iterate(self, start: NDArray) -> SolverResult:
-        options = {"scale": self._scale, "maxiter": self.maxiter, "on_step": self.monitor.on_step}
+        options: dict[str, Any] = {"scale": self._scale, "maxiter": self.maxiter, "on_step": self.monitor.on_step}
         if self.adjustment is not None:
             steps = newton(start, search=whole_step, tol=0.1 * self.tol, extrapolate=True, **options)
-            return run(steps, partial(self._adjusted_sums, self.adjustment))
+            return run(steps, partial(self.adjusted_sums, self.adjustment))
         if self.loss.convex:
             return run(newton(start, search=slope_search, tol=self.tol, **options), self._sums)
         return run(
@@ -103,21 +108,30 @@ class AbsorbedProblem:
         return max(1.0, null_loss(*totals(self.engine)))
 
     def _sums(self, params: NDArray, *, expected: bool = False, value: bool = False) -> ArrowSums:
+        if self.groups.large:
+            paired = PairedLossSums(self.loss, self.groups, self._cells, params, expected=expected, value=value)
+            return paired.sums(self.engine.reduce(paired))
         return sums_of(
             self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, expected=expected, value=value))
         )
 
-    def _adjusted_sums(self, adjustment: RowAdjustment, params: NDArray) -> ArrowSums:
+    @cached_property
+    def _cells(self) -> Cells:
+        return Cells.of(self.groups)
+
+    def adjusted_sums(self, adjustment: RowAdjustment, params: NDArray) -> ArrowSums:
         """Sum the adjusted loss: one pass for the information, one for the quadratic forms by its inverse."""
         known: dict[int, BlockPoint] = {}
         variance = not self.loss.is_likelihood
         kept = known if self.engine.n_rows <= MOST_KNOWN else None
-        options = {"expected": True, "variance": variance, "known": kept}
+        options: dict[str, Any] = {"expected": True, "variance": variance, "known": kept}
         total = self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, **options))
         sums = sums_of(total)
         if not sums.finite:
             return sums
-        arrow, M, forms = sums.information, sums.information.diagonal, None
+        arrow, forms = sums.information, None
+        assert isinstance(arrow, Arrow), "two large factors have no leverages"
+        M = arrow.diagonal
         if variance:
             scores = ScoreVariance.of(total)
             M, forms = scores.of_groups, scores.forms(arrow)
@@ -150,7 +164,22 @@ class AbsorbedProblem:
         return np.concatenate([constants, at_rows])
 
 
-def whole_step(params: NDArray, sums: ArrowSums, step: NDArray) -> Steps[tuple[float, ArrowSums] | None]:
+def unexplained(groups: Groups, X: NDArray) -> NDArray:
+    """Return the products of columns beside what the constants of two factors explain of them; of shape (k, k)."""
+    block, m = Block(0, X, np.zeros(len(X))), groups.n_levels
+    rows, ones = BlockColumns(groups, block), np.ones(len(X))
+    D = rows.sums(ones)
+    if groups.large:
+        by_level = np.array([np.bincount(groups.levels, one, m + 1)[:m] for one in (ones, *X.T)])  # type: ignore[arg-type]
+        cells = Cells.of(groups)
+        matrix = cells.matrix(np.bincount(cells.of_rows).astype(float), m)
+        return PairedArrow(D, by_level[0], matrix, np.hstack([rows.sums(X.T), by_level[1:]]), X.T @ X).schur
+    B, gram = rows.moments(ones)
+    schur = gram - (B / D) @ B.T
+    return schur[m:, m:] - schur[m:, :m] @ np.linalg.solve(schur[:m, :m], schur[:m, m:])
+
+
+def whole_step(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:
     """Take the whole step, or a half of it as often as the loss is not finite there."""
     length = 1.0
     for _ in range(TRIALS):

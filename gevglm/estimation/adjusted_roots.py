@@ -33,7 +33,9 @@ EVENTS_FOR_ROUGH_START = 5  # events per column from which the plain fit is a st
 ROUGH_STEPS = 6
 ROUGH = 0.7  # standard errors per coefficient, on average: the step after one this long ends close enough
 MANY_ROWS = 5_000
-SHRINKING = 0.1  # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
+SHRINKING = (
+    0.1  # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
+)
 MOST_POINTS = 1 << 21  # rows whose points of the link are kept from one pass to the next
 
 

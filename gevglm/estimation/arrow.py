@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from gevglm.engine.base import Block
 from gevglm.engine.cholesky import COLLINEAR, Cholesky
 from gevglm.engine.grouped import Groups
-from gevglm.engine.linalg import quadratic_forms, weighted_gram
+from gevglm.engine.linalg import quadratic_forms
 
 
 class BlockColumns:
@@ -53,24 +53,34 @@ class BlockColumns:
 
     def column_sums(self, values: NDArray) -> NDArray:
         """Return the sum of values times columns over the rows of each group; of shape (p, groups)."""
-        numbers = self.sums(values * self.X.T)
+        return self._beside_cells(values, values * self.X.T)
+
+    def moments(self, values: NDArray) -> tuple[NDArray, NDArray]:
+        """Return :meth:`column_sums`, and the sum of values times products of columns over all rows; of shape (p, groups) and (p, p)."""
+        weighted = values * self.X.T
+        return self._beside_cells(values, weighted), self._gram(values, weighted)
+
+    def _beside_cells(self, values: NDArray, weighted: NDArray) -> NDArray:
         if self.levels is None:
-            return numbers
+            return self.sums(weighted)
         width = self.n_levels + 1
         cells = np.bincount(self.codes * width + self.levels, values, len(self.starts) * width)
-        return np.concatenate([cells.reshape(-1, width)[:, :-1].T, numbers])
+        return np.concatenate([cells.reshape(-1, width)[:, :-1].T, self.sums(weighted)])
 
     def totals(self, values: NDArray) -> NDArray:
         """Return the sum of values times columns over all rows; of shape (p,)."""
         return values @ self.X if self.levels is None else np.concatenate([self._by_level(values), values @ self.X])
 
-    def gram(self, values: NDArray) -> NDArray:
-        """Return the sum of values times products of columns; of shape (p, p)."""
-        numbers = weighted_gram(self.X, values)
+    def _gram(self, values: NDArray, weighted: NDArray) -> NDArray:
+        numbers = weighted @ self.X
         if self.levels is None:
             return numbers
-        crossed = np.array([self._by_level(values * column) for column in self.X.T]).reshape(-1, self.n_levels)
-        return np.block([[np.diag(self._by_level(values)), crossed.T], [crossed, numbers]])
+        m, found = self.n_levels, np.zeros((self.n_columns, self.n_columns))
+        found[m:, m:] = numbers
+        found[range(m), range(m)] = self._by_level(values)
+        for j, column in enumerate(weighted, m):
+            found[j, :m] = found[:m, j] = self._by_level(column)
+        return found
 
     def linear(self, coefficients: NDArray) -> NDArray:
         """Return the columns times coefficients."""
@@ -128,20 +138,28 @@ class Arrow:
         return Cholesky(self.schur)
 
     @cached_property
+    def inverse(self) -> NDArray:
+        """The inverse of the Schur complement of a symmetric arrow: the last block of the whole inverse."""
+        return self.factor.inverse() if len(self.schur) else self.schur
+
+    @cached_property
     def positive(self) -> bool:
         """Whether a symmetric arrow is positive definite."""
-        return bool((self.diagonal > 0.0).all()) and self.factor.positive and self.factor.smallest_pivot >= COLLINEAR
+        if not (self.diagonal > 0.0).all():
+            return False
+        return not len(self.schur) or (self.factor.positive and self.factor.smallest_pivot >= COLLINEAR)
 
     @property
     def log_determinant(self) -> float:
         """The logarithm of the determinant of a symmetric arrow."""
-        return float(np.log(self.diagonal).sum()) + self.factor.log_determinant
+        return float(np.log(self.diagonal).sum()) + (self.factor.log_determinant if len(self.schur) else 0.0)
 
     def solve(self, rhs: NDArray) -> NDArray:
         """Return the solution x of H x = rhs."""
         n = len(self.diagonal)
         of_groups, rest = rhs[:n], rhs[n:] - self.lower @ rhs[:n]
-        rest = self.factor.solve(rest) if self.lower is self.upper else np.linalg.solve(self.schur, rest)
+        if len(rest):
+            rest = self.factor.solve(rest) if self.lower is self.upper else np.linalg.solve(self.schur, rest)
         return np.concatenate([of_groups / self.diagonal - rest @ self.upper, rest])
 
     def times(self, vector: NDArray) -> NDArray:
@@ -153,10 +171,9 @@ class Arrow:
     @cached_property
     def variances_of_constants(self) -> NDArray:
         """The diagonal of the inverse that belongs to the constants; of shape (G,)."""
-        return 1.0 / self.diagonal + ((self.factor.inverse() @ self.upper) * self.upper).sum(axis=0)
+        return 1.0 / self.diagonal + ((self.inverse @ self.upper) * self.upper).sum(axis=0)
 
     @cached_property
     def forms(self) -> RowForms:
         """The quadratic form of rows in the inverse."""
-        inverse = self.factor.inverse()
-        return RowForms(self.variances_of_constants, -2.0 * (inverse @ self.upper), inverse)
+        return RowForms(self.variances_of_constants, -2.0 * (self.inverse @ self.upper), self.inverse)

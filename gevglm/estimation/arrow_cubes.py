@@ -37,7 +37,7 @@ def median_direction(
 
     `centres`, of shape (k, G), are what was taken off the columns: medians are those of the constants of columns as they were.
     """
-    inverse, D = arrow.factor.inverse(), arrow.diagonal
+    inverse, D = arrow.inverse, arrow.diagonal
     means = arrow.upper + centres
     pulled = inverse @ means  # s_g
     variances = 1.0 / D + (pulled * means).sum(axis=0)

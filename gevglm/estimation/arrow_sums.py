@@ -11,7 +11,7 @@ for a likelihood), depends on the rows of its own group only. The derivative of 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from gevglm.engine.grouped import Groups
 from gevglm.estimation.arrow import Arrow, BlockColumns, RowForms
 from gevglm.links.base import Point
 from gevglm.losses import Loss
+
+if TYPE_CHECKING:
+    from gevglm.estimation.paired_arrow import PairedArrow
 
 LONGEST = 2.0  # change of a constant in one step for an adjusted score
 LEAST_CURVATURE = (
@@ -43,7 +46,7 @@ class ArrowSums:
     """Sums of a loss, or of an adjusted one, at one set of coefficients: the constants of the groups first."""
 
     gradient: NDArray  # of shape (G + p,)
-    information: Arrow
+    information: Arrow | PairedArrow
     value: float = 0.0
     feasible: bool = True
     jacobian: Arrow | None = None  # derivative of an adjusted gradient, where it is not the information
@@ -94,7 +97,7 @@ class Totals:
     feasible: bool = True
 
 
-class ByGroup(Reducer[Totals]):
+class ByGroup(Reducer):
     """Sums of groups, which no two blocks share, and sums over rows."""
 
     def __init__(self, groups: Groups):
@@ -148,17 +151,17 @@ class ArrowLossSums(ByGroup):
             )
             if self.known is not None:
                 self.known[block.start] = BlockPoint(rows, point, curvature)
-            D, B = rows.sums(curvature), rows.column_sums(curvature)
+            D, (B, gram) = rows.sums(curvature), rows.moments(curvature)
             means = B / D
             of_groups = [rows.sums(slope), D, means]
             value = float(block.weighted(loss.value_at(y, point)).sum()) if self.value else 0.0
-            of_rows = [rows.totals(slope), rows.gram(curvature) - means @ B.T, value]
+            of_rows = [rows.totals(slope), gram - means @ B.T, value]
             if self.variance:
                 m = block.weighted(loss.score_variance_at(point))
-                M, Bm = rows.sums(m), rows.column_sums(m)
+                M, (Bm, gram) = rows.sums(m), rows.moments(m)
                 crossed = means @ Bm.T
                 of_groups += [M, Bm - means * M]
-                of_rows.append(rows.gram(m) - crossed - crossed.T + (means * M) @ means.T)
+                of_rows.append(gram - crossed - crossed.T + (means * M) @ means.T)
             feasible = loss.feasible(y, v) if weight is None else loss.feasible(y[weight > 0], v[weight > 0])
             return Part(rows.groups, tuple(of_groups), tuple(of_rows), feasible)
 
@@ -186,7 +189,7 @@ class ScoreVariance:
     def forms(self, arrow: Arrow) -> RowForms:
         """Return the quadratic form of rows in the covariance that follows."""
         M, crossed, spread = self.of_groups, self.crossed, self.spread
-        inverse, D, means = arrow.factor.inverse(), arrow.diagonal, arrow.upper
+        inverse, D, means = arrow.inverse, arrow.diagonal, arrow.upper
         V, pulled = inverse @ spread @ inverse, inverse @ crossed / D
         constant = M / D**2 + (means * (V @ means - 2.0 * pulled)).sum(axis=0)
         return RowForms(constant, 2.0 * (pulled - V @ means), V)
@@ -262,12 +265,12 @@ class AdjustmentSums(ByGroup):
         added_columns = rows.column_sums(t_rest) - means * rows.sums(t_rest)
         total = rows.sums(kappa)
         total_rest = total if kappa_rest is kappa else rows.sums(kappa_rest)
-        sums_of_kappa = rows.column_sums(kappa)
-        sums_rest = sums_of_kappa if kappa_rest is kappa else rows.column_sums(kappa_rest)
+        sums_rest, gram = rows.moments(kappa_rest)
+        sums_of_kappa = sums_rest if kappa_rest is kappa else rows.column_sums(kappa)
         upper = sums_of_kappa - means * total + added * pulled_columns
         lower = sums_rest - means * total_rest + pulled * added_columns
         crossed = means @ sums_rest.T
-        inner = rows.gram(kappa_rest) - crossed - crossed.T + (means * total_rest) @ means.T
+        inner = gram - crossed - crossed.T + (means * total_rest) @ means.T
         schur = inner + added_columns @ pulled_columns.T - (lower / diagonal) @ upper.T
         return diagonal, means + upper / diagonal, means + lower / diagonal, schur
 

@@ -21,8 +21,10 @@ from gevglm.estimation.adjusted_roots import MANY_ROWS, ROUGH, ROUGH_STEPS, SHRI
 from gevglm.estimation.checks import GROWING, ROUGH_TOL, VANISHED
 from gevglm.estimation.found import Estimate
 from gevglm.estimation.newton import CONVERGED, NEAR, SLOPE_LOST, SLOPE_OVERSHOT, Extrapolation
+from gevglm.estimation.newton_sums import NewtonSums
 from gevglm.estimation.objective import Adjustment
-from gevglm.estimation.sums import ColumnPairs, LossSums, NewtonSums
+from gevglm.estimation.pairs import ColumnPairs
+from gevglm.estimation.sums import LossSums
 from gevglm.links.standard import Logit
 from gevglm.losses import Loss
 
@@ -36,20 +38,28 @@ Look: TypeAlias = Callable[[NDArray], tuple[NDArray, NDArray]]  # gradient and H
 
 def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None:
     """Return the estimate of a convex problem, whose weights and events are known, without a penalty; None if it is not that simple."""
-    block, loss = problem.engine.only_block, problem.loss
+    block, loss, adjustment = problem.engine.only_block, problem.loss, problem.adjustment
     if block is None or problem.penalty is not None or problem.omitted or problem.monitor.checkpoint is not None:
         return None
     k = block.X.shape[1]
-    if k >= LARGE_MATRIX or problem.tol > ROUGH_TOL or not (loss.convex and loss.curvature_is_expected):
+    if k >= LARGE_MATRIX or problem.tol > ROUGH_TOL or not loss.convex:
         return None
-    pairs = ColumnPairs(block.X) if k <= FEW_COLUMNS else None
+    if not (loss.curvature_is_expected or (problem.has_walls and problem.adjustment is None)):
+        return None
+    few = k <= FEW_COLUMNS and type(loss.link) is Logit
+    if adjustment is not None and not (few and _is_usual(problem, adjustment)):
+        return None
+    pairs = ColumnPairs(block.X) if few else None
     look = _logit_sums(block, pairs) if type(loss.link) is Logit else _sums(loss, block)
-    if problem.adjustment is None:
+    if adjustment is None or pairs is None:
         return _minimum(problem, block, look, problem.null_start if start is None else start)
-    usual = problem.adjustment.by_quadratic_forms and problem.adjustment.has_objective(loss) and loss.is_likelihood
-    if pairs is None or not (usual and has_good_start(problem) and len(block.y) <= MANY_ROWS):
-        return None
-    return _root(problem, problem.adjustment, block, pairs, look, start)
+    return _root(problem, adjustment, block, pairs, look, start)
+
+
+def _is_usual(problem: Problem, adjustment: Adjustment) -> bool:
+    """Whether the general way begins with steps of the kind that are taken here."""
+    by_rows = adjustment.by_quadratic_forms and adjustment.has_objective(problem.loss) and problem.loss.is_likelihood
+    return by_rows and problem.engine.n_rows <= MANY_ROWS and has_good_start(problem)
 
 
 def _minimum(problem: Problem, block: Block, look: Look, start: NDArray) -> Estimate | None:
@@ -63,6 +73,9 @@ def _minimum(problem: Problem, block: Block, look: Look, start: NDArray) -> Esti
     moves = (np.abs(step) > GROWING * np.abs(params)).any()
     if moves or not least >= VANISHED or (factor.diagonal() ** 2 < COLLINEAR * information).any():
         return None
+    if not problem.loss.curvature_is_expected:
+        expected = LossSums(problem.loss, params, expected=True).map(block).hessian
+        information, factor = expected.diagonal(), lapack.dpotrf(expected)[0]
     triangle = lapack.dpotri(factor)[0]
     inverse = triangle + triangle.T
     inverse.flat[:: len(inverse) + 1] *= 0.5
@@ -155,7 +168,7 @@ def _estimate(
 def _sums(loss: Loss, block: Block) -> Look:
     def look(params: NDArray) -> tuple[NDArray, NDArray]:
         sums = LossSums(loss, params).map(block)
-        return sums.gradient, sums.hessian
+        return sums.gradient, sums.hessian if sums.feasible else np.full_like(sums.hessian, np.nan)
 
     return look
 

@@ -26,15 +26,14 @@ from gevglm.estimation.adjusted_roots import SHRINKING
 from gevglm.estimation.checks import GROWING, UNIDENTIFIED
 from gevglm.estimation.estimate import Problem, null_loss
 from gevglm.estimation.newton import SLOPE_OVERSHOT
+from gevglm.estimation.pairs import PairsOfBlocks, symmetric
 from gevglm.estimation.sums import (
     MOST_COLUMNS,
     LossSumsAtAll,
     NewtonSums,
-    PairsOfBlocks,
     ShiftsAtAll,
     StackedSums,
     parts_of,
-    symmetric,
 )
 from gevglm.links.standard import Logit
 from gevglm.losses import Loss

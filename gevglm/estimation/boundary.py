@@ -21,29 +21,29 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
-from scipy.optimize import linprog, lsq_linear
+from scipy.optimize import linprog, lsq_linear, nnls
 
-from gevglm.engine.base import ArraySum, Pass, Passes
+from gevglm.engine.base import ArraySum, Block, Pass, Passes
 from gevglm.engine.cholesky import COLLINEAR, Cholesky
 from gevglm.engine.linalg import dense, weighted_gram
 from gevglm.estimation.edge_rows import AtTheEnd, EdgeRows, Outermost, Reach
 from gevglm.estimation.newton import ARMIJO, CONVERGED, NEAR, TRIALS, UNBOUNDED, SolverResult
-from gevglm.estimation.sums import NewtonSums
-from gevglm.links.base import AT_THE_END
+from gevglm.estimation.sums import NewtonSums, WeightedGram
+from gevglm.links.base import AT_THE_END, Point
 
 if TYPE_CHECKING:
     from gevglm.estimation.estimate import Problem
 
-LEAST_DAMPING, MOST_DAMPING = 1e-9, 1e3  # shares of the null model's information
+LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e3  # shares of the null model's information
 LONGEST = 0.99  # share of the way to where an observed outcome would be impossible
 ROUNDS = 40  # of rows that are added to one step
 POLISHING = 12  # steps along what the rows at the end leave free
 DEPENDENT = 1e-10  # share of a normal, squared, that those of other rows leave unexplained
 CERTAIN = 1e-7  # share of the size of the scores up to which multipliers may miss them, and be negative
+MUCH_LESS = 1e-3  # share of the information at the first point below which that of the null model is looked at
 VANISHED = 1e-8  # share of the null model's information below which there is no finite solution
 EXACTLY = 1e-14  # share of a coefficient below which a step is none
 ROUNDING = 1e-12  # of a linear predictor
-FINE = 1e-8  # share of the tolerance to which a solution is polished
 DEEPEST = 1.0  # distance from the end that starting values are moved to, at most
 
 
@@ -68,9 +68,23 @@ class Boundary:
         return free @ np.linalg.pinv(free.T @ information @ free, hermitian=True) @ free.T
 
 
-def minimum_with_edge(problem: Problem, start: NDArray, n_iter: int = 0) -> Passes[SolverResult]:
-    """Minimise the loss from a feasible point, inside the support or on its boundary."""
-    return (yield from _Steps(problem).minimise(start, n_iter))
+def minimum_with_edge(problem: Problem, before: SolverResult) -> Passes[SolverResult]:
+    """Minimise the loss from the feasible point where an iteration ended, inside the support or on its boundary."""
+    return (yield from _Steps(problem).minimise(before))
+
+
+def information_inside(problem: Problem, params: NDArray) -> Passes[NDArray]:
+    """Find the information of the rows that are not at the end of the support, where the others have infinite or none."""
+    loss = problem.loss
+    lower, upper = loss.link.support
+
+    def weigh(block: Block, point: Point) -> NDArray:
+        there = (point.v <= lower + AT_THE_END) | (point.v >= upper - AT_THE_END)
+        return block.weighted(np.where(there, 0.0, loss.expected_curvature_at(point)))
+
+    problem.passes += 1
+    gram = yield Pass(problem.engine, WeightedGram(loss, params, weigh))
+    return problem.completed(NewtonSums(np.zeros_like(params), np.asarray(dense(gram), dtype=float)), params).hessian
 
 
 def interior_point(problem: Problem, start: NDArray) -> Passes[NDArray | None]:
@@ -123,25 +137,27 @@ class _Steps:
         self.met = EdgeRows.none(problem.engine.n_cols)
         self._null: NDArray | None = None
 
-    def minimise(self, params: NDArray, n_iter: int) -> Passes[SolverResult]:
-        problem = self.problem
+    def minimise(self, before: SolverResult) -> Passes[SolverResult]:
+        """Take steps until one ends at the solution, after those that were taken before."""
+        problem, params = self.problem, before.params
         enough, last = problem.tol**2 * problem.scale, np.zeros(0)
         sums = yield from problem.sums_at(params, value=True)
-        for n_iter in range(n_iter, problem.maxiter + 1):
+        self._first = sums.hessian
+        for n_iter in range(before.n_iter, problem.maxiter + 1):
             step, held, share, damping = yield from self._step(params, sums)
             decrement = float(step @ sums.hessian @ step + damping)
+            length = min(1.0, LONGEST * share)
             problem.monitor.on_step(params, decrement)
             if len(held) and (decrement < NEAR or np.array_equal(held.position, last)):
-                found = yield from self._polished(params, held, n_iter)
+                found = yield from self._polished(params + length * step, held, n_iter)
                 if found is not None:
                     return found
             elif not len(held) and decrement <= enough and damping == 0.0:
-                reason = CONVERGED
-                return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+                return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
             last = held.position
             if n_iter == problem.maxiter:
                 break
-            trial = yield from self._shortened(params, sums, step, min(1.0, LONGEST * share), decrement)
+            trial = yield from self._shortened(params, sums, step, length, decrement)
             if trial is None:
                 reason = (
                     "no step improves the fit (it may lie at the end of the support, where the log loss is not smooth)"
@@ -152,16 +168,33 @@ class _Steps:
         return SolverResult(params, sums, problem.maxiter, decrement, False, reason, step)
 
     def _step(self, params: NDArray, sums: NewtonSums) -> Passes[tuple[NDArray, EdgeRows, float, float]]:
-        """Find the step, the rows that hold it, the share of it to where an observed outcome is impossible, and what the damping adds to its length."""
+        """Find the step, the rows that hold it, the share of it to where an observed outcome is impossible, and what the damping adds to its length.
+
+        The second derivative is damped where it is singular, and where the step is so ill-conditioned that its model does not fall.
+        """
         damping = 0.0
-        while True:
+        while damping <= MOST_DAMPING:
             matrix = sums.hessian if damping == 0.0 else sums.hessian + damping * (yield from self.null_information())
             factor = Cholesky(matrix)
             if factor.positive and factor.smallest_pivot >= COLLINEAR:
-                break
-            damping = max(10.0 * damping, LEAST_DAMPING)
-            if damping > MOST_DAMPING:
-                return np.zeros_like(params), self.met.take([]), 1.0, np.inf
+                step, held, share = yield from self._damped_step(params, sums, factor)
+                length = float(step @ matrix @ step)
+                if self._model(params, sums, step) + 0.5 * length <= ROUNDING * abs(sums.value):
+                    return step, held, share, length - float(step @ sums.hessian @ step) if damping else 0.0
+            damping = max(100.0 * damping, LEAST_DAMPING)
+        return np.zeros_like(params), self.met.take([]), 1.0, np.inf
+
+    def _model(self, params: NDArray, sums: NewtonSums, step: NDArray) -> float:
+        """Return by how much the loss changes along a step by its slope, and by the kinks on the way."""
+        kinks = np.isfinite(self.met.size)
+        room, towards = self.met.room(params, self.support)[kinks], (self.met.side * (self.met.X @ step))[kinks]
+        way = np.where(room < -AT_THE_END, -1.0, 1.0)
+        beyond = np.maximum(way * towards - np.maximum(way * room, 0.0), 0.0)
+        return float(sums.gradient @ step + self.met.size[kinks] @ beyond)
+
+    def _damped_step(
+        self, params: NDArray, sums: NewtonSums, factor: Cholesky
+    ) -> Passes[tuple[NDArray, EdgeRows, float]]:
         free = -factor.solve(sums.gradient)
         for _ in range(ROUNDS):
             room = self.met.room(params, self.support)
@@ -177,9 +210,7 @@ class _Steps:
             if not len(new):
                 break
             self.met = self.met.joined(new)
-        held = self.met.take((multipliers > 0.0) & (multipliers < self.met.size))
-        added = 0.0 if damping == 0.0 else float(step @ (matrix - sums.hessian) @ step)
-        return step, held, share, added
+        return step, self.met.take((multipliers > 0.0) & (multipliers < self.met.size)), share
 
     def _shortened(
         self, params: NDArray, sums: NewtonSums, step: NDArray, length: float, decrement: float
@@ -194,13 +225,14 @@ class _Steps:
             length *= 0.5
         return None
 
-    def _polished(self, params: NDArray, held: EdgeRows, n_iter: int) -> Passes[SolverResult | None]:
+    def _polished(self, params: NDArray, held: EdgeRows, taken: int) -> Passes[SolverResult | None]:
         """Take Newton steps along what rows at the end leave free, and certify the solution; None if it is not one."""
         problem, normals = self.problem, held.side[:, None] * held.X
         enough = problem.tol**2 * problem.scale
         free = free_directions(normals)
         last, decrement, step = np.inf, 0.0, np.zeros_like(params)
-        for n_iter in range(n_iter, n_iter + POLISHING):
+        for _ in range(POLISHING):
+            taken += 1
             params = params + np.linalg.lstsq(normals, held.room(params, self.support), rcond=None)[0]
             sums = yield from problem.sums_at(params, value=True)
             if not (sums.feasible and np.isfinite(sums.value)):
@@ -213,19 +245,18 @@ class _Steps:
                 return None
             step = -free @ factor.solve(free.T @ sums.gradient)
             decrement = -float(sums.gradient @ step)
-            if decrement <= FINE * enough or (decrement <= enough and decrement >= 0.25 * last):
-                break
             if decrement > last:
                 return None
             last, params = decrement, params + step
-        boundary = yield from self._certified(params, held, sums)
+            if decrement <= enough:  # the last step is taken without looking again
+                sums.gradient = sums.gradient + sums.hessian @ step
+                break
+        flat = bool(free.shape[1]) and (yield from self._is_flat(free, sums))
+        boundary = None if decrement > enough and not flat else (yield from self._certified(params, held, sums))
         if boundary is None:
             return None
-        reason = "on the boundary, certified by its multipliers"
-        if free.shape[1] and (yield from self._is_flat(free, sums)):
-            reason = UNBOUNDED
-        converged = reason != UNBOUNDED and decrement <= enough
-        return SolverResult(params, sums, n_iter, decrement, converged, reason, step, boundary=boundary)
+        reason = UNBOUNDED if flat else "on the boundary, certified by its multipliers"
+        return SolverResult(params, sums, taken, decrement, not flat, reason, step, boundary=boundary)
 
     def _certified(self, params: NDArray, held: EdgeRows, sums: NewtonSums) -> Passes[Boundary | None]:
         """Find the multipliers of the rows at the end of the support that make up for the gradient; None if there are none."""
@@ -237,9 +268,10 @@ class _Steps:
         size = max(float(np.abs(sums.gradient).max()), float(np.abs(normals).max(initial=0.0)), 1e-300)
         if len(distinct) <= len(held):
             multipliers = np.linalg.lstsq(normals.T, -sums.gradient, rcond=None)[0]
+        elif self.loss.link.edge == "wall":  # of many that are possible, those of few rows
+            multipliers = nnls(normals.T, -sums.gradient)[0]
         else:
-            upper = np.maximum(distinct.size, 1e-300)
-            multipliers = lsq_linear(normals.T / size, -sums.gradient / size, (0.0, upper), tol=1e-15).x
+            multipliers = lsq_linear(normals.T / size, -sums.gradient / size, (0.0, distinct.size), tol=1e-15).x
         left = float(np.abs(sums.gradient + normals.T @ multipliers).max()) / size
         within = (multipliers >= -CERTAIN * size).all() and (multipliers <= distinct.size + CERTAIN * size).all()
         if not (left <= CERTAIN and within):
@@ -249,9 +281,16 @@ class _Steps:
 
     def _is_flat(self, free: NDArray, sums: NewtonSums) -> Passes[bool]:
         """Whether hardly any information is left along a direction that is free, as on the way to infinity."""
-        null = yield from self.null_information()
-        left = eigh(free.T @ sums.hessian @ free, free.T @ null @ free, eigvals_only=True)
-        return bool(left[0] < VANISHED)
+        left = self._share(free, sums.hessian, self._first)  # of the first point, which costs no pass
+        return left < MUCH_LESS and self._share(free, sums.hessian, (yield from self.null_information())) < VANISHED
+
+    @staticmethod
+    def _share(free: NDArray, hessian: NDArray, of: NDArray) -> float:
+        """Return the smallest share that a second derivative is of another along some directions; zero if that is singular there."""
+        try:
+            return float(eigh(free.T @ hessian @ free, free.T @ of @ free, eigvals_only=True)[0])
+        except np.linalg.LinAlgError:
+            return 0.0
 
     def null_information(self) -> Passes[NDArray]:
         """Find the information of the null model."""

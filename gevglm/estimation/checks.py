@@ -274,10 +274,11 @@ def warn_of_support(model: BinaryGLM, support: Support, boundary: Boundary | Non
 
 def boundary_text(model: BinaryGLM, boundary: Boundary) -> str:
     """Return which rows a fit holds to be certain, and what that means for inference, in words."""
-    rows = boundary.rows
+    rows, ends = boundary.rows, np.isfinite(model.link.support)
+    certain = " or ".join(risk for risk, finite in zip("01", ends, strict=True) if finite)
     named = _named(model, len(rows), tuple(rows[:ROWS_NAMED].tolist()))
     return (
-        f"{len(rows)} row{' has' if len(rows) == 1 else 's have'} a fitted probability of exactly 0 or 1, the outcome that was observed{named}, certified by "
+        f"{len(rows)} row{' has' if len(rows) == 1 else 's have'} a fitted probability of exactly {certain}, the outcome that was observed{named}, certified by "
         f"{len(boundary.active)} multiplier{'' if len(boundary.active) == 1 else 's'} (the smallest {boundary.multipliers.min(initial=np.inf):.2g}). Standard errors are "
         "those along the boundary; conf_int(method='profile') has the intervals to report"
     )

@@ -87,9 +87,11 @@ class _OfBlock:
             if np.isfinite(end)
         ]
 
-    def rows(self, which: NDArray, side: float, end: float, rank: NDArray) -> EdgeRows:
-        """Return some of its rows."""
+    def rows(self, which: NDArray, side: float, end: float, rank: NDArray, most: int | None = None) -> EdgeRows:
+        """Return some of its rows: all of which that is asked, or those that matter most."""
         positions = np.flatnonzero(which)
+        if most is not None and len(positions) > most:
+            positions = np.sort(positions[np.argpartition(-rank[positions], most)[:most]])
         block, count = self.block, len(positions)
         offset = np.zeros(count) if block.offset is None else block.offset[positions]
         return EdgeRows(
@@ -135,7 +137,7 @@ class Reach(Reducer):
                 beyond = way * (towards - room)
                 crossing = certain & (beyond > CLEARLY)
                 if crossing.any():
-                    found = found.joined(of_block.rows(crossing, side, end, beyond).first(MOST))
+                    found = found.joined(of_block.rows(crossing, side, end, beyond, MOST))
         return found, share
 
     def combine(self, total: tuple[EdgeRows, float], part: tuple[EdgeRows, float]) -> tuple[EdgeRows, float]:
@@ -176,7 +178,7 @@ class Outermost(Reducer):
         found, v, of_block = self.zero(), block.linear_predictor(self.params), _OfBlock(self.loss, block)
         for side, end, certain, impossible in of_block.ends:
             beyond = side * (v - end)
-            rows = of_block.rows(certain | impossible, side, end, beyond).first(MOST)
+            rows = of_block.rows(certain | impossible, side, end, beyond, MOST)
             found = found.beside(rows)
         return found
 

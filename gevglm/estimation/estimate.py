@@ -28,12 +28,14 @@ from gevglm.engine.base import (
 from gevglm.engine.cholesky import COLLINEAR
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
-from gevglm.estimation.adjusted_roots import adjusted_sums_at
+from gevglm.estimation.adjusted_roots import MOST_POINTS, adjusted_sums_at
 from gevglm.estimation.at_once import estimate_at_once
+from gevglm.estimation.boundary import information_inside
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.found import Estimate as Estimate
 from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
+from gevglm.estimation.pairs import MOST_PRODUCTS, PairsOfBlocks
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
 from gevglm.estimation.strategies import solution
 from gevglm.estimation.sums import LossSums, LossSumsAtAll, NewtonSums, ShiftsAtAll, ask_totals, worthwhile
@@ -126,7 +128,9 @@ class Problem:
             positive, smallest_pivot = factor.positive, factor.smallest_pivot
         if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
-        if self.adjustment is None and not self.loss.curvature_is_expected:
+        if boundary is not None:
+            last.hessian = yield from information_inside(problem, result.params)
+        elif self.adjustment is None and not self.loss.curvature_is_expected:
             last, least = (yield from problem.sums_at(result.params, expected=True)), None
         information = last.hessian.diagonal().copy()
         return Estimate(
@@ -182,8 +186,15 @@ class Problem:
 
     def objective(self, *, value: bool = True) -> Objective:
         """Return what is minimised: value, gradient and second derivative as a function of the coefficients."""
+        pairs = PairsOfBlocks(MOST_PRODUCTS if self.engine.in_memory else 0)
         sums = self.sums_at_all if self.adjustment is None else partial(self.adjusted_sums_at_all, self.adjustment)
+        sums = partial(sums, pairs=pairs)
         return Objective(lambda points: run(sums(points, value=value), make_pass))
+
+    @property
+    def has_walls(self) -> bool:
+        """Whether linear predictors beyond the end of the support are no part of the model."""
+        return self.loss.is_likelihood and self.loss.link.edge == "wall"
 
     @property
     def rate(self) -> float:
@@ -220,23 +231,30 @@ class Problem:
         """Sum loss plus penalty at a point; `points` takes the points of the link in each block."""
         self.passes += 1
         sums = yield Pass(self.engine, LossSums(self.loss, point, expected=expected, value=value, points=points))
-        return self._completed(sums, point)
+        return self.completed(sums, point)
 
     def sums_at_all(
-        self, points: list[NDArray], *, expected: bool = False, value: bool = False
+        self,
+        points: list[NDArray],
+        *,
+        expected: bool = False,
+        value: bool = False,
+        pairs: PairsOfBlocks | None = None,
+        kept: dict[int, Point] | None = None,
     ) -> Passes[list[NewtonSums]]:
-        """Sum loss plus penalty at several points, in one pass."""
+        """Sum loss plus penalty at several points, in one pass; `pairs` and `kept` as :class:`LossSumsAtAll` has them."""
         if len(points) == 1:
             return [(yield from self.sums_at(points[0], expected=expected, value=value))]
         self.passes += 1
         options: dict[str, Any] = {"expected": expected, "value": value}
         if worthwhile(len(points), self.engine.n_cols):
-            found = (yield Pass(self.engine, LossSumsAtAll(self.loss, points, **options))).unstacked()
+            reducer = LossSumsAtAll(self.loss, points, **options, pairs=pairs, kept=kept)
+            found = (yield Pass(self.engine, reducer)).unstacked()
         else:
             found = yield Pass(self.engine, ReducerGroup([LossSums(self.loss, point, **options) for point in points]))
-        return [self._completed(sums, point) for sums, point in zip(found, points, strict=True)]
+        return [self.completed(sums, point) for sums, point in zip(found, points, strict=True)]
 
-    def _completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
+    def completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
         """Add the penalty; coefficients that are left out get a second derivative of 1, so that they stay where they are."""
         if self.penalty is not None:
             sums = self.penalty.added_to(sums, point)
@@ -245,12 +263,14 @@ class Problem:
         return sums
 
     def adjusted_sums_at_all(
-        self, adjustment: Adjustment, points: list[NDArray], *, value: bool
+        self, adjustment: Adjustment, points: list[NDArray], *, value: bool, pairs: PairsOfBlocks | None = None
     ) -> Passes[list[NewtonSums]]:
         """Sum the adjusted loss at several points: one pass for the information, one for the leverages by its inverse."""
         if len(points) == 1:
             return [(yield from adjusted_sums_at(self, adjustment, points[0], value=value))]
-        found = yield from self.sums_at_all(points, expected=True, value=value)
+        few = self.engine.in_memory and self.engine.n_rows * len(points) <= MOST_POINTS
+        kept: dict[int, Point] | None = {} if few else None
+        found = yield from self.sums_at_all(points, expected=True, value=value, pairs=pairs, kept=kept)
         factors = [sums.factor for sums in found]
         for sums, factor in zip(found, factors, strict=True):
             sums.feasible &= factor.positive
@@ -258,15 +278,24 @@ class Problem:
         if usable:
             self.passes += 1
             matrices = [adjustment.matrix(self.engine, self.loss, points[i], factors[i].inverse()) for i in usable]
-            shifts = yield Pass(self.engine, self._shifts(adjustment, [points[i] for i in usable], matrices))
+            known = kept if len(usable) == len(points) else None
+            reducer = self._shifts(adjustment, [points[i] for i in usable], matrices, pairs, known)
+            shifts = yield Pass(self.engine, reducer)
             for i, matrix, shift in zip(usable, matrices, shifts, strict=True):
                 adjustment.apply(self.loss, found[i], shift, matrix, factors[i])
         return found
 
-    def _shifts(self, adjustment: Adjustment, points: list[NDArray], matrices: list[NDArray]) -> Reducer:
+    def _shifts(
+        self,
+        adjustment: Adjustment,
+        points: list[NDArray],
+        matrices: list[NDArray],
+        pairs: PairsOfBlocks | None,
+        known: dict[int, Point] | None,
+    ) -> Reducer:
         loss = self.loss
         if adjustment.by_quadratic_forms and worthwhile(len(points), self.engine.n_cols):
-            return ShiftsAtAll(adjustment, loss, points, matrices)
+            return ShiftsAtAll(adjustment, loss, points, matrices, pairs, known)
 
         def shift(params: NDArray, matrix: NDArray, block: Block) -> NDArray:
             return adjustment.shift(loss, block, loss.link.at(block.linear_predictor(params)), matrix)
@@ -302,7 +331,9 @@ class Problem:
         part = self.engine.subsample_blocks(every) if every > 1 else self.engine
         if part.n_rows > self.engine.n_rows // 2:
             return start
-        rough = yield from replace(self, engine=part).minimise(start, tol=1.0 / np.sqrt(self.scale), maxiter=20)
+        rough = yield from replace(self, engine=part).minimise(
+            start, inside=self.has_walls, tol=1.0 / np.sqrt(self.scale), maxiter=20
+        )
         if not rough.converged:
             return start
         # the part knows the curvature well enough for one step, which takes a gradient only

@@ -25,7 +25,7 @@ from gevglm.engine.cholesky import LARGE_MATRIX
 from gevglm.estimation.newton_sums import Sums
 
 Found = TypeVar("Found")
-Steps: TypeAlias = Generator[NDArray, Sums, Found]  # asks for the sums at points
+Steps: TypeAlias = Generator[NDArray, Any, Found]  # asks for the sums at points, which are Sums
 Search: TypeAlias = "Callable[[NDArray, Sums, NDArray], Steps[tuple[float, Sums] | None]]"
 
 SLOPE_LOST = 0.9  # a step is long enough when the slope has fallen to this share

@@ -54,7 +54,7 @@ def refuse_impossible_risks(problem: Problem) -> None:
 def refuse_start(problem: Problem, start: NDArray) -> None:
     """Raise if starting values put rows at risks that the model does not have."""
     link = problem.loss.link
-    if link.edge != "wall" or not problem.loss.is_likelihood:
+    if not problem.has_walls:
         return
     lower, upper = link.support
 

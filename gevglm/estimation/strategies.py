@@ -32,7 +32,7 @@ def solution(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResu
 
 def _minimum(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:
     """Find the minimum, and the number of steps of Fisher scoring before the last iteration."""
-    given, wall = start is not None, problem.loss.is_likelihood and problem.loss.link.edge == "wall"
+    given, wall = start is not None, problem.has_walls
     if problem.loss.convex:
         first = (yield from problem.start_from_part()) if start is None else start
         result = yield from problem.minimise(first, inside=wall)
@@ -42,7 +42,7 @@ def _minimum(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResu
             result = yield from problem.minimise(second, inside=wall)
         unfinished = not result.converged and result.reason != SINGULAR and problem.maxiter > 0
         if unfinished and problem.loss.is_likelihood and problem.loss.link.edge:
-            result = yield from minimum_with_edge(problem, result.params, result.n_iter)
+            result = yield from minimum_with_edge(problem, result)
         return result, 0
     first = (yield from _canonical_start(problem)) if start is None else start
     first = yield from _feasible(problem, first)

@@ -1,15 +1,10 @@
-r"""Sums over the rows: of a loss at one set of coefficients or at many, and of weights and outcomes.
-
-Designs of few columns have few products :math:`x_a x_b` of two of them. With these as the rows of a matrix, the cross-products
-:math:`\sum_i w_i x_i x_i'` under many weightings w are one matrix product, and so are the quadratic forms :math:`x_i' A x_i` of many
-matrices A: faster than one after the other.
-"""
+"""Sums over the rows: of a loss at one set of coefficients or at many, and of weights and outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, reduce
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +12,7 @@ from numpy.typing import NDArray
 from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Pass, Passes, Reducer, make_pass, run
 from gevglm.engine.linalg import add, dense, weighted_gram
 from gevglm.estimation.newton_sums import NewtonSums
+from gevglm.estimation.pairs import ColumnPairs, PairsOfBlocks, symmetric
 from gevglm.exceptions import InvalidDataError
 from gevglm.links.base import Point
 from gevglm.losses import Loss
@@ -159,62 +155,6 @@ def worthwhile(n_points: int, n_cols: int) -> bool:
     return n_points >= FEWEST_POINTS and n_cols <= MOST_COLUMNS
 
 
-class ColumnPairs:
-    """The products of two columns of some rows, for every pair of columns."""
-
-    def __init__(self, X: NDArray):
-        rows, k = X.shape
-        self.k = k
-        columns = np.ascontiguousarray(X.T)
-        self._products = np.empty((k * (k + 1) // 2, rows))
-        last = 0
-        for a in range(k):
-            first, last = last, last + k - a
-            np.multiply(columns[a:], columns[a], out=self._products[first:last])
-
-    @property
-    def size(self) -> int:
-        """How many numbers there are."""
-        return self._products.size
-
-    def gram(self, weights: NDArray) -> NDArray:
-        """Return X' diag(weights) X for one vector of weights."""
-        return self._products.dot(weights)[_places(self.k)]
-
-    def quadratic_form(self, matrix: NDArray) -> NDArray:
-        """Return x'Ax for every row x and one symmetric matrix A."""
-        a, b = _pairs(self.k)
-        return (matrix[a, b] * _times(self.k)).dot(self._products)
-
-    def weighted_sums(self, weights: NDArray) -> NDArray:
-        """Return the sum of every product over the rows, for each column of weights."""
-        return np.dot(self._products, weights)
-
-    def quadratic_forms(self, matrices: NDArray) -> NDArray:
-        """Return x'Ax for every row x and each of the symmetric matrices A, of shape (rows, number of matrices)."""
-        a, b = _pairs(self.k)
-        return np.dot(matrices[:, a, b] * _times(self.k), self._products).T
-
-
-class PairsOfBlocks:
-    """The products of columns of the parts of a design, remembered where the design has at most so many of them."""
-
-    def __init__(self, most: int):
-        self.most = most
-        self._known: dict[int, ColumnPairs] = {}
-        self._kept = 0
-
-    def of(self, part: Block) -> ColumnPairs:
-        """Return the products of a part; it is told from others by its first row."""
-        known = self._known.get(part.start)
-        if known is None:
-            known = ColumnPairs(part.X)
-            if self._kept < self.most:
-                self._known[part.start] = known
-                self._kept += known.size
-        return known
-
-
 @dataclass(slots=True)
 class StackedSums:
     """Sums at many points, or over rows that have a column of outcomes or weights for each of many fits: a column for each of them."""
@@ -243,7 +183,10 @@ class StackedSums:
 
 
 class LossSumsAtAll(Reducer[StackedSums]):
-    """What :class:`LossSums` sums, at many points; `pairs` remembers the products of columns from one pass to the next."""
+    """What :class:`LossSums` sums, at many points; `pairs` remembers the products of columns from one pass to the next.
+
+    `kept`, if given, takes the points of the link in each part of a block, by its first row.
+    """
 
     def __init__(
         self,
@@ -253,8 +196,10 @@ class LossSumsAtAll(Reducer[StackedSums]):
         expected: bool = False,
         value: bool = False,
         pairs: PairsOfBlocks | None = None,
+        kept: dict[int, Point] | None = None,
     ):
         self.loss = loss
+        self.kept = kept
         self.params = np.ascontiguousarray(np.asarray(points).T)
         self.expected = expected or loss.curvature_is_expected
         self.value = value
@@ -284,6 +229,8 @@ class LossSumsAtAll(Reducer[StackedSums]):
         loss, y = self.loss, part.y
         v = part.linear_predictor(self.params)
         point = loss.link.at(v)
+        if self.kept is not None:
+            self.kept[part.start] = point
         curvature = loss.expected_curvature_at(point) if self.expected else loss.curvature_at(y, point)
         gradient = part.X.T @ part.weighted(loss.slope_at(y, point))
         products = self.pairs.of(part).weighted_sums(part.weighted(curvature))
@@ -309,13 +256,15 @@ class ShiftsAtAll(ArraySum):
         points: Sequence[NDArray] | NDArray,
         matrices: Sequence[NDArray] | NDArray,
         pairs: PairsOfBlocks | None = None,
+        known: Mapping[int, Point] | None = None,
     ):
         params, stacked, pairs = np.asarray(points).T, np.asarray(matrices), pairs or PairsOfBlocks(0)
+        known = known or {}
 
         def shifts(block: Block) -> NDArray:
             total = np.zeros(params.shape)
             for part in parts_of(block):
-                point = loss.link.at(part.linear_predictor(params))
+                point = known.get(part.start) or loss.link.at(part.linear_predictor(params))
                 quadratic = pairs.of(part).quadratic_forms(stacked)
                 total += part.X.T @ adjustment.row_shift(loss, part, point, quadratic)
             return total.T
@@ -334,32 +283,3 @@ def parts_of(block: Block) -> Iterator[Block]:
         vectors = (block.freq, block.var, block.trials, block.offset)
         columns = (None if vector is None else column(vector) for vector in vectors)
         yield Block(block.start + start, dense(block.X[rows]), column(block.y), *columns)
-
-
-def symmetric(products: NDArray, k: int) -> NDArray:
-    """Return symmetric matrices, of shape (points, k, k), from the columns of their upper triangles."""
-    a, b = _pairs(k)
-    matrices = np.empty((products.shape[1], k, k))
-    matrices[:, a, b] = matrices[:, b, a] = products.T
-    return matrices
-
-
-@cache
-def _pairs(k: int) -> tuple[NDArray, NDArray]:
-    return np.triu_indices(k)
-
-
-@cache
-def _times(k: int) -> NDArray:
-    """How often a symmetric matrix has each element of its upper triangle."""
-    a, b = _pairs(k)
-    return np.where(a == b, 1.0, 2.0)
-
-
-@cache
-def _places(k: int) -> NDArray:
-    """Where each element of a symmetric matrix is in its upper triangle."""
-    a, b = _pairs(k)
-    places = np.empty((k, k), dtype=np.intp)
-    places[a, b] = places[b, a] = np.arange(len(a))
-    return places

@@ -16,9 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from gevglm.engine.base import make_pass, run
-from gevglm.engine.linalg import one_blas_thread
+from gevglm.engine.base import ArraySum, make_pass, run
+from gevglm.engine.linalg import column_squares, one_blas_thread
 from gevglm.estimation.estimate import Problem
+from gevglm.estimation.sums import totals
 from gevglm.exceptions import GevglmError
 from gevglm.inference.profile import crossing
 
@@ -40,10 +41,12 @@ class BoundaryLikelihood:
         """Look at the loss of a problem at its minimum on the boundary."""
         sums = run(problem.sums_at(params, expected=True, value=True), make_pass)
         held = np.diagonal(covariance) <= 1e-20 * np.maximum(params**2, 1.0)
-        if held.any():  # not moved by the rows that are free: any unit will do to begin with
+        if held.any():  # without an error along the boundary: that of the null model is a unit to begin with
             covariance = covariance.copy()
-            information = np.diagonal(sums.hessian)[held]
-            covariance[held, held] = np.where((information > 0) & np.isfinite(information), 1.0 / information, 1.0)
+            squares = problem.engine.reduce(ArraySum(lambda block: column_squares(block.X, block.weight)))[held]
+            weight, events = totals(problem.engine)
+            null = problem.loss.expected_curvature_at(problem.loss.link.at_probability(np.array([events / weight])))
+            covariance[held, held] = 1.0 / (null * squares)
         return cls(problem, params, float(sums.value), covariance)
 
     def is_infinite(self, column: int) -> bool:

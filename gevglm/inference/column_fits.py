@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm.estimation.pairs import ColumnPairs, symmetric
 from gevglm.inference.score_scan import NullModel
 
 BLOCK_NUMBERS = 1 << 15  # of the columns in a block of rows, so that the arrays made of them stay in the cache
@@ -85,8 +86,7 @@ class ColumnGroup:
     def look(self, params: NDArray) -> Looks:
         """Return score and information at coefficients of shape (m, k + 1), with the penalty in the score."""
         m, k = len(params), params.shape[1] - 1
-        first, second = np.triu_indices(k)
-        pairs = np.zeros((m, len(first)))
+        products = np.zeros((k * (k + 1) // 2, m))
         score, information = np.zeros((m, k + 1)), np.zeros((m, k + 1, k + 1))
         bends = np.empty(self.columns.shape) if self.firth else None
         loss = self.null.loss
@@ -95,13 +95,13 @@ class ColumnGroup:
             point = loss.link.at(self._linear(params, rows))
             self._add_score(score, self._weighted(-loss.slope_at(self.null.y[rows], point), rows), rows)
             weights = self._weighted(loss.expected_curvature_at(point), rows)
-            pairs += weights @ (basis[first] * basis[second]).T
+            products += ColumnPairs(basis.T).weighted_sums(weights.T)
             weights = weights * columns
             information[:, k, :k] += weights @ basis.T
             information[:, k, k] += np.einsum("ij,ij->i", weights, columns)
             if bends is not None:
                 bends[:, rows] = self._weighted(loss.mean_adjustment_at(point, np.ones(())), rows)
-        information[:, first, second] = information[:, second, first] = pairs
+        information[:, :k, :k] = symmetric(products, k)
         information[:, :k, k] = information[:, k, :k]
         looks = Looks.of(score, information)
         if bends is not None:
@@ -111,14 +111,12 @@ class ColumnGroup:
     def _add_penalty(self, score: NDArray, inverse: NDArray, bends: NDArray) -> None:
         """Add what Firth's penalty adds to the score: for each row its quadratic form, times half the slope of its weight."""
         k = inverse.shape[1] - 1
-        first, second = np.triu_indices(k)
-        pairs = inverse[:, first, second] * np.where(first == second, 1.0, 2.0)
         for rows in self.blocks:
             basis, columns = self.null.basis[:, rows], self.columns[:, rows]
             quadratic = 2.0 * inverse[:, k, :k] @ basis
             quadratic += inverse[:, k, k, None] * columns
             quadratic *= columns
-            quadratic += pairs @ (basis[first] * basis[second])
+            quadratic += ColumnPairs(basis.T).quadratic_forms(inverse[:, :k, :k]).T
             quadratic *= bends[:, rows]
             self._add_score(score, quadratic, rows)
 

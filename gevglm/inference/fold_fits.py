@@ -63,9 +63,11 @@ class FoldFits:
         """Return the coefficients without each fold one step from those of all rows, and whether that is near enough.
 
         `other` are coefficients of all rows under another penalty, where there are any.
-        None where the rows of a fold do not determine them, or steps do not converge.
+        None where the rows of a fold do not determine them, steps do not converge, or risks stop at a wall.
         """
         loss = self.loss_of(xi)
+        if loss.is_likelihood and loss.link.edge == "wall":
+            return None
         tried = (self._steps_from(start, loss, xi) for start in self._starts(xi, loss, other))
         return next((found for found in tried if found is not None), None)
 

@@ -90,7 +90,7 @@ class JointSteps:
 
     def _look(self, sums: NewtonSums, columns: list[int]) -> _Look | None:
         """Project onto the minimum over the other coefficients; None where there is none in sight."""
-        free = np.delete(np.arange(len(sums.gradient)), columns)
+        free = np.array([j for j in range(len(sums.gradient)) if j not in columns], dtype=np.intp)
         if not (sums.feasible and np.isfinite(sums.value)):
             return None
         projected = _projections(sums, columns, free)
@@ -135,10 +135,10 @@ class _Look(NamedTuple):
 
 
 def _projections(sums: NewtonSums, columns: list[int], free: NDArray) -> tuple[NDArray, NDArray] | None:
-    sides = np.column_stack([sums.gradient[free], sums.hessian[free, columns[0]]])
+    sides = np.array([sums.gradient[free], sums.hessian[columns[0], free]]).T
     if not len(free):
         return sides[:, 0], sides[:, 1]
-    factor = Cholesky(sums.hessian[np.ix_(free, free)])
+    factor = Cholesky(sums.hessian[free[:, None], free])
     if not factor.positive:
         return None
     solved = factor.solve(sides)

@@ -44,9 +44,9 @@ from gevglm.engine.linalg import (
 )
 from gevglm.estimation.checks import UNIDENTIFIED
 from gevglm.estimation.estimate import Problem
-from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, listed
+from gevglm.exceptions import CollinearityError, GevglmError, InvalidDataError, listed, unknown_option
 from gevglm.inference import one_outcome
-from gevglm.links import Logit
+from gevglm.links import BinaryLink, Logit
 from gevglm.losses import Log
 
 CLEARLY_INDEPENDENT = 1e-9  # share of the length of columns, squared, at which their cross-products say that they are
@@ -109,9 +109,9 @@ class Separation:
 
 
 def detect_separation(
-    endog: Any, exog: Any, *, trials: Any = None, freq_weights: Any = None, event: Any = None
+    endog: Any, exog: Any, *, trials: Any = None, freq_weights: Any = None, event: Any = None, link: Any = None
 ) -> Separation:
-    """Find out whether maximum-likelihood estimates exist, before or without fitting a model.
+    r"""Find out whether maximum-likelihood estimates exist, before or without fitting a model.
 
     Parameters
     ----------
@@ -125,6 +125,8 @@ def detect_separation(
         Rows of weight zero are left out; otherwise weights do not matter.
     event : object, optional
         The level of the outcome that is the event, where that is not plainly 1 or True.
+    link : str or BinaryLink, optional
+        The link of the model, which matters if it is "log", "logc" or "identity": see the notes.
 
     Returns
     -------
@@ -137,7 +139,10 @@ def detect_separation(
 
     Notes
     -----
-    The answer holds for every link whose distribution function is between 0 and 1 everywhere. Where coefficients can go to
+    The answer holds for every link whose distribution function is between 0 and 1 everywhere. With the log link risks stop at 1, and a group with
+    events only has a finite estimate, on the boundary: estimates are infinite in directions b with :math:`x_i'b = 0` for every event and
+    :math:`\le 0` for the others, such as that of a group without events. With "logc" it is the other way round, and with "identity", whose risks stop at
+    both ends, estimates are always finite. Where coefficients can go to
     infinity in either direction (common under complete separation), the direction is that of the linear programme. Of collinear
     columns, the last ones count as dropped, and as finite.
 
@@ -164,11 +169,24 @@ def detect_separation(
     """
     design = from_arrays(endog, exog, event=event, freq_weights=freq_weights, n_trials=trials)
     weight = Block(0, design.X, design.y, freq=design.freq, trials=design.trials).weight
-    return find_directions(design.X, design.y, weight, design.names)
+    return find_directions(design.X, design.y, weight, design.names, _link_of(link))
+
+
+def _link_of(link: Any) -> BinaryLink | None:
+    if link is None or isinstance(link, BinaryLink):
+        return link
+    kind = BinaryLink.words.get(str(link).lower())
+    if kind is None:
+        raise unknown_option("link", link, sorted(BinaryLink.words))
+    return kind() if kind.shape_name is None else None  # of shapes the answer does not depend on
 
 
 def find_directions(
-    X: Matrix, y: NDArray, weight: NDArray | None = None, names: Sequence[str] | None = None
+    X: Matrix,
+    y: NDArray,
+    weight: NDArray | None = None,
+    names: Sequence[str] | None = None,
+    link: BinaryLink | None = None,
 ) -> Separation:
     """Find the directions in which a likelihood rises without end; a share between 0 and 1 stands for both outcomes."""
     names = [f"column {j}" for j in range(X.shape[1])] if names is None else [str(name) for name in names]
@@ -177,7 +195,9 @@ def find_directions(
         X, y = X[weight > 0], y[weight > 0]
     _refuse_bad_values(X, y, names)
     directions, kept = np.zeros(X.shape[1]), _independent(X)
-    strict, directions[kept] = _look(X if len(kept) == X.shape[1] else X[:, kept], y)
+    X = X if len(kept) == X.shape[1] else X[:, kept]
+    walled = link is not None and link.edge == "wall"
+    strict, directions[kept] = _look_inside(X, y, link.support) if walled else _look(X, y)
     return Separation(bool(strict.any()), bool(strict.all()), directions, names, int(strict.sum()), len(y))
 
 
@@ -201,6 +221,29 @@ def _look(X: Matrix, y: NDArray) -> tuple[NDArray, NDArray]:
     if not strict.any() or (len(left) and not _overlap(X[left][:, free], y[left])):
         strict[left], found = _by_programmes(X[left][:, free], y[left])
         directions[free] = np.where(directions[free] == 0.0, found, directions[free])
+    return strict, directions
+
+
+def _look_inside(X: Matrix, y: NDArray, support: tuple[float, float]) -> tuple[NDArray, NDArray]:
+    """Do what :func:`_look` does for links whose risks stop at a wall: rows whose outcome is certain there cannot move."""
+    lower, upper = np.isfinite(support)
+    held = ((y > 0) & bool(upper)) | ((y < 1) & bool(lower))
+    gram = dense(weighted_gram(X, held.astype(float)))
+    scale = np.sqrt(np.maximum(np.diagonal(dense(weighted_gram(X, np.ones(len(y))))), np.finfo(float).tiny))
+    values, vectors = np.linalg.eigh(gram / scale[:, None] / scale)
+    free = vectors[:, values <= TIE**2 * max(values[-1], 1.0)]
+    free = np.where(np.abs(free) > TIE, free, 0.0) / scale[:, None]
+    strict, directions = np.zeros(len(y), dtype=bool), np.zeros(X.shape[1])
+    others = np.flatnonzero(~held)
+    if free.shape[1] and len(others):
+        with one_blas_thread():
+            moved = dense(X[others]) @ free
+            length = np.sqrt((moved**2).sum(axis=1))
+            moved[length <= TIE * length.max()] = 0.0  # rounding
+            rows, basis = _orthonormal(moved)
+            strict[others], found = _separate(np.where(y[others] > 0, 1.0, -1.0)[:, None] * rows)
+        basis = free @ basis
+        directions = _first_signs(found @ basis.T, TIE * np.sqrt((basis**2).sum(axis=1)))
     return strict, directions
 
 

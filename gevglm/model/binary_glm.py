@@ -282,7 +282,7 @@ class BinaryGLM(LossModel):
     def separation(self) -> Separation:
         """Look for combinations of the columns that separate the outcomes; see :func:`gevglm.detect_separation`."""
         self.design.need_rows("looking for separation", FIT_AGAIN)
-        return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names)
+        return find_directions(self.exog, self.endog, self.iweights * self.n_trials, self.exog_names, self.link)
 
     @known_arguments
     def __repr__(self) -> str:

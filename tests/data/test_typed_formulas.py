@@ -139,7 +139,7 @@ SENTENCES = {
     "x + offset(k ^ 2)": ["'k ^ 2'"],
     "x**0.5": ["I(x**0.5)"],
     # fixest, lme4
-    "x | g": ["fixed effects", "C(unit)"],
+    "x | g": ["fixed effects", "absorb="],
     "x | g + h": ["fixed effects"],
     "x + z | g^h": ["fixed effects"],
     "k | s": ["fixed effects"],

@@ -9,7 +9,8 @@ from gevglm.bias.adjusted import Jeffreys, MeanReduction
 from gevglm.engine.base import Block
 from gevglm.engine.memory import MemoryEngine
 from gevglm.estimation.estimate import Problem
-from gevglm.estimation.sums import ROWS, ColumnPairs, LossSums, LossSumsAtAll, ShiftsAtAll, worthwhile
+from gevglm.estimation.pairs import ColumnPairs
+from gevglm.estimation.sums import ROWS, LossSums, LossSumsAtAll, ShiftsAtAll, worthwhile
 from gevglm.links import GEV, CLogLog, Logit
 from gevglm.losses import Canonical, Log
 

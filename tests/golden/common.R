@@ -62,6 +62,8 @@ distribution <- function(link, v) {
     probit = list(p = pnorm(v), q = pnorm(-v), d = dnorm(v), dd = -v * dnorm(v)),
     cloglog = { t <- exp(v); q <- exp(-t); list(p = -expm1(-t), q = q, d = t * q, dd = t * q * (1 - t)) },
     cauchit = list(p = pcauchy(v), q = pcauchy(-v), d = dcauchy(v), dd = -2 * v / (pi * (1 + v^2)^2)),
+    log = { p <- exp(v); list(p = p, q = -expm1(v), d = p, dd = p) },
+    identity = list(p = v, q = 1 - v, d = rep(1, length(v)), dd = rep(0, length(v))),
     stop("unknown link: ", link)
   )
 }

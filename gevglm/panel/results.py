@@ -1,0 +1,381 @@
+"""PanelResults: what a fit with absorbed constants says, in statsmodels' words."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import statsmodels.base.wrapper as wrap
+from numpy.typing import NDArray
+from scipy.stats import chi2, norm
+from statsmodels.base.model import LikelihoodModelResults, LikelihoodResultsWrapper
+from statsmodels.iolib.summary import Summary
+
+from gevglm.covariance.rows import Nonrobust
+from gevglm.data.new_rows import read_matrix, read_table
+from gevglm.data.tables import as_frame, columns_given
+from gevglm.exceptions import (
+    GevglmWarning,
+    InvalidDataError,
+    InvalidOptionError,
+    NotDefinedForLoss,
+    listed,
+    unknown_option,
+    warn,
+)
+from gevglm.options import FitOptions
+from gevglm.panel.estimation import PanelFit, events_and_risk
+from gevglm.panel.risks import AllUnits, bootstrapped, marginal_effects, of_all_units
+from gevglm.panel.summary import summary_of
+from gevglm.results.core import check_alpha
+
+if TYPE_CHECKING:
+    from gevglm.panel.model import PanelGLM
+
+PREDICTIONS = ("mean", "linear")
+NEW_UNITS = ("raise", "average")
+
+
+class PanelResults(LikelihoodModelResults):
+    """Results of a binary regression whose units (and periods) have constants, which are estimated and not shown.
+
+    Attributes
+    ----------
+    params, bse, tvalues, pvalues : array_like of shape (k,)
+        The slopes.
+    n_units, n_levels : int, list of int
+        Units in the fit; levels of each absorbed factor in the fit.
+    n_units_dropped, n_rows_dropped : int
+        Units (and levels of a second factor) with one outcome only, and their rows, which were left out.
+    nobs, n_events : float
+        Observations and events in the fit.
+    bias_of_slopes : ndarray or None
+        Estimated bias of maximum likelihood: subtracted by ``bias="correction"``, and what the plain fit warns of.
+    converged, n_iter, decrement, reason
+        How the iteration ended.
+    separation : Separation or None
+        Which estimates are infinite, if any.
+    omitted : list of str
+        Columns that do not vary within units, or are combinations of others there: coefficient and standard error are 0.
+    """
+
+    def __init__(self, model: PanelGLM, fit: PanelFit, omitted: dict[int, tuple[int, ...]], options: FitOptions):
+        names, panel, found = model.names, fit.panel, fit.within.estimate
+        kept = np.delete(np.arange(len(names)), list(omitted))
+        params, matrix = np.zeros(len(names)), np.zeros((len(names), len(names)))
+        params[kept] = found.params[len(found.params) - len(kept) :]
+        spread = fit.within.covariance(fit.covariance)
+        if fit.separation is not None:
+            unknown = np.flatnonzero(fit.separation.limits != 0.0)
+            spread = spread.copy()
+            spread[unknown] = spread[:, unknown] = np.nan
+        matrix[np.ix_(kept, kept)] = spread
+        super().__init__(model, params, matrix, 1.0)
+        self.cov_params_default = matrix
+        self.cov_type, self.cov_kwds = fit.covariance.name, {"description": fit.covariance.description}
+        self.bias, self.loss, self.link, self.options = fit.bias, fit.loss, fit.loss.link, options
+        self.all_units, self.separation = fit.all_units, fit.separation
+        self.converged, self.n_iter, self.reason = found.converged, found.n_iter, found.reason
+        self.decrement, self.bias_of_slopes = found.decrement, fit.bias_of_slopes
+        self.omitted = [names[j] for j in omitted]
+        self.nobs, self.n_events = panel.design.n_total, panel.design.n_events
+        self.absorbed = [factor.name for factor in panel.factors]
+        self.n_levels = [len(factor) for factor in panel.factors]
+        self.n_units, self.left_out = self.n_levels[0], panel.left_out
+        self.n_units_dropped = sum(one.units for one in panel.left_out)
+        self.n_rows_dropped = sum(one.rows for one in panel.left_out)
+        constants = len(panel.groups) + panel.groups.n_levels
+        self.df_model, self.df_resid = (
+            float(len(kept) + constants - 1),
+            float(panel.design.sum_freq - len(kept) - constants),
+        )
+        self._kept, self._fit, self._loss_value = kept, fit, found.value
+
+    # -- the slopes ------------------------------------------------------------------------
+
+    @property
+    def bse(self) -> NDArray:
+        """Standard errors."""
+        return np.sqrt(np.diagonal(self.cov_params_default))
+
+    @property
+    def tvalues(self) -> NDArray:
+        """Estimates over their standard errors."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(self.bse == 0.0, np.nan, np.asarray(self.params) / self.bse)
+
+    @property
+    def pvalues(self) -> NDArray:
+        """Two-sided p-values of the tests that a slope is zero."""
+        return 2.0 * norm.sf(np.abs(self.tvalues))
+
+    def conf_int(self, alpha: float = 0.05, cols: Any = None) -> NDArray:
+        """Wald's confidence intervals."""
+        check_alpha(alpha)
+        params, half = np.asarray(self.params), norm.isf(alpha / 2.0) * np.where(self.bse == 0.0, np.nan, self.bse)
+        limits = np.column_stack([params - half, params + half])
+        return limits if cols is None else limits[cols]
+
+    # -- the likelihood --------------------------------------------------------------------
+
+    @property
+    def llf(self) -> float:
+        """The log-likelihood at the estimates, of the units in the fit."""
+        self._need_likelihood("llf")
+        return -self._loss_value
+
+    @cached_property
+    def llnull(self) -> float:
+        """The log-likelihood with constants only."""
+        self._need_likelihood("llnull")
+        fit = self._fit
+        empty = fit.panel.with_columns(fit.panel.columns[:0])
+        problem = PanelFit(empty, fit.loss, fit.options, None, fit.covariance, False).problem
+        return -problem.estimate().value
+
+    def lr_test(self) -> tuple[float, float, int]:
+        """Likelihood-ratio test that all slopes are zero: statistic, p-value and degrees of freedom; after maximum likelihood."""
+        if self.bias is not None:
+            raise InvalidOptionError("lr_test is that of maximum likelihood; use wald_test after a bias-reduced fit.")
+        statistic, k = 2.0 * (self.llf - self.llnull), len(self._kept)
+        return statistic, float(chi2.sf(statistic, k)), k
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, with all constants counted."""
+        self._need_maximum("aic")
+        return 2.0 * (self.df_model + 1.0) - 2.0 * self.llf
+
+    @property
+    def bic(self) -> float:
+        """Schwarz' criterion, with all constants counted."""
+        self._need_maximum("bic")
+        return float(np.log(self.nobs) * (self.df_model + 1.0)) - 2.0 * self.llf
+
+    def _need_maximum(self, what: str) -> None:
+        if self.bias is not None:
+            raise InvalidOptionError(
+                f"{what} is not defined for a bias-reduced fit, which does not maximise the likelihood."
+            )
+
+    def _need_likelihood(self, what: str) -> None:
+        if not self.loss.is_likelihood:
+            raise NotDefinedForLoss(f"{what} is not defined for the canonical loss, which is not a likelihood.")
+
+    # -- the constants ---------------------------------------------------------------------
+
+    @cached_property
+    def fixed_effects(self) -> pd.DataFrame:
+        """The constants of the units in the fit, with standard errors: ``estimate``, ``std_err``, ``rows``, ``events``.
+
+        With two absorbed factors, those of both, and the factor in the index; a level of the second factor, in each part of the data that shares no
+        level with others, is the reference, with a constant of 0.
+        """
+        fit = self._fit
+        panel, found = fit.panel, fit.within.estimate
+        n, m = len(panel.groups), panel.groups.n_levels
+        slopes = found.params[n + m :]
+        estimate = found.params[:n] - slopes @ panel.centres
+        parts = [_table(panel.factors[0].levels, estimate, self._errors_of_constants(), panel.groups.codes, panel)]
+        if m:
+            second = panel.factors[1]
+            free = np.delete(np.arange(len(second)), panel.references)
+            estimate, errors = np.zeros(len(second)), np.full(len(second), np.nan)
+            estimate[free] = found.params[n : n + m]
+            if self.cov_type == "nonrobust" and fit.loss.is_likelihood and not panel.groups.large:
+                errors[free] = np.sqrt(np.diagonal(found.information.inverse)[:m])
+            parts.append(_table(second.levels, estimate, errors, second.codes, panel))
+        if len(parts) == 1:
+            return parts[0].rename_axis(panel.factors[0].name)
+        return pd.concat(parts, keys=self.absorbed, names=["factor", "level"])
+
+    def _errors_of_constants(self) -> NDArray:
+        fit = self._fit
+        n = len(fit.panel.groups)
+        by_model = isinstance(fit.covariance, Nonrobust) and fit.loss.is_likelihood
+        if fit.nested and fit.bias is None:
+            warn(
+                "the scores of a unit sum to zero, so that clusters of whole units say nothing about the error of its constant: std_err is missing. "
+                "Fit again without cov_type='cluster' for model-based errors of the constants.",
+                GevglmWarning,
+            )
+            return np.full(n, np.nan)
+        if fit.panel.groups.large or (fit.panel.groups.n_levels and not by_model):
+            return np.full(n, np.nan)
+        return np.sqrt(fit.within.variances_of_constants(fit.covariance, fit.within.covariance(fit.covariance)))
+
+    # -- predictions -----------------------------------------------------------------------
+
+    @property
+    def fittedvalues(self) -> pd.Series:
+        """Fitted probabilities of the rows in the fit, in the order of the data."""
+        return self.predict()
+
+    def predict(
+        self,
+        exog: Any = None,
+        *,
+        absorb: Any = None,
+        offset: Any = None,
+        which: str = "mean",
+        new_units: str = "raise",
+    ) -> pd.Series:
+        """Predict for the rows in the fit, or for new data.
+
+        Parameters
+        ----------
+        exog : table or array_like, optional
+            New data; by default the rows in the fit.
+        absorb : str, list of str or array_like, optional
+            The units of new data; by default the columns that the fit was given.
+        offset : array_like, optional
+            For new data, where the fit had one that was not a column.
+        which : {"mean", "linear"}
+            Probabilities, or linear predictors.
+        new_units : {"raise", "average"}
+            What to do with units that have no constant, because they are new or were left out: refuse them, or average their probabilities over the
+            constants of all units of the data (see :meth:`risks`), each as often as it has rows. Of one absorbed factor only.
+        """
+        for option, value, allowed in (("which", which, PREDICTIONS), ("new_units", new_units, NEW_UNITS)):
+            if value not in allowed:
+                raise unknown_option(option, value, allowed)
+        fit, model = self._fit, self.model
+        if exog is None:
+            order = np.argsort(fit.panel.positions, kind="stable")
+            linear, index = fit.within.linear[order], None
+            index = None if fit.panel.design.index is None else fit.panel.design.index[order]
+            return pd.Series(linear if which == "linear" else self.link.at(linear).cdf, index=index, name=which)
+        by_formula = model.layout.recipe is not None and not isinstance(exog, np.ndarray)
+        rows = (read_table if by_formula else read_matrix)(model.layout, exog, offset)
+        linear = np.asarray(rows.X)[:, model.columns] @ np.asarray(self.params)
+        linear += 0.0 if rows.offset is None else rows.offset
+        constants, unknown = self._constants_of(exog, absorb, len(linear))
+        if unknown.any():
+            self._refuse_unknown(unknown, which, new_units)
+        found = linear + constants if which == "linear" else self.link.at(linear + constants).cdf
+        if unknown.any():
+            found[unknown] = self._all_units.averaged(linear[unknown])
+        return pd.Series(found, index=rows.index, name=which)
+
+    def _constants_of(self, exog: Any, absorb: Any, n: int) -> tuple[NDArray, NDArray]:
+        """Return the sum of the constants of each row, and which rows have a level without one."""
+        frame = as_frame(exog) if not isinstance(exog, np.ndarray) else None
+        given = self.model.absorb_names if absorb is None else absorb
+        if given is None:
+            raise InvalidOptionError("predict() for new data needs absorb=, the units of its rows.")
+        table = columns_given(given, frame, "absorb", [n])
+        if len(table) != n or table.shape[1] != len(self.absorbed):
+            raise InvalidDataError(
+                f"absorb has {len(table)} rows and {table.shape[1]} columns, for {n} rows and {len(self.absorbed)} absorbed factors."
+            )
+        effects = self._estimates_of_constants
+        constants, unknown = np.zeros(n), np.zeros(n, dtype=bool)
+        for j, name in enumerate(self.absorbed):
+            column = table[name] if name in table.columns else table.iloc[:, j]
+            places = effects[j].index.get_indexer(pd.Index(column))
+            unknown |= places < 0
+            constants += np.where(places < 0, 0.0, effects[j].to_numpy()[places])
+        return constants, unknown
+
+    @cached_property
+    def _estimates_of_constants(self) -> list[pd.Series]:
+        panel, params = self._fit.panel, self._fit.within.estimate.params
+        n, m = len(panel.groups), panel.groups.n_levels
+        series = [pd.Series(params[:n] - params[n + m :] @ panel.centres, index=panel.factors[0].levels)]
+        if len(panel.factors) > 1:
+            second = np.zeros(len(panel.factors[1]))
+            second[np.delete(np.arange(len(second)), panel.references)] = params[n : n + m]
+            series.append(pd.Series(second, index=panel.factors[1].levels))
+        return series
+
+    def _refuse_unknown(self, unknown: NDArray, which: str, new_units: str) -> None:
+        if new_units == "average" and which == "mean" and len(self.absorbed) == 1:
+            return
+        units = listed(self.absorbed)
+        what = (
+            ""
+            if len(self.absorbed) > 1
+            else "; new_units='average' averages their probabilities over the units of the data"
+        )
+        if new_units == "average":
+            what = "; only probabilities, of one absorbed factor, can be averaged over units"
+        raise InvalidDataError(
+            f"{int(unknown.sum())} rows have levels of {units} without a constant, because they are new or had one outcome only{what}."
+        )
+
+    # -- risks and effects -----------------------------------------------------------------
+
+    @cached_property
+    def _all_units(self) -> AllUnits:
+        return of_all_units(self._fit, self.model)
+
+    def risks(self) -> pd.Series:
+        """Risks of all rows of the data, those of units with one outcome only included, that average to the share of events.
+
+        The slopes are those of the fit; the constants of all units are estimated by Firth's method given the slopes, and moved by one common shift.
+        """
+        units = self._all_units
+        index = self.model.design.index
+        return pd.Series(units.risks, index=index, name="risk")
+
+    def marginal_effects(self, *, replications: int = 200, rng: Any = 0, alpha: float = 0.05) -> pd.DataFrame:
+        """Average marginal effects of the columns on the risk, over all rows, with errors from a bootstrap of whole units.
+
+        After maximum likelihood by its own constants (units with one outcome only have none, and count with zero), after bias reduction by the steps
+        of :meth:`risks`.
+
+        Parameters
+        ----------
+        replications : int
+            Resamples of units, each with a fit of its own; 0 for no errors.
+        rng : int or Generator
+        alpha : float
+            One minus the coverage of the intervals, by percentiles.
+        """
+        check_alpha(alpha)
+        names = [self.model.names[j] for j in self._kept]
+        effects = marginal_effects(self._fit, self.model)
+        table = pd.DataFrame({"dy/dx": effects}, index=names)
+        if replications:
+            draws = bootstrapped(self._fit, self.model, replications, np.random.default_rng(rng))
+            table["std_err"] = draws.std(axis=0, ddof=1)
+            table["ci_lower"], table["ci_upper"] = np.quantile(draws, [alpha / 2, 1 - alpha / 2], axis=0)
+        return table
+
+    @property
+    def events_per_unit(self) -> float:
+        """Observations of the rarer outcome per unit in the fit."""
+        return events_and_risk(self._fit)[0]
+
+    @property
+    def mean_risk_over_share(self) -> float:
+        """The mean fitted risk over the share of events, in the rows of the fit."""
+        return events_and_risk(self._fit)[1]
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Summarise the fit: units, events, slopes, and what is to be known of them."""
+        return summary_of(self, alpha)
+
+
+class PanelResultsWrapper(LikelihoodResultsWrapper):
+    """Results with the names of the slopes attached; rows have their labels already."""
+
+    _attrs = {name: what for name, what in LikelihoodResultsWrapper._attrs.items() if what != "rows"}
+    _wrap_attrs = _attrs
+
+
+wrap.populate_wrapper(PanelResultsWrapper, PanelResults)
+
+
+def _table(levels: pd.Index, estimate: NDArray, errors: NDArray, codes: NDArray, panel: Any) -> pd.DataFrame:
+    counts = panel.design.counts
+    weight = np.ones(len(codes)) if counts is None else counts
+    columns = {
+        "estimate": estimate,
+        "std_err": errors,
+        "rows": np.bincount(codes, minlength=len(levels)),
+        "events": np.bincount(codes, weight * panel.design.y, len(levels)),
+    }
+    return pd.DataFrame(columns, index=levels)

@@ -39,6 +39,7 @@ NO_MEANING = {
     "alpha": "there is no ridge penalty; use bias='firth'",
     "search_kwds": "there is nothing to search for",
     "use_t": "tests use the normal distribution",
+    "design": "its covariance would not know the constants; give sampling_weights= with cov_type='cluster' and the units as groups",
     "resume": "the rows are in memory",
     "n_trials": "give the outcome as two columns of counts",
 }

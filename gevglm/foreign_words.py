@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _ELSEWHERE = "; the page 'What gevglm does not do' of the documentation says who does"
-_CLUSTER = "clusters are cov_type='cluster', cov_kwds={'groups': 'id'}"
+_CLUSTER = "clusters are cov_type='cluster', cov_kwds={'groups': 'id'}; of average_links() they are groups='id'"
 _COVARIANCE = "covariances are cov_type='HC1', 'HC3', 'cluster' or 'HAC', with cov_kwds="
 _RIDGE = (
     "the penalty is ridge, alpha= (with standardize=True on coefficients of standardised columns); there is no lasso here"

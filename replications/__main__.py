@@ -10,7 +10,13 @@ from pathlib import Path
 
 from gevglm.exceptions import MissingDatasetError
 
-PAPERS = ("gev_canonical", "piecewise_logistic", "class_weighting", "class_weights")
+PAPERS = (
+    "gev_canonical",
+    "averaging_links",
+    "piecewise_logistic",
+    "class_weighting",
+    "class_weights",
+)  # the second uses records of the first
 
 
 def main() -> None:

@@ -8,9 +8,15 @@ import re
 from functools import cache
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
+from gevglm.links import GEV as GEVLink
+from replications.gev_canonical import paper
+
 ROOT = Path(__file__).parents[1]
+GEV = ROOT / "replications/gev_canonical/results"
 PAGES = {
     "replication_gev.md": ["replications/gev_canonical/results"],
     "replication_piecewise.md": ["replications/piecewise_logistic/results"],
@@ -19,7 +25,23 @@ PAGES = {
     "theory/posterior.md": ["benchmarks/results/simulation/posterior.md"],
 }
 # numbers that no record of ours has: the paper's, settings of a study, and numbers computed from records, with how
-ELSEWHERE: dict[str, dict[str, str]] = {page: {} for page in PAGES}
+ELSEWHERE: dict[str, dict[str, str]] = {page: {} for page in PAGES} | {
+    "replication_gev.md": {
+        ".0158": "the paper's share of events",
+        ".0312": "the paper's share of events",
+        "2.4": "computed from the record, see below",
+    },
+    "replication_class_weighting.md": {
+        "0.394": "a single draw, see below",
+        "0.914": "a single draw, see below",
+    },
+    "replication_class_weights.md": {
+        "112,120": "X-rays of the paper",
+        "11.7": "events in a hundred rows of the data set",
+        "2.3": "events in a hundred rows of the data set",
+    },
+    "theory/posterior.md": {"0.95": "computed from the link, see below", "0.11": "computed from the link, see below"},
+}
 
 NUMBER = re.compile(r"(?<![\w.,/])-?(?:\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d*\.\d+)(?![\w]|[.,]\d)")
 NOT_PROSE = re.compile(r"```.*?```|::::.*?\n|\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|\]\([^)]*\)|^---.*?^---", flags=re.S | re.M)
@@ -27,6 +49,10 @@ NOT_PROSE = re.compile(r"```.*?```|::::.*?\n|\$\$.*?\$\$|\$[^$]*\$|`[^`]*`|\]\([
 
 def numbers(text: str) -> list[str]:
     return NUMBER.findall(text)
+
+
+def one_line(page: str) -> str:
+    return " ".join((ROOT / "docs" / page).read_text().split())
 
 
 def prose(page: str) -> str:
@@ -61,3 +87,46 @@ def test_a_number_of_the_prose_is_in_the_record(page, number):
 def test_what_is_said_to_be_elsewhere_is_in_the_prose_and_in_no_record(page):
     assert set(ELSEWHERE[page]) <= set(numbers(prose(page)))
     assert [number for number in ELSEWHERE[page] if is_recorded(number, page)] == []
+
+
+# -- numbers that the prose computes from records or links ----------------------------------------------
+
+
+def test_standard_errors_by_which_methods_are_better_than_the_paper_on_vehicle():
+    theirs = paper.numbers(paper.BRIER).loc["vehicle"]
+    ours = pd.read_csv(GEV / "brier.csv", header=[0, 1], index_col=0).loc["vehicle"]
+    methods = ["logistic", "probit", "cloglog", "weighted"]
+    distance = [(theirs[name] - ours["mean", name]) / ours["se", name] for name in methods]
+    assert f"by {min(distance):.1f} to {max(distance):.1f} standard errors" in one_line("replication_gev.md")
+
+
+def test_fits_that_did_not_converge():
+    fits = pd.read_csv(GEV / "splits.csv.gz").drop_duplicates(["task", "split", "method"], keep="last")
+    assert fits.loc[~fits["converged"].astype(bool), "method"].eq("GEV-log").all()
+    fits = fits[fits["method"] == "GEV-log"]
+    words = f"all of them converge but {(~fits['converged'].astype(bool)).sum()} of the {len(fits)} GEV-log fits"
+    assert words in one_line("replication_gev.md")
+
+
+@pytest.mark.parametrize(
+    ("learner", "words"),
+    [
+        ("columns as they are, stopped after 50 iterations", "0.931 / 0.394"),
+        ("columns as they are, C = 0.01", "0.914 / 0.421"),
+    ],
+)
+def test_single_draws_of_mails(learner, words):
+    found = pd.read_csv(ROOT / "replications/class_weighting/results/table_4_learners.csv.gz")
+    found = found[(found["method"] == "AdaClassWeight") & (found["learner"] == learner)]
+    pairs = [
+        f"{recall:.3f} / {precision:.3f}" for recall, precision in found[["test_recall", "test_precision"]].to_numpy()
+    ]
+    assert words in pairs and words in one_line("replication_class_weighting.md")
+
+
+def test_scales_of_coefficients_by_shape():
+    scales = [0.05 * 0.95 / GEVLink(xi).at_probability(np.array([0.05])).pdf[0] for xi in (-1.0, 1.0)]
+    words = "changes by {:.2f} per unit of the log odds where $\\xi = -1$ and by {:.2f} where $\\xi = 1$".format(
+        *scales
+    )
+    assert words in one_line("theory/posterior.md")

@@ -60,22 +60,25 @@ the Monte Carlo standard error is that over data sets.
 def run() -> str:
     """Draw what the records lack, return the tables."""
     draw_missing(RECORDS)
-    records = pd.read_csv(RECORDS)
+    return tables(pd.read_csv(RECORDS))
+
+
+def tables(records: pd.DataFrame) -> str:
+    """Return the tables of the records."""
     return TEXT.format(errors=errors_table(records), coverage=coverage_table(records))
 
 
 def draw_missing(path: Path) -> None:
-    """Append the data sets that are not in the file, those of all cells in turn, and those with intervals, which take long, last."""
+    """Append the data sets that are not in the file, those of all cells in turn."""
     done = set()
     if path.exists():
         done = set(pd.read_csv(path)[["truth", "events", "seed"]].itertuples(index=False, name=None))
     cells = [(seed, events, truth) for seed in range(max(EVENTS.values())[0]) for events in EVENTS for truth in TRUTHS]
-    for intervals in (False, True):
-        for seed, events, truth in cells:
-            sets, with_intervals = EVENTS[events]
-            if (truth, events, seed) not in done and seed < sets and (seed < with_intervals) is intervals:
-                row = pd.DataFrame([drawn(truth, events, seed, intervals)])
-                row.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.6g")
+    for seed, events, truth in cells:
+        sets, with_intervals = EVENTS[events]
+        if (truth, events, seed) not in done and seed < sets:
+            row = pd.DataFrame([drawn(truth, events, seed, seed < with_intervals)])
+            row.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.6g")
 
 
 def drawn(truth: str, events: int, seed: int, intervals: bool) -> dict[str, Any]:
@@ -121,7 +124,7 @@ def errors_table(records: pd.DataFrame) -> str:
         average = part["average"]
         ratio, error = _ratio(average, single[best])
         each, each_error = _ratio(average, single.min(axis=1))
-        rows.append((truth, f"{events:,}", len(part), f"{average.mean():.5f} ({average.sem():.5f})", best, f"{single[best].mean():.5f}",
+        rows.append((truth, f"{events:,}", f"{len(part)}", f"{average.mean():.5f} ({average.sem():.5f})", best, f"{single[best].mean():.5f}",
                      f"{ratio:.3f} ({error:.3f})", f"{each:.3f} ({each_error:.3f})"))  # fmt: skip
     header = (
         "truth",
@@ -138,11 +141,11 @@ def errors_table(records: pd.DataFrame) -> str:
 
 def coverage_table(records: pd.DataFrame) -> str:
     """Return the coverage by truth and number of events."""
-    known = records.dropna(subset="covered")
-    rows = [
-        (truth, f"{events:,}", len(part), f"{100 * part['covered'].mean():.1f} % ({100 * part['covered'].sem():.1f})")
-        for (truth, events), part in known.groupby(["truth", "events"], sort=False)
-    ]
+    rows = []
+    for (truth, events), part in records.dropna(subset="covered").groupby(["truth", "events"], sort=False):
+        shares = 100 * part["covered"]
+        error = f" ({shares.sem():.1f})" if len(part) > 1 else ""
+        rows.append((truth, f"{events:,}", f"{len(part)}", f"{shares.mean():.1f} %{error}"))
     return table(("truth", "events", "data sets", "coverage"), _sorted(rows))
 
 

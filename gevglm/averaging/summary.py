@@ -19,7 +19,12 @@ def summary_of(average: AveragedLinks) -> Summary:
     facts = [
         ["Observations:", f"{average.nobs:,.0f}", "Held-out log loss:", f"{scores['log_loss']:.5f}"],
         ["Events:", f"{average.n_events:,.0f}", "Held-out Brier score:", f"{scores['brier']:.5f}"],
-        ["Criterion:", average.criterion, "Certificate of the weights:", f"{average.certificate:.1e}"],
+        [
+            "Criterion:",
+            average.criterion,
+            "Certificate of the weights:",
+            f"{average.certificate:.1e}" if average.certificate > 1e-12 else "below 1e-12",
+        ],
     ]
     summary.tables.append(SimpleTable(facts, title="Average over links"))
     rows = weight_rows(average)

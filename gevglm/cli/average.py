@@ -12,10 +12,10 @@ from gevglm.options import bias_words
 EXAMPLES = """examples:
   gevglm average "default ~ income + age" loans.csv
       risks averaged over 24 links, and the weights with which held-out outcomes are predicted best
-  gevglm average "default ~ income + age" loans.csv --save loans.pkl --resamples 200
-      saved with 200 resamples of the whole procedure, for 'gevglm predict --interval'
-  gevglm average "onset ~ gdp + C(region)" war.dta --links logit,cloglog --cluster country --html war.html --resamples 100
-      two links, countries kept together, and a report to read or print
+  gevglm average "default ~ income + age" loans.csv --links logit,probit,cloglog --resamples 50 --save loans.pkl
+      three links, saved with 50 resamples of the whole procedure, for 'gevglm predict --interval'
+  gevglm average "onset ~ gdp + C(region)" war.dta --links logit,cloglog --cluster country --resamples 20 --html war.html
+      countries kept together, and a report to read or print
 """
 
 

@@ -49,9 +49,11 @@ class Grouping:
     @cached_property
     def index(self) -> pd.Index:
         """The keys as an index, to look up rows in."""
-        one_way = self.keys.shape[1] == 1
-        index = pd.Index(self.keys.iloc[:, 0]) if one_way else pd.MultiIndex.from_frame(self.keys)
-        index.get_indexer(index[:1])  # makes the table it looks up in, which threads must not do at the same time
+        single = self.keys.shape[1] == 1
+        index = pd.Index(self.keys.iloc[:, 0]) if single else pd.MultiIndex.from_frame(self.keys)
+        index.get_indexer(
+            index[:1]
+        )  # makes the table that pandas looks up in, which threads must not do at the same time
         return index
 
     def positions(self, frame: pd.DataFrame) -> NDArray:

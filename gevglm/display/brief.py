@@ -23,8 +23,12 @@ class Brief:
         return f"{type(self).__name__}({', '.join(parts)})"
 
     def _repr_html_(self) -> str:
-        frames = [(name, value) for name, value in _shown_fields(self) if isinstance(value, pd.DataFrame)]
-        return as_html(repr(self), [Part(_caption(name, frame), frame.head(MOST_ROWS)) for name, frame in frames])
+        given = _shown_fields(self)
+        frames = [(name, value) for name, value in given if isinstance(value, pd.DataFrame) and len(value)]
+        facts = {name: short(value) for name, value in given if not isinstance(value, (pd.DataFrame, np.ndarray))}
+        parts = [Part("", pd.DataFrame({"": facts}))] if facts else []
+        parts += [Part(_caption(name, frame), frame.head(MOST_ROWS)) for name, frame in frames]
+        return as_html(type(self).__name__, parts)
 
 
 class Summarised:

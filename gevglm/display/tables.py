@@ -55,7 +55,7 @@ def as_text(title: str, parts: Sequence[Part], notes: Sequence[str] = ()) -> str
 
 def as_html(title: str, parts: Sequence[Part], notes: Sequence[str] = ()) -> str:
     """Return tables as HTML; whatever is text is escaped."""
-    texts = [f"<p><b>{escape(title)}</b></p>"] if title else []
+    texts = [f"<p><strong>{escape(title)}</strong></p>"] if title else []
     for part in parts:
         texts += [f"<p>{escape(part.caption)}</p>"] if part.caption else []
         texts.append(written(part.frame).to_html(escape=True, border=0))

@@ -22,7 +22,7 @@ from gevglm.engine.monitor import progress_bar
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Penalty
 from gevglm.exceptions import CollinearityError, GevglmError, unknown_option
-from gevglm.inference.fold_fits import FoldFits, Score, held_out_by, scores_by_fold, weights_by_fold
+from gevglm.inference.fold_fits import FoldFits, Looks, Score, held_out_by, scores_by_fold, weights_by_fold
 from gevglm.inference.folds import Folds, make_folds
 from gevglm.inference.shape_equations import LossOf
 from gevglm.inference.shape_path import ROUGH, ShapePath, outwards
@@ -163,6 +163,7 @@ class FoldScores:
         )
         self._paths: dict[tuple[float, int], ShapePath] = {}
         self._shared: dict[float, FoldFits] = {}
+        self._looks = Looks()
         self._params: dict[tuple[float, float], list[NDArray]] = {}
 
     def scores(self, xi: float, alpha: float, criterion: str | None = None) -> list[float]:
@@ -180,8 +181,7 @@ class FoldScores:
         return self._params[xi, alpha]
 
     def _found(self, xi: float, alpha: float) -> list[NDArray]:
-        other = self._under_nearest_penalty(xi, alpha)
-        near = None if self.codes is None else self._fits(alpha, self.codes).steps(xi, other)
+        near = None if self.codes is None else self._fits(alpha, self.codes).steps(xi)
         if near is not None and near[1]:
             return near[0]
         starts = [None] * len(self.parts) if near is None else near[0]
@@ -198,17 +198,10 @@ class FoldScores:
                     raise
                 self._paths[alpha, f] = ShapePath(path.problem.omitting(list(error.columns)), self.loss_of)
 
-    def _under_nearest_penalty(self, xi: float, alpha: float) -> NDArray | None:
-        """Return the coefficients of all rows under the penalty next to this one that has them."""
-        known = [
-            (abs(np.log((alpha + ROUGH) / (a + ROUGH))), a) for a, fits in self._shared.items() if xi in fits.points
-        ]
-        return self._shared[min(known)[1]].points[xi] if known else None
-
     def _fits(self, alpha: float, codes: NDArray) -> FoldFits:
         if alpha not in self._shared:
             penalty = self.penalty_of(alpha)
-            self._shared[alpha] = FoldFits(self.problem, self.loss_of, codes, len(self.parts), penalty)
+            self._shared[alpha] = FoldFits(self.problem, self.loss_of, codes, len(self.parts), penalty, self._looks)
         return self._shared[alpha]
 
     def _path(self, alpha: float, f: int) -> ShapePath:

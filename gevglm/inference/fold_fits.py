@@ -9,7 +9,7 @@ Newton step of every fold; near the fit to all rows one step is enough where the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,40 +47,56 @@ def held_out_by(folds: Folds, engine: Engine) -> NDArray | None:
     return codes if engine.n_cols <= MOST_COLUMNS else None
 
 
+@dataclass
+class Looks:
+    """What the fits of all penalties have seen of the rows: sums do not depend on the penalty."""
+
+    # by shape: the last point that was looked at, and the sums there of the rows that each fold holds out
+    sums: dict[float, tuple[NDArray, NDArray]] = field(default_factory=dict)
+    rate: float = 0.0  # the c above
+
+
 class FoldFits:
     """The fits of one penalty without each fold, along the shape."""
 
-    def __init__(self, problem: Problem, loss_of: LossOf, codes: NDArray, n_folds: int, penalty: Penalty | None):
+    def __init__(
+        self,
+        problem: Problem,
+        loss_of: LossOf,
+        codes: NDArray,
+        n_folds: int,
+        penalty: Penalty | None,
+        looks: Looks | None = None,
+    ):
         self.problem = replace(problem, start=None, penalty=penalty, tol=ROUGH)
         self.loss_of = loss_of
         self.codes = codes
         self.n_folds = n_folds
         self.scale = max(1.0, null_loss(*totals(problem.engine)))
         self.points: dict[float, NDArray] = {}  # coefficients of all rows
-        self._rate = 0.0  # the c above
+        self.looks = Looks() if looks is None else looks
 
-    def steps(self, xi: float, other: NDArray | None = None) -> tuple[list[NDArray], bool] | None:
+    def steps(self, xi: float) -> tuple[list[NDArray], bool] | None:
         """Return the coefficients without each fold one step from those of all rows, and whether that is near enough.
 
-        `other` are coefficients of all rows under another penalty, where there are any.
         None where the rows of a fold do not determine them, steps do not converge, or risks stop at a wall.
         """
         loss = self.loss_of(xi)
         if loss.is_likelihood and loss.link.edge == "wall":
             return None
-        tried = (self._steps_from(start, loss, xi) for start in self._starts(xi, loss, other))
+        tried = (self._steps_from(start, loss, xi) for start in self._starts(xi, loss))
         return next((found for found in tried if found is not None), None)
 
     def _steps_from(self, point: NDArray, loss: Loss, xi: float) -> tuple[list[NDArray], bool] | None:
         """Do what :meth:`steps` does from a point; None where the steps do not converge from there."""
         last = np.inf
         for _ in range(STEPS):
-            found = [each for each in map(_step, self._sums(loss, point)) if each is not None]
+            found = [each for each in map(_step, self._sums(loss, xi, point)) if each is not None]
             if len(found) <= self.n_folds or found[0][1] > last:
                 return None
             (step, decrement), *of_folds = found
             if np.isfinite(last):
-                self._rate = max(self._rate, decrement / last**2)
+                self.looks.rate = max(self.looks.rate, decrement / last**2)
             near = all(self._is_near(left) for _, left in of_folds)
             if near or decrement <= ROUGH**2 * self.scale:
                 self.points[xi] = point + step
@@ -88,33 +104,39 @@ class FoldFits:
             point, last = point + step, decrement
         return None
 
-    def _starts(self, xi: float, loss: Loss, other: NDArray | None) -> Iterator[NDArray]:
+    def _starts(self, xi: float, loss: Loss) -> Iterator[NDArray]:
         """Yield where steps may begin, one after the other until they converge.
 
-        What near shapes and the other penalty say, the fit of a part of the rows (the way from it shows the c above), that of all rows; where the loss
-        is not convex, the last alone.
+        Where the rows were looked at under another penalty, which takes no pass; what near shapes say; the fit of a part of the rows (the way from it
+        shows the c above); that of all rows. Where the loss is not convex, the first and the last.
         """
-        known = [point for point in (self._predicted(xi), other) if point is not None]
+        seen, predicted = self.looks.sums.get(xi), self._predicted(xi)
+        if seen is not None:
+            yield seen[0]
+        if loss.convex and predicted is not None:
+            yield predicted
         whole = self.problem.engine
         part = whole.subsample_blocks(THINNEST)
         engines = (part, whole) if loss.convex and part.n_rows <= whole.n_rows // 2 else (whole,)
-        if loss.convex:
-            yield from known
-        first = None if loss.convex or not known else known[0]
+        start = None if loss.convex else predicted
         for engine in engines:
             try:  # a part of sorted rows may hold one outcome; what is wrong with all rows is said by the fits without the folds
-                yield replace(self.problem, engine=engine, loss=loss, start=first).estimate().params
+                yield replace(self.problem, engine=engine, loss=loss, start=start).estimate().params
             except GevglmError:
                 continue
 
     def _is_near(self, decrement: float) -> bool:
         """Whether the fit of a fold is known well enough after a step of this decrement."""
-        known = self._rate > 0.0 and self._rate * decrement**3 <= (ACCURACY * self.scale) ** 2
+        known = self.looks.rate > 0.0 and self.looks.rate * decrement**3 <= (ACCURACY * self.scale) ** 2
         return known or decrement <= 0.5 * ROUGH**2 * self.scale
 
-    def _sums(self, loss: Loss, point: NDArray) -> list[NewtonSums]:
+    def _sums(self, loss: Loss, xi: float, point: NDArray) -> list[NewtonSums]:
         """Return the sums of all rows, and of the training rows of every fold."""
-        parts = self.problem.engine.reduce(_sums_by_fold(loss, point, self.codes, self.n_folds))
+        seen = self.looks.sums.get(xi)
+        if seen is None or seen[0] is not point:
+            seen = point, self.problem.engine.reduce(_sums_by_fold(loss, point, self.codes, self.n_folds))
+            self.looks.sums[xi] = seen
+        parts = seen[1]
         total, penalty = parts.sum(axis=0), self.problem.penalty
         sums = [NewtonSums(part[0].copy(), part[1:].copy()) for part in (total, *(total - parts[:-1]))]
         return sums if penalty is None else [penalty.added_to(each, point) for each in sums]

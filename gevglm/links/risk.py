@@ -170,7 +170,7 @@ class Log(BinaryLink):
 
 
 class LogC(MirroredLink):
-    r"""Complementary log link, :math:`F(v) = 1 - e^{-v}` for :math:`v \ge 0`: :class:`Log` mirrored.
+    r"""Complementary log link, :math:`F(v) = 1 - e^{-v}` for :math:`v \ge 0`: :class:`gevglm.links.Log` mirrored.
 
     Notes
     -----

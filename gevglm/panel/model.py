@@ -38,6 +38,7 @@ NO_MEANING = {
     "prevalence": "a sample drawn by the outcome moves the constants; with the logit the slopes need no prevalence",
     "alpha": "there is no ridge penalty; use bias='firth'",
     "search_kwds": "there is nothing to search for",
+    "design": "give sampling_weights=, and the units of the first stage as clusters",
     "use_t": "tests use the normal distribution",
     "design": "its covariance would not know the constants; give sampling_weights= with cov_type='cluster' and the units as groups",
     "resume": "the rows are in memory",

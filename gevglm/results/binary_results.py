@@ -75,7 +75,7 @@ class BinaryGLMResults(
         Those among them with an event at a probability of 0, or a non-event at one of 1.
     boundary : Boundary or None
         Where a fit ended on the boundary of the model: ``rows`` whose outcome it holds to be certain, those among them that are ``active``, and their
-        ``multipliers``; see :mod:`gevglm.estimation.boundary`.
+        ``multipliers``; see ``gevglm.estimation.boundary``.
     xi : float or None
         Shape of the link, if it has one.
     alpha : float

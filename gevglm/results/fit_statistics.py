@@ -190,9 +190,18 @@ class FitStatistics(ResultsCore):
 
     @cached_property
     def _bernoulli_llnull(self) -> float:
-        if self.model.design.offset is not None or not self.loss.is_likelihood:
+        design = self.model.design
+        if (
+            design.offset is not None
+            or design.var is not None
+            or not self.loss.is_likelihood
+            or self.model.sampling.reweights
+        ):
             return self._null_scalars["bernoulli_llf"]
-        weight, events = totals(self._null_engine())
+        weight, events = (
+            design.n_total,
+            design.n_events,
+        )  # from which the constant is known, without a pass over the rows
         return float(xlogy(events, events / weight) + xlogy(weight - events, (weight - events) / weight))
 
     def pseudo_rsquared(self, kind: str = "cs") -> float:

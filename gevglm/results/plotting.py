@@ -60,7 +60,7 @@ class Plotting(ResultsCore):
         """
         from gevglm.plots import plot_coefficients
 
-        models = {name: self, **(others or {})}
+        models: dict[str, Any] = {name: self, **(others or {})}
         tables = {
             label: coefficient_table(results, per=per, intercept=intercept, alpha=alpha, method=method)
             for label, results in models.items()
@@ -68,9 +68,7 @@ class Plotting(ResultsCore):
         what = ratio_name(models) if exp else "coefficient"
         if exp:
             for label, table in tables.items():
-                table[:] = np.log(
-                    getattr(models[label], "_results", models[label]).model.population_link.ratios(table.to_numpy())
-                )
+                table[:] = np.log(models[label].model.population_link.ratios(table.to_numpy()))
         what += "" if per == "unit" else " per standard deviation" if exp else " times standard deviation"
         xlabel = f"{what}, {100 * (1 - alpha):g} % intervals"
         return plot_coefficients(tables, xlabel=xlabel, exponentiated=exp, ax=ax)

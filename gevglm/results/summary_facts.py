@@ -34,7 +34,10 @@ def overall_test(results: Any) -> OverallTest | None:
     if not columns:
         return None
     try:
-        if results.cov_type == "nonrobust" and results.has_likelihood:
+        at_once = (
+            results.bias is None or results.inference == "profile"
+        )  # penalised ratios of many rows take as long as the fit
+        if results.cov_type == "nonrobust" and results.has_likelihood and at_once:
             return OverallTest("LR chi2", results.llr, int(results.df_model), results.llr_pvalue)
     except GevglmError:  # no constant, or a shape that was estimated
         pass

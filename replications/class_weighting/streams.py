@@ -13,7 +13,7 @@ from gevglm.weighting import AdaClassWeight, DiffBoost
 from replications.class_weighting.data import repeated
 from replications.class_weighting.scoring import RESULTS, brief, headed
 
-STREAMS, BATCHES, ROWS, WINDOW, TESTED = 5, 100, 250, 5_000, 20_000
+STREAMS, BATCHES, ROWS, WINDOW, TESTED = 3, 100, 250, 5_000, 20_000
 PREDICTED, TIMES = 1_000, 20
 
 

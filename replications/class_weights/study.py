@@ -45,7 +45,7 @@ PICTURED = {
     "gradient boosting": "",
     "ensemble of networks": "_ensemble",
 }  # and what the names of their figures end with
-REAL = {"mammography": mammography, "bank": bank, "nasscds": crashes}
+REAL = {"mammography": mammography, "nasscds": crashes, "bank": bank}
 
 TEXT = """# Class weights and the loss correction
 
@@ -80,12 +80,13 @@ def run() -> str:
         refits=REFITS,
         members=MEMBERS,
         by_fold=MEMBERS // FOLDS,
-        real="; ".join(
-            f"{name}, {len(load().y):,} rows, {load().y.sum():,.0f} events"
-            for name, load in REAL.items()
-            if at_hand(name)
-        ),
+        real=_sizes(set(errors["data"])) or "none at hand",
     )
+
+
+def _sizes(names: set[str]) -> str:
+    data = {name: load() for name, load in REAL.items() if name in names and at_hand(name)}
+    return "; ".join(f"{name}, {len(own.y):,} rows, {own.y.sum():,.0f} events" for name, own in data.items())
 
 
 # -- calibration errors ------------------------------------------------------------------------

@@ -246,6 +246,8 @@ def test_bad_input(study):
         gevglm.average_links(FORMULA, study, exposure="age")
     with pytest.raises(InvalidOptionError, match="give data"):
         gevglm.average_links(FORMULA)
+    with pytest.raises(TypeError, match=r"groups=.id."):
+        gevglm.average_links(FORMULA, study, clusters="clinic")
     with pytest.raises(TypeError, match="cov_type"):
         gevglm.average_links(FORMULA, study, cov_type="HC1")
 

@@ -1,15 +1,12 @@
 """``gevglm average``."""
 
 import json
-import shlex
 
-import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 import gevglm
-from gevglm.cli import average
 
 FORMULA = "event ~ age + smoker"
 FEW = ("--links", "logit,cloglog", "--folds", "3")
@@ -44,16 +41,6 @@ def test_clusters_events_and_a_report(call, study, folder):
     )
     assert code == 0 and "average over links" in (folder / "a.html").read_text(encoding="utf-8")
     assert_allclose(json.loads(out[: out.rindex("}") + 1])["brier"], own.scores["brier"])
-
-
-def test_the_first_example_of_the_help_runs(call, study, folder):
-    example = next(line for line in average.EXAMPLES.splitlines() if line.startswith("  gevglm average"))
-    _, *words = shlex.split(example)
-    rng = np.random.default_rng(1)
-    loans = pd.DataFrame({"income": rng.normal(size=300), "age": rng.normal(size=300)})
-    loans.assign(default=(rng.random(300) < 0.3).astype(int)).to_csv(folder / "loans.csv", index=False)
-    code, out, err = call(*words)
-    assert code == 0 and "logit" in out and "gevc(0.3), log" in out and "Traceback" not in err
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ EXAMPLES = {
 }
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def data(tmp_path_factory):
-    """Files with the names and columns of the examples."""
+    """Files with the names and columns of the examples, anew for every command: what one writes another reads."""
     folder, rng, n = tmp_path_factory.mktemp("examples"), np.random.default_rng(4), 600
     frame = pd.DataFrame(
         {
@@ -63,6 +63,9 @@ def test_examples_run(command, data, monkeypatch, capsys):
     if command == "predict":
         main(shlex.split('fit "onset ~ gdp + C(region)" war.dta --link logit --save war.pkl --quiet'))
     if command == "calibrate":
+        pd.read_csv("loans.csv").assign(risk=lambda d: d["age"].rank() / (2.0 * len(d))).to_csv(
+            "scored.csv", index=False
+        )
         pd.read_csv("loans.csv").assign(s=0.1).to_csv("new.csv", index=False)
     for line in EXAMPLES[command]:
         code, out = run(line, data, capsys)

@@ -11,7 +11,7 @@ import gevglm
 from gevglm import calibration
 
 IMAGE = "<img src=x onerror=alert(1)>"
-TAGS = {"table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td", "br", "p", "b", "small", "pre"}
+TAGS = {"table", "caption", "thead", "tbody", "tfoot", "tr", "th", "td", "br", "p", "strong", "small", "pre"}
 RAW = re.compile(r"np\.(float|int|str)|array\(|\d\.\d+e-1[4-9]|object at 0x")
 
 

@@ -157,7 +157,7 @@ def test_number_needed_is_one_over_the_difference(fitted):
 def test_exponentiated_coefficients_are_named(study):
     logit = gevglm.fit("event ~ age + smoker", study, link="logit")
     table = logit.odds_ratios()
-    assert list(table.columns) == ["odds_ratio", "ci_lower", "ci_upper"] and "Intercept" not in table.index
+    assert list(table.columns) == ["odds_ratio", "ci_lower", "ci_upper", "pvalue"] and "Intercept" not in table.index
     assert_allclose(table["odds_ratio"], np.exp(logit.params.drop("Intercept")))
     assert "hazard_ratio" in gevglm.fit("event ~ age", study, link="cloglog").exp_params()
     profile = gevglm.fit("event ~ age", study, link="logit", bias="firth").exp_params(method="profile")

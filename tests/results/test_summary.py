@@ -111,3 +111,31 @@ def test_summaries_outlive_the_data(study, tmp_path):
         res = gevglm.fit("event ~ age + smoker", study, **options)
         res.save(tmp_path / f"{i}.pkl")
         assert str(gevglm.load(tmp_path / f"{i}.pkl").summary()) == str(res.summary())
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"link": "logit"},
+        {"link": "cloglog", "freq_weights": "n"},
+        {"link": "logit", "var_weights": "n"},
+        {"link": "logit", "offset": "age"},
+        {"link": "logit", "prevalence": 0.02},
+        {"link": "gev", "loss": "log", "xi": 0.3},
+        {"link": "logit", "class_weight": "balanced"},
+        {"link": "logit", "sampling_weights": "n"},
+    ],
+)
+def test_the_model_without_terms_in_closed_form(study, options):
+    res = gevglm.fit("event ~ smoker", study.assign(n=1 + np.arange(len(study)) % 3), **options)._results
+    assert_allclose(res._bernoulli_llnull, res._null_scalars["bernoulli_llf"], rtol=1e-12)
+
+
+def test_summaries_of_data_in_pieces(study):
+    pieces = gevglm.fit(
+        "event ~ age + smoker", lambda: (study.iloc[i : i + 900] for i in range(0, 5000, 900)), link="logit"
+    )
+    ours, expected = (facts(res.summary()) for res in (pieces, gevglm.fit("event ~ age + smoker", study, link="logit")))
+    assert {name: ours[name] for name in expected if name != "Converged"} | {
+        "Converged": expected["Converged"]
+    } == expected

@@ -115,6 +115,7 @@ ASKED = {
     "attributable_fraction": lambda r, new: r.attributable_fraction("smoker", 0),
     # standard errors of some indices are those of resamples
     "calibration": lambda r, new: r.calibration(band=None).summary_frame()[["estimate", "statistic", "df"]],
+    "classification": lambda r, new: r.classification(0.2).summary_frame(),
     "corrected_risk": lambda r, new: r.corrected_risk(new),
     "delta_covariance": lambda r, new: r.delta_covariance(np.eye(len(r.joint_covariance))),
     "leaning": lambda r, new: r.leaning(np.eye(len(r.params)), "it"),
@@ -142,6 +143,14 @@ ASKED = {
         r.risk("age", at="sd", contrast="ratio").summary_frame(),
         r.risk("age", at="iqr", by="group").summary_frame(),
         r.risk("group", covariates="sampled").summary_frame(),
+        r.risk(["smoker", "group"], by=["group", "smoker"]).summary_frame(),
+    ],
+    "margins": lambda r, new: [
+        r.margins().summary_frame(),
+        r.margins("age", by=["smoker", "group"], covariates="sampled").summary_frame(),
+    ],
+    "interaction": lambda r, new: [
+        r.interaction("smoker", "group", contrast=contrast).summary_frame() for contrast in ("ratio", "odds")
     ],
     "risk_bounds": lambda r, new: r.risk_bounds(new),
     "risk_change": lambda r, new: r.risk_change({"smoker": (0, 1)}, rng=0, draws=500).summary_frame(),
@@ -172,14 +181,15 @@ LEFT_OUT = {
     "plot_partial_residuals",
     # the numbers of calibration(), at points of which rounding may merge two
     "plot_calibration",
-    # of two fits; see tests/results/test_likelihood.py
-    "compare_lr_test",
+    # of two fits; see tests/results/test_likelihood.py and tests/calibration/test_paired.py
+    *("compare_lr_test", "compare_auc"),
 }
 # so far from zero that rounding in the sums over rows is seen
 LOOSE = {
     "add1": 1e-5,
     "anova": 1e-5,
     "drop1": 1e-5,
+    "margins": 1e-5,  # slopes by differences
     "profile": 1e-5,
     "lr_tests": 1e-5,
     "xi_conf_int": 1e-4,
@@ -201,6 +211,7 @@ BY_GROUP = {
 }
 BY_GROUP |= {"info_criteria", "prsquared", "pseudo_rsquared", "df_resid", "score_test"}
 BY_COVARIANCE = {"attributable_fraction", "bse", "conf_int", "corrected_risk", "cov_params", "cov_params_default"}
+BY_COVARIANCE |= {"interaction", "margins", "overall_test"}
 BY_COVARIANCE |= {"add1", "anova", "delta_covariance", "drop1", "tests", "without_infinite"}
 BY_COVARIANCE |= {"cov_params_matrix", "exp_params", "f_test", "get_margeff", "get_prediction", "joint_covariance"}
 BY_COVARIANCE |= {
@@ -367,7 +378,10 @@ def test_functions_of_predictions_take_weights_as_repeated_rows(name):
     words |= {"rng": 0} if "rng" in inspect.signature(function).parameters else {}
     rows = np.repeat(np.arange(120), weights)
     given = {"y": y, list(inspect.signature(function).parameters)[0 if name == "empirical_log_odds" else 1]: p}
-    given |= {"q": np.sqrt(p)} if "q" in inspect.signature(function).parameters else {}  # another prediction
+    given |= (
+        {"q": 0.05 + np.abs(p - 0.2)} if "q" in inspect.signature(function).parameters else {}
+    )  # another prediction
+    words |= {"threshold": 0.3} if name == "classification_table" else {}
     found = numbers(function(**given, weights=weights, **words))
     expected = numbers(function(**{name: values[rows] for name, values in given.items()}, **words))
     assert_same(found, expected, 1e-7)

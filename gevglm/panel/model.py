@@ -40,7 +40,6 @@ NO_MEANING = {
     "search_kwds": "there is nothing to search for",
     "design": "give sampling_weights=, and the units of the first stage as clusters",
     "use_t": "tests use the normal distribution",
-    "design": "its covariance would not know the constants; give sampling_weights= with cov_type='cluster' and the units as groups",
     "resume": "the rows are in memory",
     "n_trials": "give the outcome as two columns of counts",
 }

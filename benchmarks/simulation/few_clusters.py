@@ -24,13 +24,13 @@ TEXT = """# Tests with few clusters: how often a true hypothesis is rejected at 
 
 Logit with `bias="firth"`; effects of clusters are normal with standard deviation {spread:g}, clusters have about {rows} rows in the mean and grow in size
 by a factor of seven; {events:.1f} % events. `treat` is constant within clusters, and 1 in few of them; `x` varies within. Both have no effect. "t" has G - 1 degrees of freedom; "signs" and
-"Webb" are the weights of `wild_test` ({draws} draws, or all vectors of signs where they are fewer). {replications:,} replications; the Monte Carlo error of 5 % is {error:.1f}
+"Webb" are the weights of `wild_test` ({draws} draws; all vectors of signs up to 12 clusters). {replications:,} replications; the Monte Carlo error of 5 % is {error:.1f}
 points, of 20 % {larger:.1f}.
 
 {rows_of_table}
 
-With two treated clusters nothing works: CR1 and CR3 reject far too often, all other tests almost never, whatever the effect. With six clusters signs have 32 p-values,
-the smallest of them 3.1 %."""
+With two treated clusters among many no test holds its level: CR1 and CR3 reject too often, all other tests almost never; degrees of freedom near 1
+say so. With six clusters signs have 32 p-values, the smallest of them 3.1 %. Power was not simulated."""
 
 
 def run(replications: int = REPLICATIONS) -> str:

@@ -301,6 +301,8 @@ def test_words_that_do_not_fit_are_refused(data):
         fitted(data, "weight")
     with pytest.raises(IncompatibleOptionsError, match="leave cov_type out"):
         fitted(data, WHOLE, cov_type="HC0")
+    with pytest.raises(IncompatibleOptionsError, match="design= and absorbed constants cannot be combined"):
+        fitted(data, WHOLE, "y ~ x | region")
     with pytest.raises(IncompatibleOptionsError, match="leave sampling_weights out"):
         fitted(data, WHOLE, sampling_weights="weight")
     replicated = gevglm.survey("weight", replicates=np.outer(data["weight"], np.ones(4)), kind="BRR")

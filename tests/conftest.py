@@ -21,6 +21,7 @@ EXPECTED_SKIPS = (
     "no Chromium on this machine",
     "no /dev/full",
     "no fork on this system",
+    "R with the package survey is not installed",  # whose data sets are in no other package
     "statsmodels before 0.15",
     "SCIPY_ARRAY_API is not set",  # a check of scikit-learn
     "Not supported for <class",  # statsmodels, of its own mixins

@@ -546,7 +546,7 @@ def test_clusters_of_wrong_length_beside_a_subset(groups):
             {"link": "logitt"},
             [
                 "link='logitt'",
-                "'cauchit', 'cloglog', 'logit', 'loglog', 'probit', 'gev', 'gevc'",
+                "'cauchit', 'cloglog', 'identity', 'log', 'logc', 'logit', 'loglog', 'probit', 'gev', 'gevc'",
                 "Did you mean 'logit'",
             ],
         ),

@@ -91,8 +91,6 @@ def test_signatures_are_what_they_were():
         ({"cov_type": "hetero"}, ["cov_type='HC1'"]),
         ({"cov_type": "CRV1"}, ["cov_type='cluster'"]),
         ({"cov_type": "NW"}, ["cov_type='HAC'"]),
-        ({"link": "log"}, ["res.risk('x', contrast='ratio')"]),
-        ({"link": "identity"}, ["contrast='difference'"]),
         ({"link": "logistic"}, ["link='logit'"]),
         ({"bias": "lasso"}, ["alpha="]),
         (

@@ -80,15 +80,15 @@ def cluster_facts(fit: Fitted, codes: Callable[[Block], NDArray], n_clusters: in
     sums = sums[sums[:, -1] > 0.0]
     events = int((sums[:, -2] > 0).sum())
     if len(fit.params) > MOST_COLUMNS:
-        return ClusterFacts(len(sums), events, np.nan, np.full(len(fit.params), np.nan), fit.nobs)
+        return ClusterFacts(len(sums), events, np.nan, np.full(len(fit.params), np.nan), float(sums[:, -1].sum()))
     parts, leverage = sums[:, :-3], sums[:, -3]
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = parts.sum(axis=0) ** 2 / (parts**2).sum(axis=0)
-    return ClusterFacts(len(sums), events, float(leverage.max()), effective, fit.nobs)
+    return ClusterFacts(len(sums), events, float(leverage.max()), effective, float(sums[:, -1].sum()))
 
 
 class _Sums(Reducer):
-    """By cluster: its parts in the variances, its leverage, events and weight."""
+    """By cluster: its parts in the variances, its leverage, events, and observations with weight."""
 
     def __init__(self, fit: Fitted, codes: Callable[[Block], NDArray], n_clusters: int):
         self.loss, self.params, self.bread = fit.loss, fit.params, fit.bread
@@ -98,8 +98,10 @@ class _Sums(Reducer):
         return np.zeros(())
 
     def map(self, block: Block) -> tuple[NDArray, NDArray]:
-        weight = np.ones_like(block.y) if block.weight is None else block.weight
-        columns = [block.y * weight, weight]
+        observations = times(np.ones_like(block.y), block.freq, block.trials)
+        if block.var is not None:
+            observations = np.where(block.var > 0.0, observations, 0.0)
+        columns = [block.y * observations, observations]
         if len(self.params) <= MOST_COLUMNS:
             columns = [*self._leverages(block), *columns]
         return group_sums(np.column_stack(columns), np.ones(len(block.y)), self.codes(block))

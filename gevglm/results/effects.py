@@ -168,7 +168,7 @@ class RiskEffects(ResultsCore):
         >>> import gevglm
         >>> res = gevglm.fit("event ~ age * smoker", gevglm.datasets.simulate_study(rng=1), link="logit")
         >>> res.margins().table["estimate"].round(4).to_dict()
-        {('age', 'dy/dx'): 0.0021, ('smoker', '1 - 0'): 0.0656}
+        {('age', 'dy/dx'): 0.0023, ('smoker', '1 - 0'): 0.0666}
         """
         check_alpha(alpha)
         return variable_effects(self, variables, by, data, covariates, alpha)

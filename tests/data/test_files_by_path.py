@@ -1,5 +1,6 @@
 """Files of every kind by their path: the tables that pandas reads, the same in Python and on the command line."""
 
+import argparse
 import builtins
 
 import numpy as np
@@ -11,6 +12,8 @@ import gevglm
 from gevglm.cli.tables import read_table as read_by_command
 from gevglm.data.tables import as_frame
 from gevglm.exceptions import InvalidDataError
+
+OPTIONS = argparse.Namespace(sep=None, decimal=".", encoding=None)  # as the command line has them by default
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +52,7 @@ def test_fits_by_path(name, study, tmp_path):
         assert list(found.params.index) == list(expected.params.index)  # value labels are levels
         assert_allclose(found.params, expected.params, rtol=1e-9)
     assert_allclose(found.predict(path), expected.predict(study), rtol=1e-9)
-    pd.testing.assert_frame_equal(as_frame(path), read_by_command(str(path)))
+    pd.testing.assert_frame_equal(as_frame(path), read_by_command(str(path), OPTIONS))
 
 
 @pytest.mark.parametrize("name, package, extra", [("a.xlsx", "openpyxl", "excel"), ("a.sav", "pyreadstat", "spss")])
@@ -75,7 +78,7 @@ def test_what_to_do_is_said_in_the_words_of_the_place(study, tmp_path):
     with pytest.raises(InvalidDataError, match=r"as in pd.read_csv\(.*study.csv', sep=';'\)"):
         gevglm.fit("event ~ age", path, link="logit")
     with pytest.raises(InvalidDataError, match="Give --sep ';'"):
-        read_by_command(str(path))
+        read_by_command(str(path), OPTIONS)
     path.write_bytes("event,name\n1,Zoé\n".encode("latin-1"))
     with pytest.raises(InvalidDataError, match=r"as in pd.read_csv\(.*encoding='latin-1'\)"):
         gevglm.fit("event ~ name", path, link="logit")

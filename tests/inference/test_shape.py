@@ -68,7 +68,7 @@ def test_a_likelihood_without_an_interior_maximum_is_reported():
         res = gevglm.fit(data.outcome, data.X, link="gev", loss="log", xi="ml")
     assert any("an end of the grid" in str(warning.message) for warning in caught)
     assert res.xi == 1.5
-    assert "not determined by these data" in str(res.summary())
+    assert "not determined by these data" in " ".join(str(res.summary()).split())
 
 
 @pytest.mark.parametrize("loss", [Log, Canonical])

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
+from gevglm.calibration._summary_table import EscapedSummary
+
 if TYPE_CHECKING:
     from gevglm.averaging.averaged import AveragedLinks
 
@@ -29,8 +31,8 @@ def summary_of(average: AveragedLinks) -> Summary:
     summary.tables.append(SimpleTable(facts, title="Average over links"))
     rows = weight_rows(average)
     summary.tables.append(SimpleTable([row[1:] for row in rows], headers=HEADERS, stubs=[row[0] for row in rows]))
-    summary.add_extra_txt(notes_on(average))
-    return summary
+    summary.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes_on(average), 1))])
+    return EscapedSummary.of(summary)
 
 
 def weight_rows(average: AveragedLinks) -> list[list[str]]:

@@ -163,7 +163,7 @@ def _moved(variable: Variable, column: pd.Series, how: str, weights: NDArray) ->
     step = 1.0 if how == "unit" else mean_and_deviation(values, weights, ddof=1.0)[1]
     unit = "1/2" if how == "unit" else "sd/2"
     moved = f"{variable.name} moved by {'a unit' if how == 'unit' else f'its standard deviation ({label_of(step, 4)})'}"
-    remark = "; ".join(filter(None, (moved, _beyond(variable.name, values, weights, 0.5 * step))))
+    remark = ", ".join(filter(None, (moved, _beyond(variable.name, values, weights, 0.5 * step))))
     return [Scenario(f"x - {unit}", shift=-0.5 * step, remark=remark), Scenario(f"x + {unit}", shift=0.5 * step)]
 
 

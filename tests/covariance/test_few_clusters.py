@@ -207,7 +207,7 @@ def test_degrees_of_freedom_and_joint_tests_are_those_of_clubsandwich(name, link
     equal = np.zeros((1, k))
     equal[0, -2:] = 1.0, -1.0
     for restriction, expected in ((np.eye(k)[1:], golden["slopes"]), (equal, golden["equal"])):
-        test = res.wald_test(restriction)
+        test = res.wald_test(restriction, scalar=True)
         assert_allclose([test.statistic, test.df_denom, test.pvalue], list(expected.values()), rtol=1e-8)
     single = res.t_test(equal)
     assert_allclose([single.pvalue, single.df_denom[0]], [golden["equal"]["p"], golden["equal"]["df"]], rtol=1e-8)
@@ -254,7 +254,7 @@ def test_degrees_of_freedom_are_everywhere_in_the_results(study, tmp_path):
     assert_allclose(limits, np.column_stack([res.params - reach, res.params + reach]))
     assert_allclose(res.anova().table["pvalue"], res.pvalues[1:], rtol=1e-9)
     assert_allclose(res.wald_test("treat = 0").pvalue, res.pvalues["treat"], rtol=1e-9)
-    both = res.wald_test("x = 0, treat = 0")
+    both = res.wald_test("x = 0, treat = 0", scalar=True)
     assert f"Wald F (2): {both.statistic:.4g}"[:18] in text_of(res)
     assert_allclose(res.f_test("treat = 0").pvalue, res.pvalues["treat"], rtol=1e-9)
     assert_allclose(res.wald_test_terms(scalar=True).pvalues[1:], res.pvalues[1:], rtol=1e-9)
@@ -287,8 +287,8 @@ def test_an_omitted_column_does_not_count(study):
         )
     plain = clustered(y, X, clinic, "CR2", link="logit", use_t="satterthwaite")
     assert_allclose(res.df_resid_inference[:3], plain.df_resid_inference, rtol=1e-7)
-    expected = plain.wald_test(np.eye(3)[1:])
-    found = res.wald_test(np.eye(4)[1:3])
+    expected = plain.wald_test(np.eye(3)[1:], scalar=True)
+    found = res.wald_test(np.eye(4)[1:3], scalar=True)
     assert_allclose([found.statistic, found.df_denom], [expected.statistic, expected.df_denom], rtol=1e-7)
 
 

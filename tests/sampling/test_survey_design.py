@@ -64,7 +64,7 @@ def same(res, golden, rtol=1e-8):
     same_matrix(res.cov_params(), golden["cov"], rtol)
     assert_allclose(res.degrees.df, golden["df"])
     assert_allclose(res.pvalues, golden["p"], rtol=1e-7)
-    test = res.wald_test(np.eye(len(res.params))[1:])
+    test = res.wald_test(np.eye(len(res.params))[1:], scalar=True)
     assert_allclose(
         [test.statistic, test.df_num, test.df_denom], [golden["F"], golden["F_df"], golden["F_ddf"]], rtol=1e-7
     )

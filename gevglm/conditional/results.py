@@ -25,6 +25,7 @@ from gevglm.exceptions import InvalidDataError, InvalidOptionError, nearest, unk
 from gevglm.inference.profile import PenalisedLikelihood, Profile, profile, ratio_tests
 from gevglm.inference.separation import Separation
 from gevglm.results.core import check_alpha
+from gevglm.results.summary import notes_on_fit_within
 
 if TYPE_CHECKING:
     from gevglm.conditional.model import ConditionalLogit
@@ -274,17 +275,7 @@ class ConditionalResults(LikelihoodModelResults):
             notes.append(
                 f"{self.n_sets_dropped:,} sets ({self.n_rows_dropped:,} rows) have one outcome only, say nothing, and were left out."
             )
-        if self.separation is not None:
-            notes.append(f"SEPARATED, {self.separation}. Use bias='firth'.")
-        elif not self.converged:
-            notes.append(f"NOT CONVERGED: {self.reason}. Do not use these estimates.")
-        if self.omitted:
-            notes.append(
-                f"Left out, because they do not vary within sets or are combinations of others there: {', '.join(self.omitted)}."
-            )
-        if self.model.design.n_missing:
-            notes.append(f"{self.model.design.n_missing} rows with missing values were dropped.")
-        return notes
+        return notes + notes_on_fit_within(self, "sets")
 
     def _method(self, method: str | None) -> str:
         if method is not None and method not in METHODS:

@@ -9,6 +9,7 @@ import pandas as pd
 from statsmodels.iolib.summary import Summary
 
 from gevglm.calibration._summary_table import summary_table
+from gevglm.results.summary import notes_on_fit_within
 
 if TYPE_CHECKING:
     from gevglm.panel.results import PanelResults
@@ -70,14 +71,4 @@ def _notes(results: PanelResults) -> list[str]:
         notes.append(
             f"All units are in the fit: the mean fitted risk is {results.mean_risk_over_share:.3g} times the share of events."
         )
-    if results.separation is not None:
-        notes.append(f"SEPARATED, {results.separation}. Use bias='firth'.")
-    elif not results.converged:
-        notes.append(f"NOT CONVERGED: {results.reason}. Do not use these estimates.")
-    if results.omitted:
-        notes.append(
-            f"Left out, because they do not vary within {' and '.join(results.absorbed)} or are combinations of others there: {', '.join(results.omitted)}."
-        )
-    if results.model.design.n_missing:
-        notes.append(f"{results.model.design.n_missing} rows with missing values were dropped.")
-    return notes
+    return notes + notes_on_fit_within(results, " and ".join(results.absorbed))

@@ -128,6 +128,23 @@ def notes_on_inference(results: ResultsCore, method: str) -> list[str]:
     return notes
 
 
+def notes_on_fit_within(results: Any, groups: str) -> list[str]:
+    """Return what went wrong or was left out in a fit that compares rows within groups, such as sets or units, in sentences."""
+    notes = []
+    if results.separation is not None:
+        notes.append(f"SEPARATED, {results.separation}. Use bias='firth'.")
+    elif not results.converged:
+        notes.append(f"NOT CONVERGED: {results.reason}. Do not use these estimates.")
+    if results.omitted:
+        listing = ", ".join(results.omitted)
+        notes.append(
+            f"Left out, because they do not vary within {groups} or are combinations of others there: {listing}."
+        )
+    if results.model.design.n_missing:
+        notes.append(f"{results.model.design.n_missing} rows with missing values were dropped.")
+    return notes
+
+
 def notes_on_tests(results: ResultsCore) -> list[str]:
     """Return what clusters and degrees of freedom mean for tests, in sentences."""
     names, degrees = list(results.model.exog_names), results._degrees

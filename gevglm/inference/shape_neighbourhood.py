@@ -20,7 +20,7 @@ from gevglm.estimation.estimate import EVENTS_PER_COLUMN, null_loss
 from gevglm.estimation.newton import NEAR, newton, value_search
 from gevglm.estimation.sums import NewtonSums, totals
 from gevglm.exceptions import GevglmError
-from gevglm.inference.shape_equations import JointLikelihood, finite
+from gevglm.inference.shape_equations import JointLikelihood
 from gevglm.inference.shape_path import ROUGH, ShapePath
 from gevglm.inference.shape_search import best_on_grid, peaks, root_of_score
 
@@ -28,6 +28,7 @@ PARTS = (THINNEST, 4)  # every so many-th block is looked at
 STRIDE = 3  # every so many-th shape of the grid is tried on the part
 FAR = 10.0  # how much lower the log-likelihood has to be elsewhere
 WIDE = 5.0  # reach of the search for a root of the score, in standard errors
+UNLIKELY = 10.0  # log loss of a row from which a bound of the likelihood does without it
 ROUGHLY = 1e-2  # tolerance of the maximum of the part, in standard errors
 
 
@@ -166,15 +167,17 @@ def _at_most(path: ShapePath, near: Neighbourhood, shapes: list[float]) -> list[
     """Return what the log-likelihoods of fits at shapes are no larger than, by one look at all rows.
 
     At the coefficients of the part, the likelihood is half a Newton decrement below its maximum; a whole one is allowed for. Rows that
-    these coefficients rule out count as certain.
+    these coefficients rule out, or nearly so, count as certain: without them the likelihood is larger at all coefficients, and their slopes, which grow
+    without bound towards the end of the support, would say little about where its maximum is.
     """
     engine, fits = path.problem.engine, [near.part.fit(xi, np.inf) for xi in shapes]
 
     def look(loss, params: NDArray) -> ArraySum:
         def sums(block: Block) -> NDArray:
             point = loss.link.at(block.linear_predictor(params))
-            slope = finite(loss.slope_at(block.y, point))
-            value = finite(loss.value_at(block.y, point))
+            slope, value = loss.slope_at(block.y, point), loss.value_at(block.y, point)
+            certain = ~(value < UNLIKELY)
+            slope[certain] = value[certain] = 0.0
             return np.append(block.weighted(slope) @ block.X, block.weighted(value).sum())
 
         return ArraySum(sums)

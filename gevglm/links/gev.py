@@ -34,8 +34,11 @@ LARGEST_SHAPE = 5.0
 LARGEST_LOG_HAZARD = 350.0  # of the reverse hazard, whose square must stay finite
 JUST_INSIDE = -1.0 + 2.0**-53
 VANISHED = 1e-290  # a t that may have lost digits to underflow
-_SHAPE_SERIES = np.array([(-1.0) ** j * (j + 1) / (j + 2) for j in range(18)])
-_SHAPE_SLOPE_SERIES = _SHAPE_SERIES[1:] * np.arange(1.0, len(_SHAPE_SERIES))
+SMALL = 0.1  # size of xi v below which derivatives by xi are series
+# of phi(u) and of its derivative, from the constants on; of shape (terms, 2)
+_SHAPE_SERIES = np.array(
+    [((-1.0) ** j * (j + 1) / (j + 2), -((-1.0) ** j) * (j + 1) * (j + 2) / (j + 3)) for j in range(18)]
+)
 _EXCESS_SERIES = np.array([1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160, -691 / 1307674368000])
 
 
@@ -132,44 +135,70 @@ class GEVPoint(Point):
     def dlog_t_dxi(self) -> NDArray:
         r""":math:`v^2 [\ln(1 + u) - u/(1 + u)]/u^2` with :math:`u = \xi v`; a series for small u."""
         u = self.xi * self.v
-        small = np.abs(u) < 0.1
+        small = np.abs(u) < SMALL
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = (np.log1p(u) - u / (1.0 + u)) / u**2
-        ratio[small] = np.polynomial.polynomial.polyval(u[small], _SHAPE_SERIES)
+        ratio[small] = np.polynomial.polynomial.polyval(u[small], _SHAPE_SERIES[:, 0])
         return self.v**2 * ratio
 
     def joint_derivatives(self, y: NDArray) -> JointDerivatives:
         r"""Return the log loss and its derivatives, by the chain rule through :math:`L = \ln t`.
 
-        With :math:`g = t/(e^t - 1)`, the loss :math:`y t - (1-y) \ln(1 - e^{-t})` has the derivatives :math:`y t - (1-y) g` and
+        With :math:`g = t/(e^t - 1)`, the loss :math:`y t + (1-y) \ln(1 + 1/(e^t - 1))` has the derivatives :math:`y t - (1-y) g` and
         :math:`y t - (1-y) g (1 - t - g)` by L; with :math:`w = 1/(1 + \xi v)`, L has :math:`-w` and :math:`\xi w^2` by v, :math:`v w^2` by v
-        and xi, and :math:`v^2 \varphi(u)` and :math:`v^3 \varphi'(u)` by xi, where :math:`\varphi'(u) = [w^2 - 2 \varphi(u)]/u`.
+        and xi, and :math:`v^2 \varphi(u)` and :math:`v^3 \varphi'(u)` by xi, where :math:`v^2 \varphi(u) = -(L + v w)/\xi` and
+        :math:`\varphi'(u) = [w^2 - 2 \varphi(u)]/u`.
         """
-        v, t, xi = self.v, self.t, self.xi
-        u = xi * v
-        w, other = 1.0 / (1.0 + u), 1.0 - y
-        squared, a = w * w, self.dlog_t_dxi
-        small = np.abs(u) < 0.1
-        change = (squared * v * v - 2.0 * a) / (xi or SMALLEST_SHAPE)
-        if small.any():
-            change[small] = v[small] ** 3 * np.polynomial.polynomial.polyval(u[small], _SHAPE_SLOPE_SERIES)
-        g = t / np.expm1(t)
+        t, xi, other = self.t, self.xi, 1.0 - y
+        odds = np.expm1(t)  # of the event not to happen
+        g = t / odds
         if not t.min(initial=1.0) > 0.0:
             g[t == 0.0] = 1.0
         events, others = y * t, other * g
-        first, second = events - others, events - others * (1.0 - t - g)
+        first = events - others
+        others *= 1.0 - t - g
+        second = np.subtract(events, others, out=others)
+        value = np.log1p(1.0 / odds)
+        value *= other
+        value += events
+        if not np.isfinite(value.sum()):  # an infinite loss of the outcome that has not happened is none
+            value = np.where(y > 0.0, events, 0.0) + np.where(other > 0.0, other * np.log1p(1.0 / odds), 0.0)
+        w, a, change = self._by_shape()
+        bent = first * w
         found = JointDerivatives(
-            value=np.where(y > 0.0, events, 0.0) - np.where(other > 0.0, other * np.log(-np.expm1(-t)), 0.0),
-            slope=-first * w,
-            curvature=(second + xi * first) * squared,
+            value=value,
+            slope=-bent,
+            curvature=(second + xi * first) * (w * w),
             score=first * a,
-            mixed=first * v * squared - second * w * a,
+            mixed=(bent * self.v - second * a) * w,
             second=second * a * a + first * change,
         )
         if self.outside is not None:
             for derivative in found[1:]:
                 derivative[self.outside] = 0.0
         return found
+
+    def _by_shape(self) -> tuple[NDArray, NDArray, NDArray]:
+        """Return w, and the first and second derivative of log t by xi."""
+        v, xi = self.v, self.xi or SMALLEST_SHAPE
+        u = xi * v
+        small = np.flatnonzero(np.abs(u) < SMALL)
+        w = 1.0 / (1.0 + u)
+        if len(small) == len(v):
+            a, change = np.empty_like(v), np.empty_like(v)
+        else:
+            along = v * w
+            a = (self.log_t + along) * (-1.0 / xi)
+            change = (along * along - 2.0 * a) * (1.0 / xi)
+        if len(small):
+            near, u = v[small], u[small]
+            series = np.repeat(_SHAPE_SERIES[-1][:, None], len(u), axis=1)
+            for coefficients in _SHAPE_SERIES[-2::-1]:
+                series *= u
+                series += coefficients[:, None]
+            a[small] = near**2 * series[0]
+            change[small] = near**3 * series[1]
+        return w, a, change
 
 
 class GEV(BinaryLink):

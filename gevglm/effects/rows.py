@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -310,6 +310,13 @@ class RowGroups:
         spread = np.zeros((len(self), len(values)))
         spread[self.codes[rows], np.arange(len(values))] = values
         return spread
+
+    def sums_of(self, columns: NDArray, weights: NDArray, rows: slice) -> Callable[[NDArray], NDArray]:
+        """Return what sums weights times columns times numbers of some rows, one row of the answer for each group."""
+        if self.codes is not None:
+            return lambda values: self.spread(weights * values, rows) @ columns
+        weighted = np.multiply(columns, weights[:, None], order="F")  # the columns one after the other, for their sums
+        return lambda values: (values @ weighted)[None, :]
 
 
 def frame_of(design: Design) -> pd.DataFrame:

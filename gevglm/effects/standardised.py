@@ -181,30 +181,38 @@ def averages(worlds: Worlds, risk: Risk, groups: RowGroups, share: NDArray | Non
     places, k, shaped = worlds.changed.places, len(risk.params), risk.with_shape
 
     def sums(block: Block) -> NDArray:
-        rows, X, weight = block.rows, dense(block.X), block.represents
+        rows, weight = block.rows, block.represents
         assert weight is not None
         weight = weight if share is None else weight * share[rows]
-        here = groups.spread(weight, rows)
+        here, sum_slopes = groups.spread(weight, rows), groups.sums_of(_with_ones(dense(block.X)), weight, rows)
         found = np.zeros((len(worlds.worlds), len(groups), k + shaped + 2))
         for i, (linear, columns) in enumerate(worlds.in_block(block, risk.params)):
             point = risk.link.at(linear)
-            slope = groups.spread(weight * point.pdf, rows)
+            slopes = sum_slopes(point.pdf)
             found[i, :, 0] = here @ point.cdf
-            found[i, :, 1 : k + 1] = slope @ X
-            if columns is not None:
-                alike = len(columns) == 1 < len(linear)
-                found[i][:, 1 + places] = slope.sum(axis=1)[:, None] * columns if alike else slope @ columns
-                if not np.isfinite(columns).all():
-                    found[i, 0, -1] = (~np.isfinite(columns)).any(axis=1).sum() * (len(linear) if alike else 1)
+            found[i, :, 1 : k + 1] = slopes[:, :k]
+            if columns is not None and worlds.are_alike[i]:
+                found[i][:, 1 + places] = slopes[:, k:] * columns
+            elif columns is not None:
+                found[i][:, 1 + places] = groups.spread(weight * point.pdf, rows) @ columns
+                found[i, 0, -1] = (~np.isfinite(columns)).any(axis=1).sum()
             if shaped:
                 found[i, :, k + 1] = here @ point.dcdf_dshape
         return found
 
+    worlds.refuse_undefined(worlds.undefined_alike)
     found = worlds.engine().reduce(ArraySum(sums))
     worlds.refuse_undefined(found[:, 0, -1])
     weights = worlds.rows.weights if share is None else worlds.rows.weights * share
     of_groups = found[:, :, :-1].swapaxes(0, 1) / groups.totals(weights)[:, None, None]
     return Averages(of_groups[:, :, 0].ravel(), of_groups[:, :, 1:].reshape(-1, k + shaped))
+
+
+def _with_ones(X: NDArray) -> NDArray:
+    """Return columns and, last, a column of ones."""
+    wider = np.empty((len(X), X.shape[1] + 1), order="F")
+    wider[:, :-1], wider[:, -1] = X, 1.0
+    return wider
 
 
 def by_normal(gradient: Any = None) -> Any:

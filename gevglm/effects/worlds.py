@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.changed_columns import ChangedColumns
@@ -37,8 +39,7 @@ class Worlds:
         found = cls(rows, worlds, changed, [None] * len(worlds))
         if not changed.in_pieces:
             return found.held()
-        first = slice(0, 1)
-        return replace(found, columns=[found._built(world, first) if found._alike(world) else None for world in worlds])
+        return replace(found, columns=found._alike_columns())
 
     def held(self) -> Worlds:
         """Return the same with the columns in memory, for those who look at them many times."""
@@ -53,10 +54,41 @@ class Worlds:
         for world, columns in zip(self.worlds, self.columns, strict=True):
             yield replace(self, worlds=[world], columns=[columns])
 
+    @cached_property
+    def are_alike(self) -> list[bool]:
+        """Whether one row of columns, for each world, stands for all of several."""
+        several = len(self.rows.weights) > 1
+        return [columns is not None and len(columns) == 1 and several for columns in self.columns]
+
+    @property
+    def undefined_alike(self) -> NDArray:
+        """How many rows of each world are not finite because the one that stands for all is not."""
+        given = zip(self.are_alike, self.columns, strict=True)
+        bad = [alike and columns is not None and not np.isfinite(columns).all() for alike, columns in given]
+        return np.where(bad, len(self.rows.weights), 0)
+
     def _alike(self, world: World) -> bool:
         """Whether the columns are the same in all rows of a world."""
         every = set(world) == set(self.changed.variables)
         return bool(world) and every and self.changed.alone and all(each.shift is None for each in world.values())
+
+    def _alike_columns(self) -> list[NDArray | None]:
+        """Return the columns of worlds in which all rows have the same, of shape (1, c); None for others. Worlds are built together, those of the same types."""
+        first = self.rows.frame.iloc[[0]]
+        together: dict[tuple, list[tuple[int, dict[str, pd.Series]]]] = {}
+        for i, world in enumerate(self.worlds):
+            if self._alike(world):
+                values = {name: pd.Series(each.column(first[name])) for name, each in world.items()}
+                together.setdefault(tuple(column.dtype for column in values.values()), []).append((i, values))
+        found: list[NDArray | None] = [None] * len(self.worlds)
+        for alike in together.values():
+            frame = first.iloc[[0] * len(alike)].reset_index(drop=True)
+            columns = {
+                name: pd.concat([values[name] for _, values in alike], ignore_index=True) for name in alike[0][1]
+            }
+            for (i, _), row in zip(alike, self.changed.build(frame, columns), strict=True):
+                found[i] = row[None, :]
+        return found
 
     def _built(self, world: World, rows: slice) -> NDArray:
         frame = self.rows.frame.iloc[rows]
@@ -96,7 +128,8 @@ class Worlds:
                 columns = self._built(world, rows)
             elif len(columns) > 1:
                 columns = columns[rows]
-            yield fixed + columns @ params[places], columns
+            moved = columns @ params[places]
+            yield fixed + (moved[0] if len(moved) == 1 else moved), columns
 
     def refuse_undefined(self, undefined: NDArray) -> None:
         """Refuse worlds in which rows of the design, so many in each, are not finite."""

@@ -9,6 +9,7 @@ from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.inference import cross_validation, shape
 from gevglm.inference.shape import estimate_shape
+from gevglm.inference.shape_neighbourhood import FAR, _at_most, _neighbourhood
 from gevglm.inference.shape_path import ROUGH, ShapePath
 from gevglm.links import GEV, GEVc
 from gevglm.losses import Canonical, Log
@@ -69,6 +70,21 @@ def test_a_part_that_misleads_is_found_out():
         estimate_shape(whole, lambda xi: Log(GEV(xi))).xi,
         atol=1e-7,
     )
+
+
+def test_rows_that_a_part_rules_out_do_not_keep_the_bounds_from_deciding():
+    """Three unlikely events outside the part lie beyond, or next to, the end of the support at the coefficients of the part."""
+    X, y = drawn(60_000, -0.2)
+    X[-3:, 1], y[-3:] = [-4.0, -5.0, -6.0], 1.0
+    path = ShapePath(Problem(MemoryEngine(X, y), Log(GEV(0.0)), constant=0), lambda xi: Log(GEV(xi)))
+    near = _neighbourhood(path, np.unique(GEV.default_grid))
+    shapes = near.elsewhere
+    at_highest = Log(GEV(shapes[-1])).value(y[-3:], X[-3:] @ near.part.fit(shapes[-1], np.inf).params)
+    assert np.isinf(at_highest).any()
+    bounds = _at_most(path, near, shapes)
+    assert path.passes == 1
+    assert (np.array(bounds) >= [path.log_likelihood(xi) for xi in shapes]).all()
+    assert max(bounds) < path.log_likelihood(near.xi) - FAR
 
 
 def test_saved_results_answer_what_was_not_asked_for_before(tmp_path):

@@ -269,7 +269,7 @@ def first_look(X: Matrix) -> tuple[bool, int | None]:
     """Return whether the sum of all numbers is finite, as that of complete ones is, and the first column of ones; a large matrix is read once."""
     if issparse(X):
         with np.errstate(all="ignore"):
-            return isfinite(X.data.sum()), constant_column(X)
+            return isfinite(np.sum(np.asarray(X.data))), constant_column(X)
     ones, total, rows = np.flatnonzero(X[0] == 1.0), 0.0, 1 + NUMBERS // max(X.shape[1], 1)
     with np.errstate(all="ignore"):
         for start in range(0, len(X), rows):

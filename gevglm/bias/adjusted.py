@@ -191,10 +191,10 @@ class Jeffreys(AdjustedRows):
 
     def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
         leverage = block.weighted(loss.expected_curvature_at(point) * quadratic)
-        return leverage * (point.dlog_reverse_hazard + point.dlog_hazard)
+        return self.power * leverage * (point.dlog_reverse_hazard + point.dlog_hazard)
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Factor) -> None:
-        sums.gradient -= self.power * total
+        sums.gradient -= total
         sums.value -= self.power * factor.log_determinant
 
     def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:

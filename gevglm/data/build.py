@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from gevglm.data import dialect
 from gevglm.data import formula as formulas
 from gevglm.data import outcome as outcomes
-from gevglm.data.design import Design, constant_column, weight_names
+from gevglm.data.design import Design, constant_column, first_look, weight_names
 from gevglm.data.selection import (
     WEIGHTS,
     Selection,
@@ -158,7 +158,8 @@ def from_arrays(
     columns = {role: vector(value, None, role, n) for role, value in (options | {"n_trials": n_trials}).items()}
     sample = None if design is None else sample_of(design, None, n)
     rows, n_missing = None, 0
-    if clusters is not None or not are_all_used(missing, y, X, columns):
+    complete, constant = first_look(X)
+    if clusters is not None or not (complete and are_all_used(missing, y, columns)):
         clustered = cluster_columns(clusters, n, None, index)
         rows, n_missing = _rows_used(X, y, columns, clustered, missing, weights | {"n_trials": n_trials})
     if rows is None:
@@ -167,7 +168,7 @@ def from_arrays(
     else:
         X, y = X[rows], y[rows]
         columns = {role: None if given is None else given[rows] for role, given in columns.items()}
-    constant = constant_column(X)
+        constant = constant_column(X)
     if names is None:
         others = itertools.count(1)
         names = ["const" if j == constant else f"x{next(others)}" for j in range(X.shape[1])]

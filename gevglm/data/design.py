@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
+from math import isfinite
 from typing import Any, Self
 
 import numpy as np
@@ -30,6 +31,7 @@ from gevglm.exceptions import InvalidDataError
 
 FIT_AGAIN = "fit the model again, to a table that is held in memory"
 FEW = 4096  # rows that are looked at all at once
+NUMBERS = 1 << 16  # of a matrix that stay in the cache
 MOST_DENSE = 1 << 25  # elements of a sparse design that is made dense where need be
 VECTORS = ("freq", "var", "trials", "offset", "represents")
 
@@ -261,6 +263,21 @@ def constant_column(X: Matrix) -> int | None:
         if first == 1.0 and (len(X) < FEW or (X[:64, j] == 1.0).all()) and (X[:, j] == 1.0).all():
             return j
     return None
+
+
+def first_look(X: Matrix) -> tuple[bool, int | None]:
+    """Return whether the sum of all numbers is finite, as that of complete ones is, and the first column of ones; a large matrix is read once."""
+    if issparse(X):
+        with np.errstate(all="ignore"):
+            return isfinite(np.sum(np.asarray(X.data))), constant_column(X)
+    ones, total, rows = np.flatnonzero(X[0] == 1.0), 0.0, 1 + NUMBERS // max(X.shape[1], 1)
+    with np.errstate(all="ignore"):
+        for start in range(0, len(X), rows):
+            block = X[start : start + rows]
+            total += float(np.add.reduce(block, axis=None))
+            if len(ones):
+                ones = ones[(block[:, ones] == 1.0).all(axis=0)]
+    return isfinite(total), int(ones[0]) if len(ones) else None
 
 
 def weight_names(weights: dict[str, Any]) -> dict[str, str]:

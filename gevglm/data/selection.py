@@ -151,12 +151,12 @@ class Selection:
         self.__dict__.update({**state, "scope": unpacked(state["scope"])})
 
 
-def are_all_used(missing: str, y: NDArray, X: NDArray, columns: dict[str, NDArray | None]) -> bool:
-    """Whether no row has weight zero or a missing value, as far as a quick look tells: the sum of complete numbers is finite."""
+def are_all_used(missing: str, y: NDArray, columns: dict[str, NDArray | None]) -> bool:
+    """Whether no row has weight zero or a missing outcome, as far as a quick look tells: the sum of complete numbers is finite."""
     if missing not in MISSING or y.ndim > 1 or any(given is not None for given in columns.values()):
         return False
     with np.errstate(all="ignore"):
-        return _is_complete(y) and _is_complete(X)
+        return _is_complete(y)
 
 
 def complete_rows(n: int, missing: str, arrays: list[Any]) -> NDArray:

@@ -21,11 +21,9 @@ from gevglm.estimation.adjusted_roots import MANY_ROWS, ROUGH, ROUGH_STEPS, SHRI
 from gevglm.estimation.checks import GROWING, ROUGH_TOL, VANISHED
 from gevglm.estimation.found import Estimate
 from gevglm.estimation.newton import CONVERGED, NEAR, SLOPE_LOST, SLOPE_OVERSHOT, Extrapolation
-from gevglm.estimation.newton_sums import NewtonSums
 from gevglm.estimation.objective import Adjustment
 from gevglm.estimation.pairs import ColumnPairs
 from gevglm.estimation.sums import LossSums
-from gevglm.links.standard import Logit
 from gevglm.losses import Loss
 
 if TYPE_CHECKING:
@@ -46,11 +44,12 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
         return None
     if not (loss.curvature_is_expected or (problem.has_walls and problem.adjustment is None)):
         return None
-    few = k <= FEW_COLUMNS and type(loss.link) is Logit
+    by_residuals = loss.link.canonical_is_log
+    few = k <= FEW_COLUMNS and by_residuals
     if adjustment is not None and not (few and _is_usual(problem, adjustment)):
         return None
     pairs = ColumnPairs(block.X) if few else None
-    look = _logit_sums(block, pairs) if type(loss.link) is Logit else _sums(loss, block)
+    look = _residual_sums(loss, block, pairs) if by_residuals else _sums(loss, block)
     if adjustment is None or pairs is None:
         return _minimum(problem, block, look, problem.null_start if start is None else start)
     return _root(problem, adjustment, block, pairs, look, start)
@@ -76,10 +75,7 @@ def _minimum(problem: Problem, block: Block, look: Look, start: NDArray) -> Esti
     if not problem.loss.curvature_is_expected:
         expected = LossSums(problem.loss, params, expected=True).map(block).hessian
         information, factor = expected.diagonal(), lapack.dpotrf(expected)[0]
-    triangle = lapack.dpotri(factor)[0]
-    inverse = triangle + triangle.T
-    inverse.flat[:: len(inverse) + 1] *= 0.5
-    return _estimate(problem, params, information, inverse, decrement, n_iter, n_iter + 1, least)
+    return _estimate(problem, params, information, _inverse(factor), decrement, n_iter, n_iter + 1, least)
 
 
 def _full_steps(
@@ -118,25 +114,33 @@ def _root(
     past, last, loss = Extrapolation(), np.inf, problem.loss
     for n_iter in range(problem.maxiter + 1):
         point = loss.link.at(block.linear_predictor(params))
-        gradient = block.weighted(loss.slope_at(block.y, point)) @ block.X
-        sums = NewtonSums(gradient, pairs.gram(block.weighted(loss.expected_curvature_at(point))))
-        factor = sums.factor
-        if not (factor.positive and factor.smallest_pivot >= COLLINEAR):
+        hessian = pairs.gram(block.weighted(loss.expected_curvature_at(point)))
+        factor, info = lapack.dpotrf(hessian)
+        information = hessian.diagonal()
+        if info or not (factor.diagonal() ** 2 >= COLLINEAR * information).all():
             return None
-        inverse = factor.inverse()
-        shift = adjustment.row_shift(loss, block, point, pairs.quadratic_form(inverse)) @ block.X
-        adjustment.apply(loss, sums, shift, inverse, factor)
-        step = -factor.solve(sums.gradient)
-        decrement = -float(sums.gradient.dot(step))
+        inverse = _inverse(factor)
+        slope = block.weighted(loss.slope_at(block.y, point))
+        slope -= adjustment.row_shift(loss, block, point, pairs.quadratic_form(inverse))
+        gradient = slope @ block.X
+        step = -inverse.dot(gradient)
+        decrement = -float(gradient.dot(step))
         if not decrement < max(last, 1.0):
             return None
         if decrement <= enough:
-            information = sums.hessian.diagonal().copy()
             passes += 2 * (n_iter + 1)
             return _estimate(problem, params + step, information, inverse, decrement, n_iter, passes, None)
         last = decrement
         params = params + (past.extrapolated(params, step) if decrement < NEAR else step)
     return None
+
+
+def _inverse(factor: NDArray) -> NDArray:
+    """Return the symmetric inverse of a matrix from its upper Cholesky factor."""
+    triangle = lapack.dpotri(factor)[0]
+    inverse = triangle + triangle.T
+    inverse.flat[:: len(inverse) + 1] *= 0.5
+    return inverse
 
 
 def _estimate(
@@ -173,24 +177,20 @@ def _sums(loss: Loss, block: Block) -> Look:
     return look
 
 
-def _logit_sums(block: Block, pairs: ColumnPairs | None) -> Look:
-    """Do what :func:`_sums` does for the logit, in arrays that are made once."""
-    X, y, offset, weight = block.X, block.y, block.offset, block.weight
-    odds, F = np.empty(len(X)), np.empty(len(X))
+def _residual_sums(loss: Loss, block: Block, pairs: ColumnPairs | None) -> Look:
+    """Do what :func:`_sums` does where the slope of the loss is F - y, in arrays that are made once."""
+    X, y, offset, weight, link = block.X, block.y, block.offset, block.weight, loss.link
+    residual, curvature = np.empty(len(X)), np.empty(len(X))
 
     def look(params: NDArray) -> tuple[NDArray, NDArray]:
-        X.dot(-params, out=odds)
+        X.dot(params, out=curvature)
         if offset is not None:
-            np.subtract(odds, offset, out=odds)
-        np.exp(odds, out=odds)  # against the event; where it overflows there is no finite sum
-        np.add(odds, 1.0, out=F)
-        np.divide(1.0, F, out=F)
-        np.multiply(odds, F, out=odds)
-        np.multiply(odds, F, out=odds)
-        np.subtract(F, y, out=F)  # the residual takes its place
+            np.add(curvature, offset, out=curvature)
+        link.write_cdf_pdf(curvature, residual, curvature)
+        np.subtract(residual, y, out=residual)
         if weight is not None:
-            np.multiply(F, weight, out=F)
-            np.multiply(odds, weight, out=odds)
-        return F.dot(X), weighted_gram(X, odds) if pairs is None else pairs.gram(odds)
+            np.multiply(residual, weight, out=residual)
+            np.multiply(curvature, weight, out=curvature)
+        return residual.dot(X), weighted_gram(X, curvature) if pairs is None else pairs.gram(curvature)
 
     return look

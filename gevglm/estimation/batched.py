@@ -35,7 +35,6 @@ from gevglm.estimation.sums import (
     StackedSums,
     parts_of,
 )
-from gevglm.links.standard import Logit
 from gevglm.losses import Loss
 
 NUMBERS = 1 << 16  # of rows times fits in a block: half a megabyte
@@ -312,18 +311,10 @@ class ResidualSums(LossSumsAtAll):
     def sums_of(self, part: Block) -> StackedSums:
         rows, fits = len(part.X), self.params.shape[1]
         F, curvature = _scratch(rows, fits)
-        if type(self.loss.link) is Logit:
-            np.matmul(part.X, -self.params, out=F)
-            if part.offset is not None:
-                F -= part.offset
-            np.exp(F, out=F)
-            F += 1.0
-            np.divide(1.0, F, out=F)
-            np.subtract(1.0, F, out=curvature)
-            curvature *= F
-        else:
-            point = self.loss.link.at(part.linear_predictor(self.params))
-            F[...], curvature[...] = point.cdf, point.pdf
+        np.matmul(part.X, self.params, out=curvature)
+        if part.offset is not None:
+            curvature += part.offset
+        self.loss.link.write_cdf_pdf(curvature, F, curvature)
         weight = part.weight
         if weight is not None:
             F *= weight

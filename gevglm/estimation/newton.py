@@ -20,6 +20,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import lapack
 
 from gevglm.engine.cholesky import LARGE_MATRIX
 from gevglm.estimation.newton_sums import Sums
@@ -155,12 +156,21 @@ class Extrapolation:
         self._steps = [*self._steps[-self.MEMORY :], step]
         if len(self._points) < 3:
             return step
-        moved, changed = np.diff(self._points, axis=0).T, np.diff(self._steps, axis=0).T
-        scale = np.abs(changed).max(axis=1, keepdims=True)
+        points, steps = np.array(self._points), np.array(self._steps)
+        moved, changed = (points[1:] - points[:-1]).T, (steps[1:] - steps[:-1]).T
+        scale = np.maximum.reduce(np.abs(changed), axis=1, keepdims=True)
         scale[scale == 0.0] = 1.0
-        share = np.linalg.lstsq(changed / scale, step / scale[:, 0], rcond=1e-10)[0]
+        share = _least_squares(changed / scale, step / scale[:, 0])
         better = step - (moved + changed) @ share
         return better if np.isfinite(better).all() else step
+
+
+def _least_squares(matrix: NDArray, values: NDArray) -> NDArray:
+    """Return the shortest of the best solutions, as ``numpy.linalg.lstsq`` does, in less time where the matrix is small."""
+    rows, columns = matrix.shape
+    sides = np.zeros(max(rows, columns))
+    sides[:rows] = values
+    return lapack.dgelss(matrix, sides, cond=1e-10)[1][:columns]
 
 
 def slope_search(params: NDArray, sums: Sums, step: NDArray) -> Steps[tuple[float, Sums] | None]:

@@ -62,7 +62,7 @@ class Adjustment(Protocol):
         """Return what one block adds to the score (or several such sums)."""
 
     def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
-        """Return what is added to the score factor of each row."""
+        """Return what is added to the score factor of each row; where rows are looked at in this way only, that is all there is."""
 
     def apply(
         self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky | CholeskyOfAll

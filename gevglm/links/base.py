@@ -203,6 +203,11 @@ class BinaryLink(CDFLink):
         """Return the :class:`Point` of F where F = `p`, for real `p` in (0, 1)."""
         raise NotImplementedError
 
+    def write_cdf_pdf(self, v: NDArray, cdf: NDArray, pdf: NDArray) -> None:
+        """Write F and its derivative at `v` into arrays, for many looks at the same rows; `pdf` may be `v` itself."""
+        point = self.at(v)
+        cdf[...], pdf[...] = point.cdf, point.pdf
+
     def integral_cdf(self, v: NDArray) -> NDArray:
         r"""Return :math:`\int_{-\infty}^v F`, the canonical loss of a non-event."""
         raise NotImplementedError

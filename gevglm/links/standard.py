@@ -13,6 +13,7 @@ from gevglm.links.base import BinaryLink, Point
 _SQRT_2 = np.sqrt(2.0)
 _SQRT_2_OVER_PI = np.sqrt(2.0 / np.pi)
 _LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
+LARGEST_EXPONENT = 708.0  # whose exponential is finite
 
 
 class LogitPoint(Point):
@@ -26,8 +27,8 @@ class LogitPoint(Point):
         self.v = v
         # exp(-v) stays finite, so that 1 - F = exp(-v) F never is infinity times zero
         odds_against = np.negative(v)
-        if not np.maximum.reduce(odds_against, axis=None, initial=0.0) <= 708.0:
-            np.minimum(odds_against, 708.0, out=odds_against)
+        if not np.maximum.reduce(odds_against, axis=None, initial=0.0) <= LARGEST_EXPONENT:
+            np.minimum(odds_against, LARGEST_EXPONENT, out=odds_against)
         np.exp(odds_against, out=odds_against)
         self.cdf = odds_against + 1.0
         np.divide(1.0, self.cdf, out=self.cdf)
@@ -89,6 +90,15 @@ class Logit(BinaryLink):
         point = LogitPoint.__new__(LogitPoint)
         point.v, point.cdf, point.sf = np.log(p) - np.log1p(-p), p, 1.0 - p
         return point
+
+    def write_cdf_pdf(self, v: NDArray, cdf: NDArray, pdf: NDArray) -> None:
+        odds_against = np.negative(v, out=pdf)
+        np.minimum(odds_against, LARGEST_EXPONENT, out=odds_against)
+        np.exp(odds_against, out=odds_against)
+        np.add(odds_against, 1.0, out=cdf)
+        np.divide(1.0, cdf, out=cdf)
+        np.multiply(odds_against, cdf, out=pdf)
+        np.multiply(pdf, cdf, out=pdf)
 
     def integral_cdf(self, v: NDArray) -> NDArray:
         return np.logaddexp(0.0, v)

@@ -92,7 +92,7 @@ def spiegelhalter(
     if sample.groups is None:
         variance = sample.weight @ (lean**2 * sample.p * (1.0 - sample.p))
     else:
-        variance = (sample.cluster_sums((sample.y - sample.p) * lean) ** 2).sum()
+        variance = float(sample.squares_of_sums(((sample.y - sample.p) * lean)[:, None])[0, 0])
     if variance <= 0.0:
         raise InvalidDataError(
             f"Spiegelhalter's test is not defined: all {len(lean)} probabilities are 0, 1/2 or 1, so that z has no variance."
@@ -203,6 +203,5 @@ def _score_statistic(sample: Sample, kept: NDArray, added: NDArray, params: NDAr
     if sample.groups is None:
         inside = (information * added).T @ added - cross.T @ slopes
     else:
-        sums = sample.cluster_sums((sample.y - mu)[:, None] * (added - kept @ slopes))
-        inside = sums.T @ sums
+        inside = sample.squares_of_sums((sample.y - mu)[:, None] * (added - kept @ slopes))
     return float(score @ np.linalg.solve(inside, score))

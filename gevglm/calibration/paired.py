@@ -85,9 +85,8 @@ def paired_t_test(
             "probability 0; compare score='brier', or predictions that rule nothing out."
         )
     mean = first.mean(d)
-    clusters = None if first.groups is None else int(first.groups.max()) + 1
-    n = first.total if clusters is None else clusters
-    se = first.standard_error(d - mean) * (1.0 if clusters is not None else np.sqrt(n / (n - 1.0)))
+    n = first.total if first.groups is None else first.n_clusters
+    se = first.standard_error(d - mean) * (1.0 if first.groups is not None else np.sqrt(n / (n - 1.0)))
     if se == 0.0:
         raise InvalidDataError(
             "the scores of both predictions differ by the same number in every row; there is nothing to test."

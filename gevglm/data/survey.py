@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.grouping import Grouping
+from gevglm.data.observations import times_within
 from gevglm.data.tables import aligned, column, vector
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, InvalidOptionError, listed, unknown_option
 
@@ -49,6 +50,12 @@ class Survey:
     def names(self) -> list[str]:
         """The columns that are given by name, but the weights."""
         return [name for name in (self.strata, self.psu, self.fpc) if isinstance(name, str)]
+
+    def in_columns(self, data: Any) -> bool:
+        """Return whether a table has all columns of a design of strata and units that are given by name."""
+        given = [value for value in (self.weights, self.strata, self.psu, self.fpc) if value is not None]
+        by_name = self.replicates is None and all(isinstance(value, str) for value in given)
+        return by_name and hasattr(data, "columns") and set(given) <= set(data.columns)
 
 
 def survey(
@@ -183,6 +190,15 @@ class SampleUnits:
     def df(self, seen: NDArray) -> int:
         """Return units minus strata, of the units that were seen."""
         return int(seen.sum()) - len(np.unique(self.strata[seen]))
+
+    def resampled(self, generator: np.random.Generator) -> NDArray:
+        r"""Return how often each unit counts in a bootstrap sample (Rao and Wu 1988).
+
+        Of the :math:`n_h` units of a stratum, :math:`n_h - 1` are drawn with replacement; a unit that was drawn r times counts
+        :math:`1 + \sqrt{1 - f_h} (r n_h / (n_h - 1) - 1)` times, so that the variance of a total over resamples is that of the design. The unit
+        of a stratum of one counts once.
+        """
+        return 1.0 + np.sqrt(1.0 - self.fractions[self.strata]) * (times_within(self.strata, generator) - 1.0)
 
     def taken(self, positions: NDArray) -> SampleUnits:
         """Return the units for some of the rows of the design."""

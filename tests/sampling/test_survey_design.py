@@ -1,6 +1,5 @@
 """Survey designs: the numbers of R's survey, domains, lonely units, replicate weights, data in pieces, and what is refused."""
 
-import shutil
 import subprocess
 
 import numpy as np
@@ -312,7 +311,7 @@ def test_words_that_do_not_fit_are_refused(data):
         fitted(data, WHOLE, use_t="satterthwaite")
 
 
-# -- data of R's package survey, which no Python package carries ----------------------------------
+# -- data of R's package survey, which no Python package carries; test_survey_like.py has samples drawn as they were ---
 
 
 @pytest.fixture(scope="module")
@@ -323,14 +322,14 @@ def of_package(tmp_path_factory):
     code = "suppressPackageStartupMessages(library(survey)); data(nhanes); data(api); " + "; ".join(
         f"write.csv({name}, '{folder / name}.csv', row.names = FALSE)" for name in names
     )
-    if shutil.which("Rscript") is None or subprocess.run(["Rscript", "-e", code], capture_output=True).returncode:
-        pytest.skip("R with the package survey is not installed")
+    subprocess.run(["Rscript", "-e", code], capture_output=True, check=True)
     tables = {name: pd.read_csv(folder / f"{name}.csv") for name in names}
     for name in names[1:]:
         tables[name]["met"] = (tables[name]["sch.wide"] == "Yes").astype(int)
     return tables
 
 
+@pytest.mark.study
 @pytest.mark.filterwarnings("ignore::gevglm.exceptions.MissingRowsWarning")
 def test_nhanes(of_package):
     golden, nhanes = numbers("survey_design")["nhanes"], of_package["nhanes"]
@@ -339,6 +338,7 @@ def test_nhanes(of_package):
     same(fitted(nhanes, design, "HI_CHOL ~ C(race) + agecat", subset="RIAGENDR == 2"), golden["women"])
 
 
+@pytest.mark.study
 @pytest.mark.parametrize(
     ("name", "formula", "design"),
     [

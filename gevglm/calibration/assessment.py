@@ -20,7 +20,7 @@ from gevglm.calibration.cox import CoxCalibration, cox_calibration
 from gevglm.calibration.estimates import CalibrationTest, Measured, checked_level, where_from
 from gevglm.calibration.hypothesis_tests import hosmer_lemeshow, pregibon, spiegelhalter, stukel
 from gevglm.calibration.metrics import all_indices, infinite_log_loss
-from gevglm.calibration.sample import Sample, predictions
+from gevglm.calibration.sample import Clusters, Sample, predictions
 from gevglm.calibration.smooth import IntegratedCalibration, integrated_calibration
 from gevglm.display.brief import Summarised
 from gevglm.exceptions import InvalidDataError
@@ -131,7 +131,7 @@ def assess(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     in_sample: bool = False,
     band: str | None = "consistency",
     smooth: str = "spline",

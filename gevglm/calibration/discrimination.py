@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gevglm.calibration.estimates import Measured
-from gevglm.calibration.sample import Sample, scores
+from gevglm.calibration.sample import Clusters, Sample, scores
 from gevglm.exceptions import InvalidDataError
 
 
@@ -44,7 +44,7 @@ def auc_interval(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     level: float = 0.95,
 ) -> Measured:
     r"""Area under the ROC curve with DeLong's standard error and normal limits.

@@ -10,7 +10,7 @@ from scipy.stats import chi2, norm
 from gevglm.calibration._logistic import IDENTITY, fit_logistic
 from gevglm.calibration.bins import binned
 from gevglm.calibration.estimates import CalibrationTest, where_from
-from gevglm.calibration.sample import Sample, predictions
+from gevglm.calibration.sample import Clusters, Sample, predictions
 from gevglm.engine.linalg import dependent_columns
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, unknown_option
 
@@ -65,7 +65,7 @@ def hosmer_lemeshow(
 
 
 def spiegelhalter(
-    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, groups: Clusters | None = None
 ) -> CalibrationTest:
     r"""Spiegelhalter's z test that the Brier score is that of calibrated predictions.
 
@@ -106,7 +106,7 @@ def stukel(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     method: str = "score",
 ) -> CalibrationTest:
     r"""Stukel's test of the logistic link against lighter or heavier tails.
@@ -143,7 +143,7 @@ def pregibon(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     method: str = "score",
 ) -> CalibrationTest:
     r"""Pregibon's link test: whether the squared log-odds of the predictions still matter beside the log-odds.

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm, t
 
 from gevglm.calibration.discrimination import components_variance, roc_components
 from gevglm.calibration.estimates import CalibrationTest, Measured, checked_level
-from gevglm.calibration.sample import Sample, predictions, scores
+from gevglm.calibration.sample import Clusters, Sample, predictions, scores
 from gevglm.exceptions import InvalidDataError, unknown_option
 
 SCORES = ("log_loss", "brier")
@@ -40,7 +40,7 @@ def paired_t_test(
     *,
     score: str = "log_loss",
     weights: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     level: float = 0.95,
 ) -> PairedTest:
     r"""Test whether two predictions have the same mean score, by the differences of their scores row by row.
@@ -109,7 +109,7 @@ def delong_test(
     q: ArrayLike,
     *,
     weights: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     level: float = 0.95,
 ) -> PairedTest:
     r"""Test whether two predictions of the same outcomes have the same area under the ROC curve, by DeLong's method.
@@ -204,7 +204,7 @@ def sign_test(
 
 
 def _pair(
-    y: ArrayLike, p: ArrayLike, q: ArrayLike, weights: ArrayLike | None, groups: ArrayLike | None, what: str
+    y: ArrayLike, p: ArrayLike, q: ArrayLike, weights: ArrayLike | None, groups: Clusters | None, what: str
 ) -> tuple[Sample, Sample]:
     first, second = (predictions(y, each, weights, groups=groups) for each in (p, q))
     if first.total < 2.0:

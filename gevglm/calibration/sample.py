@@ -15,6 +15,8 @@ from gevglm.data.observations import numbered
 from gevglm.data.survey import SampleUnits
 from gevglm.exceptions import InvalidDataError
 
+Clusters = ArrayLike | SampleUnits  # the cluster of each row, or the units of a survey design
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -144,7 +146,7 @@ def predictions(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | SampleUnits | None = None,
+    groups: Clusters | None = None,
     shares: bool = False,
 ) -> Sample:
     """Return outcomes (0 or 1, or on request shares of events) and probabilities as a sample, in clusters if there are."""
@@ -163,7 +165,7 @@ def scores(
     s: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | SampleUnits | None = None,
+    groups: Clusters | None = None,
     shares: bool = False,
     infinite: bool = False,
     name: str = "scores",
@@ -224,7 +226,7 @@ def vector(values: ArrayLike, name: str, *, infinite: bool = False) -> NDArray:
 
 
 def _clusters(
-    groups: ArrayLike | SampleUnits | None, n: int, used: NDArray | None = None
+    groups: Clusters | None, n: int, used: NDArray | None = None
 ) -> tuple[NDArray | None, SampleUnits | None]:
     """Return the cluster of each row by number, and the survey design whose units they are, if they are."""
     if not isinstance(groups, SampleUnits):

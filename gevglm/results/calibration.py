@@ -142,7 +142,9 @@ class CalibrationChecks(ResultsCore):
         clusters, notes = independent(self, groups)
         options |= {"groups": repeated(clusters, len(y)), "in_sample": True, "rng": rng}
         assessed = calibration.assess(y, as_sampled(sampling, p), weights, **options)
-        return with_note(sampling, _with_size(self.model.design, assessed), notes)
+        if not isinstance(clusters, SampleUnits):
+            assessed = _with_size(self.model.design, assessed)
+        return with_note(sampling, assessed, notes)
 
     def classification(
         self, threshold: float, data: Any = None, *, endog: Any = None, level: float = 0.95
@@ -266,7 +268,8 @@ def assess_new_rows(results: ResultsCore, data: Any, endog: Any, p: NDArray, gro
     y, numbers, weights = complete_rows(results.model.design, data, endog, numbered)
     rows, clusters = numbers.astype(np.intp), of_new_rows(results, data, groups, len(p))
     options["groups"] = repeated(clusters, len(rows), rows)
-    return _with_size(results.model.design, calibration.assess(y, p[rows], weights, **options))
+    assessed = calibration.assess(y, p[rows], weights, **options)
+    return assessed if isinstance(clusters, SampleUnits) else _with_size(results.model.design, assessed)
 
 
 # -- samples drawn by the outcome, and weights that are no numbers of observations ------------

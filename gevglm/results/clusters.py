@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,7 @@ def independent(results: ResultsCore, groups: Any = None) -> tuple[NDArray | Sam
     """
     if not results.has_data:
         refuse_in_pieces(groups)
-        return None, [UNKNOWN] if results.cov_type == "cluster" else []
+        return None, [UNKNOWN] if results.cov_type == "cluster" or results.model.options.design is not None else []
     sample = results.model.design.sample
     if groups is None and isinstance(sample, SampleUnits) and tells_more(sample, len(results.model.endog)):
         return sample, []
@@ -87,10 +87,7 @@ def refuse_in_pieces(groups: Any) -> None:
         raise InvalidOptionError("groups= is for rows in memory; of data in pieces, clusters are not known.")
 
 
-Clusters = TypeVar("Clusters", NDArray, SampleUnits)
-
-
-def repeated(groups: Clusters | None, n: int, rows: NDArray | None = None) -> Clusters | None:
+def repeated(groups: NDArray | SampleUnits | None, n: int, rows: NDArray | None = None) -> NDArray | SampleUnits | None:
     """Return the clusters of n rows, of which the second half are the others of the rows of which the first are the events, if they are more.
 
     `rows` are the positions of those that are used; all by default.

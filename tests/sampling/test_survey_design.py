@@ -276,6 +276,24 @@ def test_what_is_wrong_with_a_design_is_said(data):
     refused(data, InvalidDataError, "has 3 rows, but the data have", psu=np.arange(3))
 
 
+def test_what_is_wrong_with_replicate_weights_is_said(data):
+    factors = {f"rep{r}": np.where(data["psu"] == r, 0.5, 1.25) for r in (1, 2, 3)}
+    weights = {name: values * data["weight"] for name, values in factors.items()}
+
+    def refused_replicates(columns, error, match, **words):
+        with pytest.raises(error, match=match):
+            fitted(data.assign(**columns), gevglm.survey("weight", replicates="rep*", **{"kind": "JK1"} | words))
+
+    refused_replicates(factors, InvalidDataError, "add up to .* in the mean, but the sampling weights to .* multiplied")
+    refused_replicates(weights | {"rep2": "a"}, InvalidDataError, "'rep2' of the survey are not numbers")
+    missing = weights["rep2"].where(data["x"] > -0.9)
+    refused_replicates(weights | {"rep2": missing}, InvalidDataError, r"\d+ are not \(the first is nan, in replicate 2\)")
+    refused_replicates(weights, InvalidOptionError, "rscales has 2 numbers for 3 replicates", kind="JKn", rscales=[1, 1])
+    refused_replicates(weights, InvalidOptionError, "their products are -1 to -1", scale=-1.0)
+    refused_replicates(weights, InvalidOptionError, "their products are 0 to 0", scale=0.0)
+    refused(data.assign(size=1.0), InvalidDataError, "all units of all strata were drawn", fpc="size")
+
+
 @pytest.mark.filterwarnings("ignore::gevglm.exceptions.WeakShapeWarning")
 def test_words_that_do_not_fit_are_refused(data):
     with pytest.raises(InvalidOptionError, match="needs weights"):

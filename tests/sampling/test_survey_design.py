@@ -287,8 +287,12 @@ def test_what_is_wrong_with_replicate_weights_is_said(data):
     refused_replicates(factors, InvalidDataError, "add up to .* in the mean, but the sampling weights to .* multiplied")
     refused_replicates(weights | {"rep2": "a"}, InvalidDataError, "'rep2' of the survey are not numbers")
     missing = weights["rep2"].where(data["x"] > -0.9)
-    refused_replicates(weights | {"rep2": missing}, InvalidDataError, r"\d+ are not \(the first is nan, in replicate 2\)")
-    refused_replicates(weights, InvalidOptionError, "rscales has 2 numbers for 3 replicates", kind="JKn", rscales=[1, 1])
+    refused_replicates(
+        weights | {"rep2": missing}, InvalidDataError, r"\d+ are not \(the first is nan, in replicate 2\)"
+    )
+    refused_replicates(
+        weights, InvalidOptionError, "rscales has 2 numbers for 3 replicates", kind="JKn", rscales=[1, 1]
+    )
     refused_replicates(weights, InvalidOptionError, "their products are -1 to -1", scale=-1.0)
     refused_replicates(weights, InvalidOptionError, "their products are 0 to 0", scale=0.0)
     refused(data.assign(size=1.0), InvalidDataError, "all units of all strata were drawn", fpc="size")

@@ -52,6 +52,7 @@ replications: $(VENV)/replications.stamp
 	$(BIN)/python -m replications $(if $(FRESH),--fresh)
 
 docs: $(VENV)/docs.stamp
+	$(BIN)/python $(PIP) --no-deps samplics  # of which only a file is read
 	$(BIN)/python -m tools.wrap_prose --check
 	$(BIN)/codespell
 	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html

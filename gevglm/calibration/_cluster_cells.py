@@ -32,11 +32,17 @@ class ClusterCells:
         return self.sample.groups
 
     def drawn(self, resamples: int, rng: np.random.Generator) -> NDArray:
-        """Return events and others of each group in resamples of whole clusters; shape (resamples, 2, groups)."""
-        sample, number = self.sample, int(self.clusters.max()) + 1
+        """Return events and others of each group in resamples of whole clusters; shape (resamples, 2, groups).
+
+        Units of a survey are drawn in each stratum, see :meth:`gevglm.data.survey.SampleUnits.resampled`.
+        """
+        sample, number = self.sample, self.sample.n_clusters
         cell = np.where(sample.y > 0.0, self.place, self.place + self.n_groups)
         counts = csr_array((sample.weight, (cell, self.clusters)), shape=(2 * self.n_groups, number))
-        times = (np.bincount(rng.integers(number, size=number), minlength=number) for _ in range(resamples))
+        if sample.units is not None:
+            times = (sample.units.resampled(rng) for _ in range(resamples))
+        else:
+            times = (np.bincount(rng.integers(number, size=number), minlength=number) for _ in range(resamples))
         return np.array([counts @ chosen for chosen in times], dtype=float).reshape(resamples, 2, -1)
 
     def calibrated(self, resamples: int, rng: np.random.Generator) -> NDArray:
@@ -47,7 +53,7 @@ class ClusterCells:
         answers = np.empty((resamples, 2, self.n_groups))
         for answer in answers:
             together = rng.binomial(size, share)
-            common = rng.random(int(self.clusters.max()) + 1)[self.clusters] < sample.p
+            common = rng.random(sample.n_clusters)[self.clusters] < sample.p
             events = (together * common + rng.binomial(size - together, sample.p)) * (sample.weight / size)
             answer[0] = np.bincount(self.place, events, minlength=self.n_groups)
             answer[1] = total - answer[0]

@@ -37,13 +37,12 @@ class LogisticFit:
     def robust(self, columns: NDArray, sample: Sample, offset: NDArray | None = None) -> LogisticFit:
         r"""Return the fit with the covariance :math:`\frac{G}{G-1} A^{-1} \sum_c s_c s_c' A^{-1}`, :math:`s_c` the score of a cluster.
 
-        Without clusters it stays as it is.
+        Clusters of a survey design have its variance of the sum of scores instead. Without clusters it stays as it is.
         """
         if sample.groups is None:
             return self
         linear = columns @ self.params + (0.0 if offset is None else offset)
-        sums = sample.cluster_sums((sample.y - expit(linear))[:, None] * columns) @ self.cov
-        return replace(self, cov=len(sums) / (len(sums) - 1.0) * (sums.T @ sums))
+        return replace(self, cov=sample.variance_of_sum((sample.y - expit(linear))[:, None] * columns @ self.cov))
 
     def padded(self, used: list[int], size: int) -> LogisticFit:
         """Return the fit with `size` coefficients of which only those `used` are free; the others are 0 and have no covariance."""

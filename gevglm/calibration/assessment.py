@@ -20,7 +20,7 @@ from gevglm.calibration.cox import CoxCalibration, cox_calibration
 from gevglm.calibration.estimates import CalibrationTest, Measured, checked_level, where_from
 from gevglm.calibration.hypothesis_tests import hosmer_lemeshow, pregibon, spiegelhalter, stukel
 from gevglm.calibration.metrics import all_indices, infinite_log_loss
-from gevglm.calibration.sample import Sample, predictions
+from gevglm.calibration.sample import Clusters, Sample, predictions
 from gevglm.calibration.smooth import IntegratedCalibration, integrated_calibration
 from gevglm.display.brief import Summarised
 from gevglm.exceptions import InvalidDataError
@@ -131,7 +131,7 @@ def assess(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     in_sample: bool = False,
     band: str | None = "consistency",
     smooth: str = "spline",
@@ -202,7 +202,7 @@ def assess(
     sample = predictions(y, p, weights, groups=groups).need_counts("an assessment").need_distinct("an assessment")
     order = np.argsort(sample.p, kind="stable")  # sorted once: sorting again is nearly free
     sample = sample.taken(order)
-    data, clusters = (sample.y, sample.p, sample.weight), sample.groups
+    data, clusters = (sample.y, sample.p, sample.weight), sample.clusters
     if clusters is not None:
         band, belt = None, False
     notes = _Notes(sample)
@@ -256,8 +256,7 @@ class _Notes:
             self.texts.append(f"The log loss is infinite: {reason}.")
         if sample.groups is not None:
             self.texts.append(
-                f"Intervals and tests take the {int(sample.groups.max()) + 1} clusters as independent, not the observations in them; band, belt and "
-                "the tests of Hosmer and Lemeshow and of CORP cannot, and are left out."
+                f"Intervals and tests {_taken_from(sample)}; band, belt and the tests of Hosmer and Lemeshow and of CORP cannot, and are left out."
             )
 
     def unless_refused(self, what: str, compute: Callable[[], Answer]) -> Answer | None:
@@ -269,6 +268,14 @@ class _Notes:
             return None
 
 
+def _taken_from(sample: Sample) -> str:
+    if sample.units is None:
+        return f"take the {sample.n_clusters} clusters as independent, not the observations in them"
+    strata = len(sample.units.fractions)
+    kinds = f"{strata:,} strat{'um' if strata == 1 else 'a'}, {sample.n_clusters:,} units"
+    return f"are those of the survey design ({kinds}{', finite populations' if sample.units.finite else ''})"
+
+
 def _tests(
     sample: Sample,
     cox: CoxCalibration | None,
@@ -278,7 +285,7 @@ def _tests(
     in_sample: bool,
     notes: _Notes,
 ) -> dict[str, CalibrationTest]:
-    data, clusters = (sample.y, sample.p, sample.weight), sample.groups
+    data, clusters = (sample.y, sample.p, sample.weight), sample.clusters
     tests: dict[str, CalibrationTest | None] = {}
     if cox is not None:
         tests = {

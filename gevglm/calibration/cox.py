@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from gevglm.calibration._logistic import IDENTITY, LogisticFit, bernoulli_llf, fit_logistic
 from gevglm.calibration.estimates import CalibrationTest, Measured
-from gevglm.calibration.sample import Sample, predictions
+from gevglm.calibration.sample import Clusters, Sample, predictions
 from gevglm.display.brief import Brief
 from gevglm.exceptions import InvalidDataError
 
@@ -83,7 +83,7 @@ def cox_calibration(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     level: float = 0.95,
 ) -> CoxCalibration:
     r"""Calibration intercept, slope and calibration in the large, with intervals and tests.

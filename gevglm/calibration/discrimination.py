@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gevglm.calibration.estimates import Measured
-from gevglm.calibration.sample import Sample, scores
+from gevglm.calibration.sample import Clusters, Sample, scores
 from gevglm.exceptions import InvalidDataError
 
 
@@ -44,7 +44,7 @@ def auc_interval(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     level: float = 0.95,
 ) -> Measured:
     r"""Area under the ROC curve with DeLong's standard error and normal limits.
@@ -57,7 +57,8 @@ def auc_interval(
 
     .. math:: \frac{G_1}{G_1 - 1} \frac{\sum_c D_c^2}{m^2} + \frac{G_0}{G_0 - 1} \frac{\sum_c E_c^2}{n^2} + \frac{2 G}{G - 1} \frac{\sum_c D_c E_c}{m n}
 
-    with G clusters, of which :math:`G_1` have events and :math:`G_0` others.
+    with G clusters, of which :math:`G_1` have events and :math:`G_0` others. By the design of a survey it is that of the sum of
+    :math:`w_i (V_i - A) / m` over events and :math:`w_j (V_j - A) / n` over others, with the sums m and n of their weights.
 
     Parameters
     ----------
@@ -108,7 +109,10 @@ def components_variance(sample: Sample, of_events: NDArray, of_others: NDArray) 
 
 
 def _clustered_variance(sample: Sample, of_events: NDArray, of_others: NDArray) -> float:
-    """Return Obuchowski's variance of the AUC, from the structural components less the AUC."""
+    """Return Obuchowski's variance of the AUC, or that of a survey design, from the structural components less the AUC."""
+    if sample.units is not None:
+        influence = sample.y * of_events / sample.events + (1.0 - sample.y) * of_others / (sample.total - sample.events)
+        return float(sample.variance_of_sum(influence[:, None])[0, 0])
     n_events, n_others = sample.cluster_sums(sample.y), sample.cluster_sums(1.0 - sample.y)
     parts = sample.cluster_sums(sample.y * of_events), sample.cluster_sums((1.0 - sample.y) * of_others)
     clusters = len(n_events), int((n_events > 0.0).sum()), int((n_others > 0.0).sum())

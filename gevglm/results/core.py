@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -270,7 +271,10 @@ class ResultsCore(GLMResults):
         of_rows = None if groups is None else design.rows_of(groups, "groups")
         if isinstance(design.sample, SampleUnits) and design.sample.n_units < design.n_given:
             of_rows = pd.DataFrame({"unit": design.sample.grouping.codes})
-        return RowWeights.of(design, self.model.sampling.population_weights(design.y), of_rows)
+        weights = RowWeights.of(design, self.model.sampling.population_weights(design.y), of_rows)
+        if isinstance(design.sample, SampleUnits) and len(design.sample.fractions) > 1:
+            return replace(weights, strata=design.sample.strata[design.sample.grouping.codes])
+        return weights
 
     # -- what several parts need -----------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -31,7 +30,7 @@ from gevglm.effects.standardised import (
 )
 from gevglm.effects.worlds import World, Worlds
 from gevglm.exceptions import InvalidOptionError, unknown_option
-from gevglm.results.clusters import kept_together
+from gevglm.results.clusters import kept_rows
 from gevglm.results.core import ResultsCore, check_alpha
 from gevglm.results.refit import Refit, refit_many
 
@@ -325,7 +324,7 @@ class RiskEffects(ResultsCore):
             raise InvalidOptionError(
                 "method='bootstrap' refits the model, but the rows are not in memory; use the delta method."
             )
-        of_rows = replace(self.row_weights, groups=kept_together(self, groups))
+        of_rows = kept_rows(self, groups)
         size = np.maximum(of_rows.observations, np.finfo(float).tiny)  # rows of no observation are not drawn
         worlds = worlds.held()
 

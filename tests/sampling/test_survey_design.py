@@ -1,6 +1,5 @@
 """Survey designs: the numbers of R's survey, domains, lonely units, replicate weights, data in pieces, and what is refused."""
 
-import shutil
 import subprocess
 
 import numpy as np
@@ -277,6 +276,28 @@ def test_what_is_wrong_with_a_design_is_said(data):
     refused(data, InvalidDataError, "has 3 rows, but the data have", psu=np.arange(3))
 
 
+def test_what_is_wrong_with_replicate_weights_is_said(data):
+    factors = {f"rep{r}": np.where(data["psu"] == r, 0.5, 1.25) for r in (1, 2, 3)}
+    weights = {name: values * data["weight"] for name, values in factors.items()}
+
+    def refused_replicates(columns, error, match, **words):
+        with pytest.raises(error, match=match):
+            fitted(data.assign(**columns), gevglm.survey("weight", replicates="rep*", **{"kind": "JK1"} | words))
+
+    refused_replicates(factors, InvalidDataError, "add up to .* in the mean, but the sampling weights to .* multiplied")
+    refused_replicates(weights | {"rep2": "a"}, InvalidDataError, "'rep2' of the survey are not numbers")
+    missing = weights["rep2"].where(data["x"] > -0.9)
+    refused_replicates(
+        weights | {"rep2": missing}, InvalidDataError, r"\d+ are not \(the first is nan, in replicate 2\)"
+    )
+    refused_replicates(
+        weights, InvalidOptionError, "rscales has 2 numbers for 3 replicates", kind="JKn", rscales=[1, 1]
+    )
+    refused_replicates(weights, InvalidOptionError, "their products are -1 to -1", scale=-1.0)
+    refused_replicates(weights, InvalidOptionError, "their products are 0 to 0", scale=0.0)
+    refused(data.assign(size=1.0), InvalidDataError, "all units of all strata were drawn", fpc="size")
+
+
 @pytest.mark.filterwarnings("ignore::gevglm.exceptions.WeakShapeWarning")
 def test_words_that_do_not_fit_are_refused(data):
     with pytest.raises(InvalidOptionError, match="needs weights"):
@@ -312,7 +333,7 @@ def test_words_that_do_not_fit_are_refused(data):
         fitted(data, WHOLE, use_t="satterthwaite")
 
 
-# -- data of R's package survey, which no Python package carries ----------------------------------
+# -- data of R's package survey, which no Python package carries; test_survey_like.py has samples drawn as they were ---
 
 
 @pytest.fixture(scope="module")
@@ -323,14 +344,14 @@ def of_package(tmp_path_factory):
     code = "suppressPackageStartupMessages(library(survey)); data(nhanes); data(api); " + "; ".join(
         f"write.csv({name}, '{folder / name}.csv', row.names = FALSE)" for name in names
     )
-    if shutil.which("Rscript") is None or subprocess.run(["Rscript", "-e", code], capture_output=True).returncode:
-        pytest.skip("R with the package survey is not installed")
+    subprocess.run(["Rscript", "-e", code], capture_output=True, check=True)
     tables = {name: pd.read_csv(folder / f"{name}.csv") for name in names}
     for name in names[1:]:
         tables[name]["met"] = (tables[name]["sch.wide"] == "Yes").astype(int)
     return tables
 
 
+@pytest.mark.study
 @pytest.mark.filterwarnings("ignore::gevglm.exceptions.MissingRowsWarning")
 def test_nhanes(of_package):
     golden, nhanes = numbers("survey_design")["nhanes"], of_package["nhanes"]
@@ -339,6 +360,7 @@ def test_nhanes(of_package):
     same(fitted(nhanes, design, "HI_CHOL ~ C(race) + agecat", subset="RIAGENDR == 2"), golden["women"])
 
 
+@pytest.mark.study
 @pytest.mark.parametrize(
     ("name", "formula", "design"),
     [

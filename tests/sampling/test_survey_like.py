@@ -1,0 +1,153 @@
+"""Samples drawn as NHANES and the schools of R's survey were: fits, svypredmeans, and calibration and discrimination by the design."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.special import expit
+
+import gevglm
+from gevglm.covariance.survey import design_variance
+from tests.sampling.test_survey_design import fitted, same
+from tests.support.golden import FOLDER, numbers, same_matrix
+
+PEOPLE = gevglm.survey("weight", strata="stratum", psu="psu")
+SCHOOLS = gevglm.survey("pw", strata="type", fpc="fpc")
+DISTRICTS = gevglm.survey("pw", psu="district", fpc="fpc")
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::gevglm.exceptions.MissingRowsWarning"),
+    pytest.mark.filterwarnings("ignore::gevglm.exceptions.FewEventsWarning"),
+]
+
+
+def table(name):
+    return pd.read_csv(FOLDER / f"survey_{name}.csv", keep_default_na=False, na_values=["NA"])
+
+
+def test_a_health_survey_and_a_domain_of_it():
+    golden, people = numbers("survey_like")["people"], table("people")
+    same(fitted(people, PEOPLE, "high ~ C(race) + age + C(sex)"), golden)
+    same(fitted(people, PEOPLE, "high ~ C(race) + age", subset="sex == 2"), golden["women"])
+
+
+@pytest.mark.parametrize(
+    ("name", "formula", "design"),
+    [("schools", "met ~ meals + ell", SCHOOLS), ("districts", "met ~ meals + mobility", DISTRICTS)],
+)
+def test_finite_populations_of_schools(name, formula, design):
+    same(fitted(table(name), design, formula), numbers("survey_like")[name])
+
+
+@pytest.mark.parametrize(
+    ("name", "formula", "design"),
+    [("people", "high ~ C(race) + age + group", PEOPLE), ("districts", "met ~ meals + group", DISTRICTS)],
+)
+def test_risks_have_the_joint_variance_of_which_svypredmeans_has_two_parts(name, formula, design):
+    golden, data = numbers("survey_like")["means"][name], table(name)
+    data["group"] = (data["sex"] == 2 if name == "people" else data["mobility"] > 17).astype(int)
+    if name == "people":
+        data = data[data["high"].notna()]
+    res = fitted(data, design, formula)
+    risk = res.risk("group", [0, 1])
+    assert_allclose(risk.risks["estimate"], golden["means"], rtol=1e-10)
+    same_matrix(risk.cov, golden["joint"]["cov"], 1e-8)
+    # the covariates fixed, the coefficients fixed, and both parts as if they were independent
+    of_coefficients = res.risk("group", [0, 1], covariates="fixed").cov
+    same_matrix(of_coefficients, golden["of_coefficients"], 1e-8)
+    weight, sample = data[design.weights].to_numpy(), res.model.design.sample
+    own = np.column_stack([np.asarray(res.predict(data.assign(group=value))) for value in (0, 1)])
+    own = weight[:, None] * (own - weight @ own / weight.sum()) / weight.sum()
+    totals = np.transpose([np.bincount(sample.grouping.codes, column, minlength=sample.n_units) for column in own.T])
+    same_matrix(design_variance(sample, totals), golden["of_covariates"], 1e-8)
+    same_matrix(of_coefficients + design_variance(sample, totals), golden["cov"], 1e-8)
+    assert np.abs(risk.cov / np.array(golden["cov"]) - 1).max() > 1e-3
+
+
+def predictions_of(name):
+    """Return the table, its design, outcome and predictions, and which rows are the domain."""
+    data = table("people" if name == "women" else name)
+    if name in ("people", "women"):
+        return data, PEOPLE, "high", data["predicted"], (data["sex"] == 2 if name == "women" else data["sex"] > 0)
+    design = SCHOOLS if name == "schools" else DISTRICTS
+    return data, design, "met", expit(2 - 0.012 * data["meals"]), data["pw"] > 0
+
+
+@pytest.mark.parametrize("name", ["people", "women", "schools", "districts"])
+def test_calibration_and_discrimination_have_the_variance_of_the_design(name):
+    data, design, outcome, p, domain = predictions_of(name)
+    golden = numbers("survey_like")["calibration"][name]
+    fit = fitted(data.assign(p=p), design, f"{outcome} ~ p", subset=domain)
+    used = (domain & data[outcome].notna()).to_numpy()
+    weights = data[design.weights].to_numpy()[used]
+    assessed = gevglm.calibration.assess(
+        data[outcome].to_numpy()[used], p.to_numpy()[used], weights, groups=fit.model.design.sample, rng=0, resamples=50
+    )
+    cox = assessed.cox
+    assert_allclose([cox.intercept, cox.slope], golden["slope_model"]["params"], rtol=1e-7)
+    same_matrix(cox.cov, golden["slope_model"]["cov"], 1e-7)
+    pairs = {
+        "in_the_large": "calibration in the large",
+        "brier": "Brier score",
+        "ratio": "observed / expected",
+        "auc": "AUC",
+    }
+    for word, index in pairs.items():
+        found = assessed.indices[index]
+        assert_allclose([found, found.se], np.ravel([golden[word]["value"], golden[word]["se"]]), rtol=1e-8)
+    assert "are those of the survey design" in assessed.notes[0]
+
+
+@pytest.mark.parametrize(("name", "design"), [("people", PEOPLE), ("districts", DISTRICTS)])
+def test_resamples_have_the_variance_of_the_design(name, design):
+    data = table(name)
+    sample = fitted(data, design, "high ~ 1" if name == "people" else "met ~ 1").model.design.sample
+    totals, rng = np.random.default_rng(1).normal(size=(sample.n_units, 1)), np.random.default_rng(2)
+    found = np.array([sample.resampled(rng) @ totals[:, 0] for _ in range(20_000)])
+    assert_allclose(found.var(), design_variance(sample, totals)[0, 0], rtol=0.04)  # four Monte Carlo errors
+    assert_allclose(found.mean(), totals.sum(), atol=4 * found.std() / np.sqrt(20_000))
+
+
+def test_a_fit_assesses_itself_new_rows_and_held_out_rows_by_its_design():
+    data = table("people")
+    data = data[data["high"].notna()]
+    res = fitted(data, PEOPLE, "high ~ C(race) + age")
+    own = res.calibration(resamples=50)
+    again = res.calibration(data)
+    assert_allclose(again.indices["AUC"].se, own.indices["AUC"].se, rtol=1e-10)
+    assert "survey design (15 strata, 32 units)" in own.notes[0]
+    # without the columns of the design there is none
+    bare = res.calibration(data.drop(columns=["stratum"]))
+    assert not any("survey design" in note for note in bare.notes)
+    held_out = res.calibration(resampling="cv", folds=5)
+    assert "survey design (15 strata, 32 units)" in held_out.notes[0]
+    test = res.compare_auc(fitted(data, PEOPLE, "high ~ age"))
+    assert test.difference.se > 0
+
+
+def test_resamples_of_risks_draw_units_in_their_strata():
+    data = table("people")
+    data = data[data["high"].notna()].assign(group=lambda d: (d["sex"] == 2).astype(int))
+    res = fitted(data, PEOPLE, "high ~ age + group")
+    boot = res.risk("group", [0, 1], method="bootstrap", draws=200, rng=1)
+    assert_allclose(boot.risks["se"], res.risk("group", [0, 1]).risks["se"], rtol=0.25)
+
+
+@pytest.mark.study
+def test_a_national_survey():
+    golden, data = numbers("national"), gevglm.datasets.load("nhanes2")
+    design = gevglm.survey("finalwgt", strata="stratid", psu="psuid")
+    cases = {
+        "whole": fitted(data, design, "diabetes ~ C(race) + C(region) + highbp"),
+        "domain": fitted(data, design, "diabetes ~ C(region) + highbp", subset="race == 2"),
+    }
+    units = data.groupby(["stratid", "psuid"]).ngroup().to_numpy()
+    stratum = data["stratid"].to_numpy()
+    factors = [np.where(units == g, 0.0, np.where(stratum == stratum[units == g][0], 2.0, 1.0)) for g in range(62)]
+    replicates = np.transpose(factors) * data["finalwgt"].to_numpy()[:, None]
+    jackknife = gevglm.survey("finalwgt", replicates=replicates, kind="JKn", rscales=0.5)
+    cases["JKn"] = fitted(data, jackknife, "diabetes ~ C(race) + C(region) + highbp")
+    for name, res in cases.items():
+        assert_allclose(res.params, golden[name]["params"], rtol=1e-8)
+        same_matrix(res.cov_params(), golden[name]["cov"], 1e-8)
+        assert res.degrees.df == golden[name]["df"]

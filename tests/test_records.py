@@ -34,6 +34,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {page: {} for page in PAGES} | {
     "replication_class_weighting.md": {
         "0.394": "a single draw, see below",
         "0.914": "a single draw, see below",
+        "0.421": "a single draw, see below",
     },
     "replication_class_weights.md": {
         "112,120": "X-rays of the paper",

@@ -10,6 +10,7 @@ except ImportError as error:
 from gevglm.weighting.adaptive import AdaClassWeight, RatioWeight
 from gevglm.weighting.boosting import AdaBoost, DiffBoost
 from gevglm.weighting.costs import CSB1, CSB2, AdaC1, AdaC2, AdaC3, AdaCost
+from gevglm.weighting.of_fits import AdaptedClassWeight, adapt_class_weight
 
-__all__ = ["CSB1", "CSB2", "AdaBoost", "AdaC1", "AdaC2", "AdaC3", "AdaClassWeight", "AdaCost", "DiffBoost",
-           "RatioWeight"]  # fmt: skip
+__all__ = ["CSB1", "CSB2", "AdaBoost", "AdaC1", "AdaC2", "AdaC3", "AdaClassWeight", "AdaCost",
+           "AdaptedClassWeight", "DiffBoost", "RatioWeight", "adapt_class_weight"]  # fmt: skip

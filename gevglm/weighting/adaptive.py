@@ -25,6 +25,36 @@ class ClassWeights:
     distribution: NDArray  # D, which adds up to one in each class
 
 
+@dataclass(frozen=True)
+class Rule:
+    """How class weights follow the errors of the classes, and when they have come to rest."""
+
+    tradeoff: float
+    threshold: float
+    early_stopping: bool = True
+
+    def raised(self, weights: NDArray, errors: NDArray) -> NDArray:
+        r"""Return :math:`w^+ \exp(\epsilon^+)` and :math:`w^- \exp(c\,\epsilon^-)`, the main class first."""
+        pace = np.append(self.tradeoff, np.ones(len(errors) - 1))
+        return weights * np.exp(pace * errors)
+
+    def stopping(self, weights: NDArray, sample: ClassSample, errors: NDArray) -> tuple[str | None, str | None]:
+        """Return the reason to stop, if any, and a warning, if one is due; of several rare classes the mean of the errors decides."""
+        rare = errors[1:].mean()
+        if self.early_stopping and rare < self.threshold:
+            return "threshold", None
+        if self.early_stopping and rare < self.tradeoff * errors[0]:
+            return "tradeoff", None
+        worst = int(np.argmax(errors[1:])) + 1
+        times = weights[worst] * sample.sizes[worst] / (weights[0] * sample.sizes[0])
+        if errors[worst] >= 1.0 - 1e-12 and times > HOPELESS:
+            return "hopeless", (
+                f"all cases of the rare class ({sample.labels[worst]}) are still misclassified, although they weigh {times:.3g} times as much as "
+                "the main class; stopped. The base learner seems not to use its weights: choose another one."
+            )
+        return None, None
+
+
 class ClassWeighted(WeightedClassifier):
     """Base of the algorithms whose weights depend on the class only."""
 
@@ -92,9 +122,9 @@ class Adaptive(Streaming, ClassWeighted):
     def _assess(self, state: ClassWeights, sample: ClassSample, hit: NDArray) -> Round:
         errors = sample.sums(state.distribution * ~hit)
         vote, distribution, facts = self._boost(state.distribution, sample, hit, errors)
-        pace = np.append(self.tradeoff, np.ones(len(errors) - 1))
-        after = ClassWeights(state.weights * np.exp(pace * errors), distribution)
-        stop, warning = self._stopping(state, sample, errors)
+        rule = Rule(self.tradeoff, self.threshold, self.early_stopping)
+        stop, warning = rule.stopping(state.weights, sample, errors)
+        after = ClassWeights(rule.raised(state.weights, errors), distribution)
         return Round(vote, sample.named("error", errors) | facts, after, stop, warning)
 
     def _boost(
@@ -102,22 +132,6 @@ class Adaptive(Streaming, ClassWeighted):
     ) -> tuple[float, NDArray, dict[str, float]]:
         """Return the vote of a learner, the next distribution, and more columns of the history."""
         return 1.0, distribution, {}
-
-    def _stopping(self, state: ClassWeights, sample: ClassSample, errors: NDArray) -> tuple[str | None, str | None]:
-        """Return the reason to stop, if any, and a warning, if one is due; of several rare classes the mean of the errors decides."""
-        rare = errors[1:].mean()
-        if self.early_stopping and rare < self.threshold:
-            return "threshold", None
-        if self.early_stopping and rare < self.tradeoff * errors[0]:
-            return "tradeoff", None
-        worst = int(np.argmax(errors[1:])) + 1
-        times = state.weights[worst] * sample.sizes[worst] / (state.weights[0] * sample.sizes[0])
-        if errors[worst] >= 1.0 - 1e-12 and times > HOPELESS:
-            return "hopeless", (
-                f"all cases of the rare class ({sample.labels[worst]}) are still misclassified, although they weigh {times:.3g} times as much as "
-                "the main class; stopped. The base learner seems not to use its weights: choose another one."
-            )
-        return None, None
 
 
 class AdaClassWeight(LastLearner, Adaptive):

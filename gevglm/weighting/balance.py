@@ -50,7 +50,7 @@ def _smallest_shift(scores: NDArray, rare: int, sample: ClassSample, tradeoff: f
     margin = scores[:, rare] - others[np.arange(len(rival)), rival]
     own, main = sample.codes == rare, sample.codes == 0
     missed = main & (rival > 0)  # rows of the main class that another rare class takes
-    order = np.argsort(-margin[own | (main & ~missed)], kind="stable")
+    order = np.argsort(-margin[own | (main & ~missed)])
     margins, mine, weight = ((values[own | (main & ~missed)])[order] for values in (margin, own, sample.weight))
     error = 1.0 - np.cumsum(weight * mine) / sample.sizes[rare]
     main_error = ((sample.weight * missed).sum() + np.cumsum(weight * ~mine)) / max(

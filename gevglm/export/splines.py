@@ -1,4 +1,4 @@
-"""Splines and polynomials of formulas as piecewise polynomials: whatever a basis does between two knots is a polynomial through a few of its values."""
+"""Splines and polynomials of formulas as piecewise polynomials, through a few values of the basis between two knots."""
 
 from __future__ import annotations
 

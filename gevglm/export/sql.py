@@ -71,8 +71,8 @@ class SqlPrinter(Printer):
         return f"{name} IS NOT NULL"
 
 
-def to_sql(formula: ScoringFormula, table: str, dialect: str) -> str:
-    """Return a query of all rows of a table with their ``linear_predictor`` and ``risk``; see :meth:`gevglm.BinaryGLMResults.to_sql`."""
+def to_sql(formula: ScoringFormula, table: str, dialect: str, name: str = "risk") -> str:
+    """Return a query of all rows of a table with their risks; see :meth:`gevglm.BinaryGLMResults.to_sql`."""
     if dialect not in DIALECTS:
         raise unknown_option("dialect", dialect, DIALECTS)
     write = SqlPrinter(dialect)
@@ -82,13 +82,13 @@ def to_sql(formula: ScoringFormula, table: str, dialect: str) -> str:
     if conditions:
         linear = f"CASE WHEN {' AND '.join(conditions)} THEN {linear} END"
     query = f"SELECT rows.*, {linear} AS _linear_predictor FROM {quoted(table)} AS rows"
-    for name, node in steps[1:-1]:
-        query = f"SELECT rows.*, {write(node)} AS _{name} FROM (\n{query}\n) AS rows"
-    names = [f"_{name}" for name, _ in steps[:-1]]
+    for step, node in steps[1:-1]:
+        query = f"SELECT rows.*, {write(node)} AS _{step} FROM (\n{query}\n) AS rows"
+    names = [f"_{step}" for step, _ in steps[:-1]]
     risk = f"CASE WHEN _linear_predictor IS NOT NULL THEN {write(steps[-1][1])} END"
     if dialect == "duckdb":
-        return f"SELECT rows.* EXCLUDE ({', '.join(names)}), {risk} AS risk FROM (\n{query}\n) AS rows"
-    return f"SELECT rows.*, {risk} AS risk FROM (\n{query}\n) AS rows"
+        return f"SELECT rows.* EXCLUDE ({', '.join(names)}), {risk} AS {quoted(name)} FROM (\n{query}\n) AS rows"
+    return f"SELECT rows.*, {risk} AS {quoted(name)} FROM (\n{query}\n) AS rows"
 
 
 def quoted(name: str) -> str:

@@ -25,8 +25,8 @@ class Scoring(ResultsCore):
             )
         return scoring_formula(self.model.design.layout, self._params, self.model.population_link)
 
-    def to_sql(self, table: str, *, dialect: str = "duckdb") -> str:
-        """Return a query that adds the column ``risk`` to the rows of a table.
+    def to_sql(self, table: str, *, dialect: str = "duckdb", name: str = "risk") -> str:
+        """Return a query that adds a column with the risk to the rows of a table.
 
         Parameters
         ----------
@@ -34,6 +34,8 @@ class Scoring(ResultsCore):
             Name of a table with the columns of the formula.
         dialect : {"duckdb", "sqlite"}
             SQLite needs the mathematical functions that it is compiled with by default since 3.35. Its rows also have the steps on the way, which begin with an underscore.
+        name : str
+            Of the column added, which the table must not have.
 
         Returns
         -------
@@ -42,7 +44,7 @@ class Scoring(ResultsCore):
         """
         from gevglm.export.sql import to_sql
 
-        return to_sql(self.scoring_formula, table, dialect)
+        return to_sql(self.scoring_formula, table, dialect, name)
 
     def to_excel_formula(self, cells: Mapping[str, str] | None = None) -> str:
         """Return the formula of a cell of a spreadsheet that has the risk.

@@ -172,6 +172,12 @@ def test_texts_in_a_column_of_numbers_have_no_risk_in_sqlite(data):
     assert np.isnan(in_sqlite(res.to_sql("rows of today", dialect="sqlite"), rows)[0])
 
 
+def test_the_column_added_has_the_name_given(data):
+    query = gevglm.fit("y ~ age", data).to_sql("data", name="death within a year")
+    found = duckdb.sql(query).columns
+    assert found == [*data.columns, "death within a year"]
+
+
 def twice(x):
     return 2.0 * x
 

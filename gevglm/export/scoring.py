@@ -28,7 +28,7 @@ class Input:
 
 @dataclass(frozen=True)
 class Term:
-    """The columns of one term: `factors` multiply, the first varying fastest."""
+    """The columns of one term of the formula, in the order of the design matrix."""
 
     name: str
     columns: tuple[Node, ...]

@@ -25,6 +25,7 @@ LAYERS = (
     "fitting",
     "options",
     "results",
+    "export",
     "effects",
     "calibration",
     "inference",

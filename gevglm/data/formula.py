@@ -208,6 +208,11 @@ class Recipe:
             raise self._explained(error, frame) from None
 
     @property
+    def model_matrix(self) -> ModelMatrix:
+        """How formulaic's columns are made: terms, codings, and what was learned from the data."""
+        return self._matrix
+
+    @property
     def offset_columns(self) -> list[str]:
         """The columns that stand in ``offset()`` alone."""
         return [name for name in self.dtypes if name not in self.variables]

@@ -31,6 +31,7 @@ from gevglm.results.population import PopulationRisks
 from gevglm.results.prediction import Predictions
 from gevglm.results.refit import refit
 from gevglm.results.saving import load, save, strip
+from gevglm.results.scoring import Scoring
 from gevglm.results.shape import ShapeInference
 from gevglm.results.summary import summary_of
 from gevglm.results.terms import TermInference
@@ -49,6 +50,7 @@ class BinaryGLMResults(
     PopulationRisks,
     Predictions,
     RiskEffects,
+    Scoring,
     ShapeInference,
     TermInference,
     WildInference,

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
 LEAST_DAMPING, MOST_DAMPING = 1e-7, 1e3  # shares of the null model's information
 LONGEST = 0.99  # share of the way to where an observed outcome would be impossible
-MOST_TURNED = 0.9  # share of the slope along a step up to which it may turn: less than one, and a loss with a convex slope has fallen
 ROUNDS = 40  # of rows that are added to one step
 POLISHING = 12  # steps along what the rows at the end leave free
 DEPENDENT = 1e-10  # share of a normal, squared, that those of other rows leave unexplained
@@ -135,7 +134,6 @@ class _Steps:
     def __init__(self, problem: Problem):
         self.problem, self.loss = problem, problem.loss
         self.support = problem.loss.link.support
-        self.kinked = problem.loss.link.edge != "wall"  # whether the loss has kinks, so that slopes do not tell whether it falls
         self.met = EdgeRows.none(problem.engine.n_cols)
         self._null: NDArray | None = None
 
@@ -143,8 +141,7 @@ class _Steps:
         """Take steps until one ends at the solution, after those that were taken before."""
         problem, params = self.problem, before.params
         enough, last = problem.tol**2 * problem.scale, np.zeros(0)
-        reusable = not self.kinked and before.sums.finite and before.sums.hessian.size
-        sums = before.sums if reusable else (yield from problem.sums_at(params, value=self.kinked))
+        sums = yield from problem.sums_at(params, value=True)
         self._first = sums.hessian
         n_iter, look = before.n_iter, True
         while True:
@@ -193,7 +190,7 @@ class _Steps:
             if factor.positive and factor.smallest_pivot >= COLLINEAR:
                 step, held, share = yield from self._damped_step(params, sums, factor, look)
                 length = float(step @ matrix @ step)
-                if self._model(params, sums, step) + 0.5 * length <= ROUNDING * self.problem.scale:
+                if self._model(params, sums, step) + 0.5 * length <= ROUNDING * abs(sums.value):
                     return step, held, share, length - float(step @ sums.hessian @ step) if damping else 0.0
             damping = max(100.0 * damping, LEAST_DAMPING)
         return np.zeros_like(params), self.met.take([]), 1.0, np.inf
@@ -231,16 +228,11 @@ class _Steps:
     def _shortened(
         self, params: NDArray, sums: NewtonSums, step: NDArray, length: float, decrement: float, trials: int
     ) -> Passes[tuple[NDArray, NewtonSums] | None]:
-        """Halve the step until the loss falls, by half the decrement at least in its model; without kinks, until its slope has not turned by much."""
-        rounding, slope = 8.0 * np.finfo(float).eps * abs(sums.value), float(sums.gradient @ step)
-        turned = MOST_TURNED * abs(slope) + ROUNDING * float(np.abs(sums.gradient) @ np.abs(step))
+        """Halve the step until the loss falls: by the model, it falls by half the decrement at least."""
+        rounding = 8.0 * np.finfo(float).eps * abs(sums.value)
         for _ in range(trials):
-            trial = yield from self.problem.sums_at(params + length * step, value=self.kinked)
-            if self.kinked:
-                falls = trial.value <= sums.value - ARMIJO * length * 0.5 * decrement + rounding
-            else:
-                falls = float(trial.gradient @ step) <= turned
-            if trial.feasible and falls:
+            trial = yield from self.problem.sums_at(params + length * step, value=True)
+            if trial.feasible and trial.value <= sums.value - ARMIJO * length * 0.5 * decrement + rounding:
                 moved = bool((np.abs(length * step) > EXACTLY * np.abs(params)).any())
                 return (params + length * step, trial) if moved else None
             length *= 0.5
@@ -255,8 +247,8 @@ class _Steps:
         for _ in range(POLISHING):
             taken += 1
             params = params + np.linalg.lstsq(normals, held.room(params, self.support), rcond=None)[0]
-            sums = yield from problem.sums_at(params)
-            if not sums.finite:
+            sums = yield from problem.sums_at(params, value=True)
+            if not (sums.feasible and np.isfinite(sums.value)):
                 return None
             if not free.shape[1]:
                 break

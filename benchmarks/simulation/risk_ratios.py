@@ -18,7 +18,10 @@ from gevglm.links import Log as LogLink
 from gevglm.losses import Canonical, Log
 
 SETS = 2_500  # of each setting
-BOOTSTRAPPED, DRAWS = 100, 59  # data sets on the boundary of each setting whose likelihood ratios are bootstrapped, and draws
+BOOTSTRAPPED, DRAWS = (
+    100,
+    59,
+)  # data sets on the boundary of each setting whose likelihood ratios are bootstrapped, and draws
 QUANTILE = 1.959963984540054
 EFFECTS = np.array([np.log(1.5), 1.0])  # of the treatment and of x
 TERMS = ("treatment", "x")

@@ -171,13 +171,13 @@ class _Steps:
                     "no step improves the fit (it may lie at the end of the support, where the log loss is not smooth)"
                 )
                 return SolverResult(params, sums, n_iter, decrement, False, reason, step)
-            look = length < 1.0 or len(self.met) > known  # a step that met nothing is followed by one that is just tried
+            look = (
+                length < 1.0 or len(self.met) > known
+            )  # a step that met nothing is followed by one that is just tried
             params, sums = trial
             n_iter += 1
 
-    def _step(
-        self, params: NDArray, sums: NewtonSums, look: bool
-    ) -> Passes[tuple[NDArray, EdgeRows, float, float]]:
+    def _step(self, params: NDArray, sums: NewtonSums, look: bool) -> Passes[tuple[NDArray, EdgeRows, float, float]]:
         """Find the step, the rows that hold it, the share of it to where an observed outcome is impossible, and what the damping adds to its length.
 
         The second derivative is damped where it is singular, and where the step is so ill-conditioned that its model does not fall. Without `look`,

@@ -143,8 +143,10 @@ class _Steps:
         enough, last = problem.tol**2 * problem.scale, np.zeros(0)
         sums = yield from problem.sums_at(params, value=True)
         self._first = sums.hessian
-        for n_iter in range(before.n_iter, problem.maxiter + 1):
-            step, held, share, damping = yield from self._step(params, sums)
+        n_iter, look = before.n_iter, True
+        while True:
+            known = len(self.met)
+            step, held, share, damping = yield from self._step(params, sums, look)
             decrement = float(step @ sums.hessian @ step + damping)
             length = min(1.0, LONGEST * share)
             problem.monitor.on_step(params, decrement)
@@ -152,32 +154,41 @@ class _Steps:
                 found = yield from self._polished(params + length * step, held, n_iter)
                 if found is not None:
                     return found
-            elif not len(held) and decrement <= enough and damping == 0.0:
+            elif not len(held) and decrement <= enough and damping == 0.0 and look:
                 return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
             last = held.position
-            if n_iter == problem.maxiter:
-                break
-            trial = yield from self._shortened(params, sums, step, length, decrement)
+            if n_iter >= problem.maxiter:
+                reason = f"{problem.maxiter} iterations were not enough"
+                return SolverResult(params, sums, problem.maxiter, decrement, False, reason, step)
+            trial = None
+            if look or decrement > enough:
+                trial = yield from self._shortened(params, sums, step, length, decrement, TRIALS if look else 1)
+            if trial is None and not look:
+                look = True
+                continue
             if trial is None:
                 reason = (
                     "no step improves the fit (it may lie at the end of the support, where the log loss is not smooth)"
                 )
                 return SolverResult(params, sums, n_iter, decrement, False, reason, step)
+            look = (
+                length < 1.0 or len(self.met) > known
+            )  # a step that met nothing is followed by one that is just tried
             params, sums = trial
-        reason = f"{problem.maxiter} iterations were not enough"
-        return SolverResult(params, sums, problem.maxiter, decrement, False, reason, step)
+            n_iter += 1
 
-    def _step(self, params: NDArray, sums: NewtonSums) -> Passes[tuple[NDArray, EdgeRows, float, float]]:
+    def _step(self, params: NDArray, sums: NewtonSums, look: bool) -> Passes[tuple[NDArray, EdgeRows, float, float]]:
         """Find the step, the rows that hold it, the share of it to where an observed outcome is impossible, and what the damping adds to its length.
 
-        The second derivative is damped where it is singular, and where the step is so ill-conditioned that its model does not fall.
+        The second derivative is damped where it is singular, and where the step is so ill-conditioned that its model does not fall. Without `look`,
+        only rows that were met before are in its way.
         """
         damping = 0.0
         while damping <= MOST_DAMPING:
             matrix = sums.hessian if damping == 0.0 else sums.hessian + damping * (yield from self.null_information())
             factor = Cholesky(matrix)
             if factor.positive and factor.smallest_pivot >= COLLINEAR:
-                step, held, share = yield from self._damped_step(params, sums, factor)
+                step, held, share = yield from self._damped_step(params, sums, factor, look)
                 length = float(step @ matrix @ step)
                 if self._model(params, sums, step) + 0.5 * length <= ROUNDING * abs(sums.value):
                     return step, held, share, length - float(step @ sums.hessian @ step) if damping else 0.0
@@ -193,9 +204,9 @@ class _Steps:
         return float(sums.gradient @ step + self.met.size[kinks] @ beyond)
 
     def _damped_step(
-        self, params: NDArray, sums: NewtonSums, factor: Cholesky
+        self, params: NDArray, sums: NewtonSums, factor: Cholesky, look: bool
     ) -> Passes[tuple[NDArray, EdgeRows, float]]:
-        free = -factor.solve(sums.gradient)
+        free, share = -factor.solve(sums.gradient), np.inf
         for _ in range(ROUNDS):
             room = self.met.room(params, self.support)
             way = np.where((room < -AT_THE_END) & np.isfinite(self.met.size), -1.0, 1.0)
@@ -204,6 +215,8 @@ class _Steps:
             solved = factor.solve(normals.T) if len(normals) else normals.T
             multipliers = box_multipliers(normals @ solved, normals @ free - room, self.met.size)
             step = free - solved @ multipliers
+            if not look:
+                break
             self.problem.passes += 1
             crossing, share = yield Pass(self.problem.engine, Reach(self.loss, params, step))
             new = crossing.take(~np.isin(crossing.position, self.met.position))
@@ -213,11 +226,11 @@ class _Steps:
         return step, self.met.take((multipliers > 0.0) & (multipliers < self.met.size)), share
 
     def _shortened(
-        self, params: NDArray, sums: NewtonSums, step: NDArray, length: float, decrement: float
+        self, params: NDArray, sums: NewtonSums, step: NDArray, length: float, decrement: float, trials: int
     ) -> Passes[tuple[NDArray, NewtonSums] | None]:
         """Halve the step until the loss falls: by the model, it falls by half the decrement at least."""
         rounding = 8.0 * np.finfo(float).eps * abs(sums.value)
-        for _ in range(TRIALS):
+        for _ in range(trials):
             trial = yield from self.problem.sums_at(params + length * step, value=True)
             if trial.feasible and trial.value <= sums.value - ARMIJO * length * 0.5 * decrement + rounding:
                 moved = bool((np.abs(length * step) > EXACTLY * np.abs(params)).any())

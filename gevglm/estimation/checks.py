@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gevglm.engine import Block, Engine, Reducer
 from gevglm.engine.base import ArraySum, Pass, Passes, make_pass, run
 from gevglm.engine.linalg import Matrix, column_squares
+from gevglm.estimation.adjusted_walls import NO_ROOT_INSIDE, UNBOUNDED_INSIDE
 from gevglm.estimation.newton import UNBOUNDED, SolverResult
 from gevglm.exceptions import ConvergenceWarning, FewEventsWarning, SeparationWarning, SupportWarning, listed, warn
 from gevglm.links.base import AT_THE_END, BinaryLink
@@ -230,10 +231,11 @@ def warn_of_problems(
         causes = "Too small a maxiter" + (
             f" and a {shape} that does not suit the data are the usual causes." if shape else " is the usual cause."
         )
-        warn(
-            f"the fit has not converged: {fitted.reason} (decrement {fitted.decrement:.2g} after {steps}). {causes}",
-            ConvergenceWarning,
-        )
+        if fitted.reason.startswith((NO_ROOT_INSIDE, UNBOUNDED_INSIDE)):  # no number of steps would help
+            warn(f"the fit has not converged: {fitted.reason}.", ConvergenceWarning)
+        else:
+            how_far = f"decrement {fitted.decrement:.2g} after {steps}"
+            warn(f"the fit has not converged: {fitted.reason} ({how_far}). {causes}", ConvergenceWarning)
     elif not fitted.positive_definite and not ignored:
         warn(
             "the second derivative of the loss is not positive definite at the solution, which may not be a minimum; "

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gevglm.engine.base import Passes
 from gevglm.estimation.adjusted_roots import first_root, rough_start
+from gevglm.estimation.adjusted_walls import refused_at_wall
 from gevglm.estimation.boundary import interior_point, minimum_with_edge
 from gevglm.estimation.newton import SINGULAR, SolverResult
 from gevglm.estimation.objective import Adjustment
@@ -59,7 +60,10 @@ def _root(problem: Problem, adjustment: Adjustment, start: NDArray | None) -> Pa
     first = (yield from rough_start(problem)) if start is None else start
     if np.isfinite(problem.loss.link.support).any():
         first = yield from _feasible(problem, first)
-    return (yield from first_root(problem, adjustment, first))
+    found = yield from first_root(problem, adjustment, first)
+    if problem.has_walls and found.reason != SINGULAR and problem.maxiter > 0:
+        found = yield from refused_at_wall(problem, adjustment, found)
+    return found
 
 
 def _canonical_start(problem: Problem) -> Passes[NDArray]:

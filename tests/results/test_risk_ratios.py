@@ -294,3 +294,25 @@ def test_shapes_do_not_go_with_the_log_link(inside):
         gevglm.fit("y ~ x", inside, link="log", xi=0.5)
     with pytest.raises(InvalidOptionError, match=r"exp\(b\) has no meaning with Identity"):
         gevglm.fit("y ~ x", inside, link="identity").exp_params()
+
+
+def test_mean_bias_reduction_of_one_risk_has_a_closed_form():
+    """With a constant only the adjusted score is y - (n - y) p/(1 - p) + 1/2."""
+    y = np.repeat([1.0, 0.0], [17, 3])
+    res = gevglm.fit(y, np.ones((20, 1)), link="log", bias="mean")
+    assert np.exp(res.params[0]) == pytest.approx(17.5 / 20.5, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("bias", "words"), [("mean", "no root"), ("median", "no root"), ("jeffreys", "grows without bound")]
+)
+def test_bias_reduction_against_the_wall_says_why_and_which_rows(bias, words):
+    group = np.repeat(["a", "b", "c"], 30)
+    data = pd.DataFrame({"group": group, "y": np.where(group == "b", 1, np.arange(90) % 3 == 0).astype(int)})
+    with pytest.warns(gevglm.exceptions.GevglmWarning) as caught:
+        res = gevglm.fit("y ~ group", data, link="log", bias=bias)
+    (said,) = [str(w.message) for w in caught if w.category is gevglm.exceptions.ConvergenceWarning]
+    assert not res.converged
+    assert words in said
+    assert "30, 31, 32, 33, 34, ..." in said
+    assert "maxiter" not in said

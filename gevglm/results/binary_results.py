@@ -32,6 +32,7 @@ from gevglm.results.prediction import Predictions
 from gevglm.results.refit import refit
 from gevglm.results.saving import load, save, strip
 from gevglm.results.shape import ShapeInference
+from gevglm.results.stability import StabilityChecks
 from gevglm.results.summary import summary_of
 from gevglm.results.terms import TermInference
 from gevglm.results.wild import WildInference
@@ -50,6 +51,7 @@ class BinaryGLMResults(
     Predictions,
     RiskEffects,
     ShapeInference,
+    StabilityChecks,
     TermInference,
     WildInference,
 ):

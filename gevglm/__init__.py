@@ -8,7 +8,19 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gevglm import bias, calibration, datasets, families, links, losses, plots, sampling, sklearn, weighting
+    from gevglm import (
+        bias,
+        calibration,
+        datasets,
+        families,
+        links,
+        losses,
+        planning,
+        plots,
+        sampling,
+        sklearn,
+        weighting,
+    )
     from gevglm.api import fit
     from gevglm.averaging import AveragedLinks, average_links
     from gevglm.batches.many import fit_many
@@ -48,7 +60,8 @@ _HOMES = {
     "survey": "data.survey",
 }
 _MODULES = {
-    name: name for name in "bias calibration datasets families links losses plots sampling sklearn weighting".split()
+    name: name
+    for name in "bias calibration datasets families links losses planning plots sampling sklearn weighting".split()
 }
 _MODULES |= {"sources": "data.sources", "exceptions": "exceptions"}
 

@@ -22,6 +22,7 @@ MODULES = (
     "families",
     "bias",
     "calibration",
+    "planning",
     "weighting",
     "sklearn",
     "sampling",

@@ -16,6 +16,7 @@ LAYERS = (
     "datasets",
     "averaging",
     "comparison",
+    "planning",
     "batches",
     "report",
     "api",

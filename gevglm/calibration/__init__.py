@@ -12,6 +12,7 @@ _MODULES = {
     "calibration.assessment": ("assess",),
     "calibration.belt": ("calibration_belt",),
     "calibration.bins": ("empirical_log_odds",),
+    "calibration.by_group": ("calibration_by_group",),
     "calibration.calibrators": ("AsymmetricLaplace", "Beta", "Calibrator", "Isotonic", "Logistic", "PiecewiseLogistic", "Platt"),
     "calibration.classification": ("classification_table",),
     "calibration.corp": ("reliability",),

@@ -33,6 +33,7 @@ from gevglm.results.refit import refit
 from gevglm.results.saving import load, save, strip
 from gevglm.results.scoring import Scoring
 from gevglm.results.shape import ShapeInference
+from gevglm.results.stability import StabilityChecks
 from gevglm.results.summary import summary_of
 from gevglm.results.terms import TermInference
 from gevglm.results.wild import WildInference
@@ -52,6 +53,7 @@ class BinaryGLMResults(
     RiskEffects,
     Scoring,
     ShapeInference,
+    StabilityChecks,
     TermInference,
     WildInference,
 ):

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
     from gevglm.calibration.assessment import Assessment
+    from gevglm.calibration.by_group import GroupCalibration
     from gevglm.calibration.calibrators import Calibrator
     from gevglm.calibration.classification import ClassificationTable
     from gevglm.calibration.paired import PairedTest
@@ -67,6 +68,7 @@ class CalibrationChecks(ResultsCore):
         resamples: int = 200,
         folds: Any = 10,
         groups: Any = None,
+        by: Any = None,
         rng: Any = 0,
         workers: int = 1,
         progress: bool = False,
@@ -92,6 +94,9 @@ class CalibrationChecks(ResultsCore):
         groups : str or array_like, optional
             Clusters that resampling keeps together and that intervals take as independent in place of the rows: a column, or an array. By default
             those of a cluster-robust fit, of new data too if they have its column; of two kinds, resampling wants to be told which.
+        by : str or array_like, optional
+            Groups of the new rows (hospitals, say), a column or an array, each of which is assessed: see
+            :func:`gevglm.calibration.calibration_by_group`, whose answer is returned.
         rng : int or Generator
         workers : int
             Threads.
@@ -102,7 +107,7 @@ class CalibrationChecks(ResultsCore):
 
         Returns
         -------
-        Assessment, or Optimism for the bootstrap
+        Assessment, Optimism for the bootstrap, or GroupCalibration with `by`
 
         Notes
         -----
@@ -114,6 +119,10 @@ class CalibrationChecks(ResultsCore):
         """
         if resampling not in RESAMPLING:
             raise unknown_option("resampling", resampling, [str(word) for word in RESAMPLING])
+        if by is not None:
+            if resampling is not None or groups is not None:
+                raise InvalidOptionError("by= assesses predictions as they are; leave resampling and groups out.")
+            return _by_group(self, data, endog, by, **options)
         if data is None and resampling is not None:
             instead = "assess new data, as in calibration(data), or fit a table that is held in memory"
             self.model.design.need_rows(f"resampling={resampling!r}", instead)
@@ -272,6 +281,18 @@ def assess_new_rows(results: ResultsCore, data: Any, endog: Any, p: NDArray, gro
     return assessed if isinstance(clusters, SampleUnits) else _with_size(results.model.design, assessed)
 
 
+def _by_group(results: ResultsCore, data: Any, endog: Any, by: Any, **options: Any) -> GroupCalibration:
+    """Assess new rows by group."""
+    if data is None or as_source(data) is not None:
+        raise InvalidOptionError("by= goes with new data that are held in memory: calibration(new, by=...).")
+    p = np.asarray(results.predict(data))
+    y, numbers, weights = complete_rows(
+        results.model.design, data, endog, np.where(np.isnan(p), np.nan, np.arange(len(p)))
+    )
+    rows, labels = numbers.astype(np.intp), of_new_rows(results, data, by, len(p))
+    return calibration.calibration_by_group(y, p[rows], np.asarray(labels)[rows], weights, **options)
+
+
 # -- samples drawn by the outcome, and weights that are no numbers of observations ------------
 
 
@@ -310,7 +331,7 @@ def _with_size(design: Design, assessment: Assessment) -> Assessment:
 
 def _optimism(results: ResultsCore, groups: Any, **options: Any) -> Optimism:
     """Return the indices corrected by refits of the whole procedure to resamples of the observations, or of the clusters."""
-    _refuse_weights_by_hand(results.model)
+    refuse_weights_by_hand(results.model)
     design, rows = results.model.design, kept_rows(results, groups)
 
     def refitted(parts: Iterable[Part]) -> Iterator[tuple[Part, NDArray | GevglmError]]:
@@ -318,7 +339,7 @@ def _optimism(results: ResultsCore, groups: Any, **options: Any) -> Optimism:
             if isinstance(again, GevglmError):
                 yield part, again
             else:
-                yield part, _predictions_by(again, results.model.sampling, design)
+                yield part, predictions_by(again, results.model.sampling, design)
 
     def unpacked(part: Part, p: NDArray) -> tuple[Any, ...]:
         y, counts = part.outcomes(design.y)
@@ -333,7 +354,7 @@ def _held_out(
     results: ResultsCore, folds: Any, groups: Any, *, rng: Any, workers: int, progress: bool
 ) -> tuple[NDArray, NDArray, NDArray | None, NDArray | SampleUnits | None]:
     """Return outcomes, predictions, weights and clusters of the observations that folds hold out, by refits that have not seen them."""
-    _refuse_weights_by_hand(results.model)
+    refuse_weights_by_hand(results.model)
     workers, design = whole_number("workers", workers, 1), results.model.design
     positions, (clusters, _) = np.arange(len(design.y)), independent(results, groups)
     split = folds_of(results, folds, rng, groups, each_outcome=False).refuse_repeats(design.counts)
@@ -342,7 +363,7 @@ def _held_out(
         if isinstance(again, GevglmError):
             raise again
         held = design.on_rows(test)
-        p = _predictions_by(again, results.model.sampling, held)
+        p = predictions_by(again, results.model.sampling, held)
         represents = np.ones_like(p) if held.represents is None else held.represents
         return held.y, p, RowWeights.of(held).observations, represents, positions[test.rows]
 
@@ -354,13 +375,14 @@ def _held_out(
     return y, p, size, repeated(clusters, len(y), rows)
 
 
-def _predictions_by(again: Refit, sampling: Sampling, rows: Design) -> NDArray:
+def predictions_by(again: Refit, sampling: Sampling, rows: Design) -> NDArray:
     """Return the probabilities of rows by a refit, those in the sample if it was drawn by the outcome."""
     linear = linear_predictor(rows.X, np.asarray(again.params)) + (0.0 if rows.offset is None else rows.offset)
     p = as_sampled(sampling, again.population_link.inverse(linear))
     return np.clip(p, CLOSEST, 1.0 - CLOSEST)
 
 
-def _refuse_weights_by_hand(model: BinaryGLM) -> None:
+def refuse_weights_by_hand(model: BinaryGLM) -> None:
+    """Refuse to resample rows of which nobody knows what they stand for."""
     if model.options.var_weights is not None:
         raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")

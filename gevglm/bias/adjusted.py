@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gevglm.bias.base import BiasReduction, need_positive
 from gevglm.bias.log_f import LogF
 from gevglm.covariance import Fitted, Nonrobust
+from gevglm.engine.arrow_cholesky import ArrowCholesky
 from gevglm.engine.base import Block, Engine
 from gevglm.engine.cholesky import Cholesky, CholeskyOfAll
 from gevglm.engine.linalg import quadratic_forms, row_products
@@ -21,7 +22,7 @@ from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
 from gevglm.losses import Loss
 
-Factor: TypeAlias = Cholesky | CholeskyOfAll  # of one information matrix, or of many
+Factor: TypeAlias = Cholesky | ArrowCholesky | CholeskyOfAll  # of one information matrix, or of many
 FALLBACKS = (1.0, 4.0, 0.25)  # degrees of freedom of log-F priors, whose estimates are starts where the usual one fails
 
 

@@ -18,6 +18,8 @@ EXAMPLES = """examples:
       the shape by maximum likelihood, errors clustered by country, the model saved for 'gevglm predict'
   gevglm fit "default ~ income + C(region)" loans.csv --link logit --odds-ratios --anova
       odds ratios, and a test of each term; of a region as a whole
+  gevglm fit "onset ~ gdp | country" war.dta --link logit --bias firth
+      a constant for each country, estimated and not shown
   gevglm fit "case ~ smoker + age" study.parquet --link cloglog --prevalence 0.02 --json study.json
       a case-control sample, coefficients and risks of a population with 2 % cases
 """
@@ -47,14 +49,19 @@ def add_to(commands: Any, title: str) -> None:
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
-def _refuse_absorbed(formula: str) -> None:
+def _absorbs(options: argparse.Namespace) -> bool:
+    """Whether the formula has constants after a |; what goes with coefficients of all terms is then refused."""
     from gevglm.data.dialect import parts_by_bar
-    from gevglm.exceptions import InvalidOptionError
+    from gevglm.exceptions import IncompatibleOptionsError
 
-    if len(parts_by_bar(formula.partition("~")[2])) > 1:
-        raise InvalidOptionError(
-            "fixed effects, which stand after a |, are absorbed by gevglm.fit() in Python only; C(unit) among the terms has a coefficient for each unit."
-        )
+    if len(parts_by_bar(options.formula.partition("~")[2])) < 2:
+        return False
+    for word in ("html", "save", "anova", "odds_ratios"):
+        if getattr(options, word):
+            raise IncompatibleOptionsError(
+                f"--{word.replace('_', '-')} does not go with constants after a |; leave it out, or have C(unit) among the terms."
+            )
+    return True
 
 
 def run(options: argparse.Namespace) -> None:
@@ -69,19 +76,21 @@ def run(options: argparse.Namespace) -> None:
             check_target(name)
     refuse_overwriting(targets, files_of(options.data))
     model_words(options)  # refused before the data are read
-    _refuse_absorbed(options.formula)
-    data = _data(options)
+    absorbs = _absorbs(options)
+    data = _data(options, whole=absorbs)
     words = fit_words(options, data)
     from gevglm.api import fit
 
     results = fit(options.formula, data, **words)
     alpha = round(1.0 - options.level, 12)
     if options.json:
-        from gevglm.cli.numbers import numbers_of, write_numbers
+        from gevglm.cli.numbers import numbers_of, numbers_within_units, write_numbers
 
-        write_numbers(numbers_of(results, options.formula, options.data, alpha), options.json, options.quiet)
+        numbers = numbers_within_units if absorbs else numbers_of
+        write_numbers(numbers(results, options.formula, options.data, alpha), options.json, options.quiet)
     if options.json != "-":
-        print(results.summary(alpha=alpha, exponentiate=options.odds_ratios), flush=True)
+        shown = {} if absorbs else {"exponentiate": options.odds_ratios}
+        print(results.summary(alpha=alpha, **shown), flush=True)
         if options.anova:
             print(f"\n{results.anova(options.anova)}", flush=True)
     if options.html:
@@ -94,10 +103,11 @@ def run(options: argparse.Namespace) -> None:
         say(f"model: {options.save}", options.quiet)
 
 
-def _data(options: argparse.Namespace) -> Any:
+def _data(options: argparse.Namespace, *, whole: bool = False) -> Any:
     from gevglm.cli.tables import comes_in_pieces, read_table
 
-    if (options.sep, options.encoding, options.decimal) == (None, None, ".") and comes_in_pieces(options.data):
+    plain = (options.sep, options.encoding, options.decimal) == (None, None, ".")
+    if plain and not whole and comes_in_pieces(options.data):
         say(f"{options.data} is read in pieces", options.quiet)
         return options.data
     frame = read_table(options.data, options)

@@ -17,6 +17,7 @@ from gevglm.conditional.results import ConditionalResults, ConditionalResultsWra
 from gevglm.conditional.sets import MatchedSets
 from gevglm.data import build
 from gevglm.data.design import Design
+from gevglm.data.gathered import gathered
 from gevglm.engine.linalg import combinations, independent_columns
 from gevglm.engine.monitor import Monitor
 from gevglm.estimation.checks import FEW_EVENTS_PER_PARAMETER
@@ -91,6 +92,7 @@ class ConditionalLogit(LikelihoodModel):
     ) -> ConditionalLogit:
         """Build a model from a formula, a table, the sets, options, and the objects of the user's scope that the formula names."""
         facts = {"subset": options.subset, **options.columns()}
+        data = gathered(data, formula, scope, [strata, *facts.values()])
         return cls(build.from_table(formula, data, scope, options.formula_engine, monitor, **facts), strata)
 
     @classmethod

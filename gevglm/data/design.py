@@ -26,7 +26,7 @@ from gevglm.data.unloaded import UnloadedArray, rows_needed
 from gevglm.engine import Engine, MemoryEngine
 from gevglm.engine.base import ArraySum, Block, product, without_columns
 from gevglm.engine.linalg import Matrix, dense, squared_deviations
-from gevglm.engine.sparse import columns_of_ones
+from gevglm.engine.sparse import columns_of_ones, sparse_if_mostly_zero
 from gevglm.exceptions import InvalidDataError
 
 FIT_AGAIN = "fit the model again, to a table that is held in memory"
@@ -142,11 +142,16 @@ class Design(Layout):
     def engine(self, exog: Matrix | None = None) -> Engine:
         """Return the rows, as the solver sees them; with another design matrix, if one is given."""
         self.need_rows("a pass over the data", f"give data where there is a place for them, or {FIT_AGAIN}")
-        X = self.X if exog is None else exog
+        X = self._X_of_passes if exog is None else exog
         engine = MemoryEngine(X, self.y, **{name: getattr(self, name) for name in VECTORS})
         if self.var is self.counts is None and 0.0 < self.n_events < self.n_rows:
             engine.cache["totals"] = float(self.n_rows), self.n_events
         return without_columns(engine, [j for j, others in self.omitted.items() if others])  # others are zero
+
+    @cached_property
+    def _X_of_passes(self) -> Matrix:
+        """The design matrix, sparse if it is mostly zero: sums over its rows take what is not zero."""
+        return sparse_if_mostly_zero(self.X)
 
     def labelled(self) -> tuple[Any, Any]:
         """Return outcome and design matrix with the labels that statsmodels shows; of a sparse matrix, which it does not know, no column."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from math import isfinite
 
 import numpy as np
@@ -24,7 +22,7 @@ class Cholesky:
     damping : float, optional
         The Levenberg term :math:`\delta`, relative to the unit diagonal.
     in_place : bool
-        Whether the factor takes the place of the upper triangle of the matrix, which is in C order; see :func:`factored`.
+        Whether the factor takes the place of the upper triangle of the matrix, which is in C order; see :func:`~gevglm.engine.arrow_cholesky.factored`.
 
     Attributes
     ----------
@@ -52,6 +50,11 @@ class Cholesky:
         self._factor, info = lapack.dpotrf(scaled.T, lower=1, clean=self._clean, overwrite_a=1)
         self.positive = info == 0 and isfinite(self._factor[-1, -1])
         self.smallest_pivot = min(self._factor.diagonal().tolist()) ** 2 if self.positive else 0.0
+
+    @property
+    def pivots(self) -> NDArray:
+        """The :math:`L_{jj}^2`; of shape (k,)."""
+        return self._factor.diagonal() ** 2
 
     @property
     def log_determinant(self) -> float:
@@ -142,34 +145,13 @@ def inverse(matrix: NDArray) -> NDArray:
     return found
 
 
-@contextmanager
-def factored(matrix: NDArray, damping: float = 0.0) -> Iterator[Cholesky]:
-    """Provide the Cholesky factor of a matrix for some time; that of a large one without a copy: the matrix is itself again at the end."""
-    if len(matrix) < LARGE_MATRIX or not matrix.flags.c_contiguous:
-        yield Cholesky(matrix, damping)
-        return
-    diagonal = [matrix[rows, rows].copy() for rows in _blocks(len(matrix))]
-    try:
-        yield Cholesky(matrix, damping, in_place=True)
-    finally:
-        for rows, block in zip(_blocks(len(matrix)), diagonal, strict=True):
-            matrix[rows, rows] = block
-            matrix[rows, rows.stop :] = matrix[rows.stop :, rows].T
-
-
-def inverted(matrix: NDArray) -> NDArray:
-    """Return the inverse of a positive definite matrix, which is gone: the inverse may take its place."""
-    in_place = len(matrix) >= LARGE_MATRIX and matrix.flags.c_contiguous
-    return Cholesky(matrix, in_place=in_place).inverse(in_place=True)
-
-
 def sandwich(bread: NDArray, meat: NDArray) -> NDArray:
     """Return bread times meat times bread, also of stacks of them; a large meat is gone: the product takes its place."""
     if meat.shape[-1] < LARGE_MATRIX:
         return bread @ meat @ bread
-    for columns in _blocks(len(meat)):
+    for columns in blocks(len(meat)):
         meat[:, columns] = bread @ meat[:, columns]
-    for rows in _blocks(len(meat)):
+    for rows in blocks(len(meat)):
         meat[rows] = meat[rows] @ bread
     return meat
 
@@ -178,7 +160,7 @@ def symmetrised(matrix: NDArray) -> NDArray:
     """Return the mean of a matrix and its transpose, also of a stack of them; a large one is changed."""
     if matrix.shape[-1] < LARGE_MATRIX:
         return 0.5 * (matrix + np.swapaxes(matrix, -1, -2))
-    for rows in _blocks(len(matrix)):
+    for rows in blocks(len(matrix)):
         part = matrix[rows, rows.start :] + matrix[rows.start :, rows].T
         matrix[rows, rows.start :] = 0.5 * part
     return _mirrored(matrix)
@@ -186,7 +168,7 @@ def symmetrised(matrix: NDArray) -> NDArray:
 
 def _mirrored(matrix: NDArray) -> NDArray:
     """Copy the upper triangle of a matrix to the lower one, and return it."""
-    for rows in _blocks(len(matrix)):
+    for rows in blocks(len(matrix)):
         block = np.triu(matrix[rows, rows])
         matrix[rows, rows] = block + np.triu(block, 1).T
         matrix[rows.stop :, rows] = matrix[rows, rows.stop :].T
@@ -200,11 +182,12 @@ def _scaled(matrix: NDArray, scale: NDArray, in_place: bool) -> NDArray:
         scaled *= scale
         return scaled
     scaled = matrix if in_place else np.empty(matrix.shape)
-    for rows in _blocks(len(matrix)):  # and what else is in the blocks on the diagonal
+    for rows in blocks(len(matrix)):  # and what else is in the blocks on the diagonal
         np.multiply(matrix[rows, rows.start :], scale[rows.start :], out=scaled[rows, rows.start :])
         scaled[rows, rows.start :] *= scale[rows, None]
     return scaled
 
 
-def _blocks(size: int) -> list[slice]:
+def blocks(size: int) -> list[slice]:
+    """Return slices of rows that are worked on at a time."""
     return [slice(start, min(start + BLOCK, size)) for start in range(0, size, BLOCK)]

@@ -13,6 +13,8 @@ from scipy.sparse import csc_array, csr_array
 
 SPARSE = 20  # columns for every one that is not zero in a row, from which a design is kept sparse
 
+FEWEST_COLUMNS = 100  # of a dense design that passes over the rows may be faster over as a sparse one
+
 MOST_PADDED = 1 << 20  # elements of rows that are filled up to the length of the longest
 
 
@@ -71,6 +73,17 @@ def matrix_of(columns: Sequence[SparseColumn | NDArray], n_rows: int) -> csr_arr
     rows = np.concatenate([column.rows for column in sparse])
     values = np.concatenate([column.values for column in sparse])
     return csc_array((values, rows, starts), shape=(n_rows, len(columns))).tocsr()
+
+
+def sparse_if_mostly_zero(X: NDArray | csr_array) -> NDArray | csr_array:
+    """Return a dense matrix as a sparse one, if it has many columns and few of a row are not zero, as those of a factor with many levels are."""
+    if not isinstance(X, np.ndarray) or X.shape[1] < FEWEST_COLUMNS:
+        return X
+    some = X[:: max(len(X) // FEWEST_COLUMNS, 1)]
+    if SPARSE * np.count_nonzero(some) > some.size or SPARSE * np.count_nonzero(X) > X.size:
+        return X
+    columns = [np.flatnonzero(column) for column in X.T]
+    return matrix_of([SparseColumn(rows, X[rows, j], 0.0) for j, rows in enumerate(columns)], len(X))
 
 
 def scale_rows(X: csr_array, factor: NDArray) -> csr_array:

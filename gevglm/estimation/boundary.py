@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from scipy.optimize import linprog, lsq_linear, nnls
 
+from gevglm.engine.arrow_cholesky import ArrowCholesky
 from gevglm.engine.base import ArraySum, Block, Pass, Passes
 from gevglm.engine.cholesky import COLLINEAR, Cholesky
 from gevglm.engine.linalg import dense, weighted_gram
@@ -204,7 +205,7 @@ class _Steps:
         return float(sums.gradient @ step + self.met.size[kinks] @ beyond)
 
     def _damped_step(
-        self, params: NDArray, sums: NewtonSums, factor: Cholesky, look: bool
+        self, params: NDArray, sums: NewtonSums, factor: Cholesky | ArrowCholesky, look: bool
     ) -> Passes[tuple[NDArray, EdgeRows, float]]:
         free, share = -factor.solve(sums.gradient), np.inf
         for _ in range(ROUNDS):

@@ -10,7 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.cholesky import COLLINEAR, LARGE_MATRIX, Cholesky, factored, inverted
+from gevglm.engine.arrow_cholesky import ArrowCholesky, factor_of, factored, inverted
+from gevglm.engine.cholesky import COLLINEAR, LARGE_MATRIX, Cholesky
 
 MOST_DAMPING = 1e10
 
@@ -41,13 +42,13 @@ class NewtonSums:
     hessian: NDArray  # second derivative or its expectation; of shape (k, k)
     value: Any = 0.0  # the loss itself, if it was asked for, else 0
     feasible: Any = True  # whether the loss is finite at every row
-    _factor: Cholesky | None = None
+    _factor: Cholesky | ArrowCholesky | None = None
 
     @property
-    def factor(self) -> Cholesky:
+    def factor(self) -> Cholesky | ArrowCholesky:
         """The Cholesky factor of the Hessian, which does not change once it is asked for."""
         if self._factor is None:
-            self._factor = Cholesky(self.hessian)
+            self._factor = factor_of(self.hessian)
         return self._factor
 
     @property
@@ -80,7 +81,7 @@ class NewtonSums:
         """Give up the Hessian."""
         self.hessian = np.empty((0, 0))
 
-    def factored(self, damping: float = 0.0) -> AbstractContextManager[Cholesky]:
+    def factored(self, damping: float = 0.0) -> AbstractContextManager[Cholesky | ArrowCholesky]:
         """Provide the factor of the Hessian for some time: the one that is kept, or of a large or damped one another, without a copy."""
         kept = damping == 0.0 and len(self.hessian) < LARGE_MATRIX
         return nullcontext(self.factor) if kept else factored(self.hessian, damping)

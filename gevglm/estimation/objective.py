@@ -8,6 +8,7 @@ from typing import Protocol
 
 from numpy.typing import NDArray
 
+from gevglm.engine.arrow_cholesky import ArrowCholesky
 from gevglm.engine.base import Block, Engine
 from gevglm.engine.cholesky import Cholesky, CholeskyOfAll, diagonals
 from gevglm.estimation.sums import NewtonSums
@@ -65,7 +66,12 @@ class Adjustment(Protocol):
         """Return what is added to the score factor of each row; where rows are looked at in this way only, that is all there is."""
 
     def apply(
-        self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Cholesky | CholeskyOfAll
+        self,
+        loss: Loss,
+        sums: NewtonSums,
+        total: NDArray,
+        matrix: NDArray,
+        factor: Cholesky | ArrowCholesky | CholeskyOfAll,
     ) -> None:
         """Change gradient and value in place; `factor` is that of the information."""
 

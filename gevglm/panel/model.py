@@ -12,6 +12,7 @@ from statsmodels.base.model import LikelihoodModel
 from gevglm.conditional.model import CONSTANT
 from gevglm.data import build
 from gevglm.data.design import Design
+from gevglm.data.gathered import gathered
 from gevglm.engine.cholesky import Cholesky
 from gevglm.engine.linalg import combinations, independent_columns, one_blas_thread
 from gevglm.engine.monitor import Monitor
@@ -81,6 +82,7 @@ class PanelGLM(LikelihoodModel):
     ) -> PanelGLM:
         """Build a model from a formula, a table, the units, options, and the objects of the user's scope that the formula names."""
         facts = {"subset": options.subset, **options.columns()}
+        data = gathered(data, formula, scope, [absorb, *facts.values()])
         return cls(build.from_table(formula, data, scope, options.formula_engine, monitor, **facts), absorb, options)
 
     @classmethod

@@ -48,10 +48,11 @@ def summary_of(results: PanelResults, alpha: float) -> Summary:
         else "Canonical loss": f"{results.llf if likelihood else results._loss_value:.5g}",
         "Units left out": f"{results.n_units_dropped:,}",
     }
-    return summary_table("Binary Regression Results, constants absorbed", facts, frame, _notes(results))
+    return summary_table("Binary Regression Results, constants absorbed", facts, frame, notes_of(results))
 
 
-def _notes(results: PanelResults) -> list[str]:
+def notes_of(results: PanelResults) -> list[str]:
+    """Return what is to be known of a fit, in sentences."""
     notes = [results.cov_kwds["description"]]
     for name, left in zip(results.absorbed, results.left_out, strict=True):
         if left.units:

@@ -24,6 +24,32 @@ def test_summary_on_stdout_and_progress_on_stderr(call, study):
     assert call("fit", FORMULA, "study.csv", "--xi", "0.5", "--quiet") == (0, out, "")
 
 
+def test_constants_after_a_bar_are_absorbed(call, study):
+    words = (
+        "fit",
+        f"{FORMULA} | town",
+        "study.csv",
+        "--link",
+        "logit",
+        "--bias",
+        "firth",
+        "--cluster",
+        "town",
+        "--quiet",
+    )
+    results = gevglm.fit(
+        f"{FORMULA} | town", study, link="logit", bias="firth", cov_type="cluster", cov_kwds={"groups": "town"}
+    )
+    assert call(*words) == (0, f"{results.summary()}\n", "")
+    code, out, err = call(*words, "--json", "-")
+    found = json.loads(out)
+    assert (code, err) == (0, "")
+    assert found["absorbed"] == {"town": results.n_units}
+    assert [one["name"] for one in found["coefficients"]] == ["age", "smoker"]
+    assert_allclose([one["estimate"] for one in found["coefficients"]], results.params)
+    assert_allclose([one["std_err"] for one in found["coefficients"]], results.bse)
+
+
 def write_sav(data, path):
     pytest.importorskip("pyreadstat").write_sav(data, path)
 
@@ -112,7 +138,9 @@ def test_report_numbers_and_model_are_written(call, study, folder):
         (["event ~ agge", "study.csv"], 1, "Did you mean 'age'"),
         (["event age", "study.csv"], 1, "is not a formula"),
         (["event ~ age + (1|town)", "study.csv"], 1, "random effect"),
-        (["event ~ age | town", "study.csv"], 2, "fixed effects"),
+        (["event ~ age | town", "study.csv", "--save", "m.pkl"], 2, "--save does not go with constants after a |"),
+        (["event ~ age | town", "study.csv", "--odds-ratios"], 2, "--odds-ratios does not go with constants after a |"),
+        (["event ~ age | twon", "study.csv"], 1, "twon"),
         (["event ~ age + I(smoker^2)", "study.csv"], 1, "a power is x**2"),
         (["answer ~ age", "study.csv"], 1, "say which one is the event, as in --event yes"),
         (["answer ~ age", "study.csv", "--event", "ja"], 1, "--event ja is not a level of 'answer' ('no', 'yes')"),

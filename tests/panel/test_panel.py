@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
 from gevglm.data.dialect import absorbed_in
@@ -370,8 +370,32 @@ def test_a_factor_is_absorbed_or_a_term():
         gevglm.fit("y ~ x", DATA, units="all")
 
 
-def test_rows_in_pieces_are_refused(tmp_path):
-    for part in range(2):
-        DATA.iloc[part::2].to_csv(tmp_path / f"part{part}.csv", index=False)
-    with pytest.raises(InvalidDataError, match="absorb="):
+@pytest.mark.parametrize("kind", ["csv", "parquet", "generator", "dask"])
+def test_rows_in_pieces_give_the_same_bits(kind, tmp_path):
+    sizes = np.array_split(np.arange(len(DATA)), 3)
+    parts = [DATA.assign(other=1).iloc[rows] for rows in sizes]
+    if kind == "generator":
+        data = lambda: iter(parts)  # noqa: E731
+    elif kind == "dask":
+        data = pytest.importorskip("dask.dataframe").from_pandas(DATA, npartitions=3, sort=False)
+    else:
+        for j, part in enumerate(parts):
+            write = part.to_csv if kind == "csv" else part.to_parquet
+            write(tmp_path / f"part{j}.{kind}", index=False)
+        data = str(tmp_path / f"part*.{kind}")
+    if kind == "csv":  # numbers in text are read as they were written
+        data_in_memory = pd.concat([pd.read_csv(tmp_path / f"part{j}.csv") for j in range(3)], ignore_index=True)
+    else:
+        data_in_memory = DATA
+    words = {"cov_type": "cluster", "cov_kwds": {"groups": "unit"}, "subset": "x < 2"}
+    found, known = fit(data=data, **words), fit(data=data_in_memory, **words)
+    assert_array_equal(found.params, known.params)
+    assert_array_equal(found.bse, known.bse)
+    assert_array_equal(found.predict(), known.predict())
+
+
+def test_pieces_that_are_too_large_are_refused(tmp_path, monkeypatch):
+    DATA.to_csv(tmp_path / "part0.csv", index=False)
+    monkeypatch.setattr("gevglm.data.gathered.physical_memory", lambda: 100.0)
+    with pytest.raises(InvalidDataError, match="have the columns of the model in memory"):
         fit(data=str(tmp_path / "part*.csv"))

@@ -1,0 +1,138 @@
+"""Second derivatives of designs with a factor of many levels: factored by their zeros, with the answers of dense factors."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.sparse import csr_array, issparse
+
+import gevglm
+from gevglm.engine import arrow_cholesky, sparse
+from gevglm.engine.arrow_cholesky import ArrowCholesky, diagonal_part, factor_of, factored, inverted
+from gevglm.engine.cholesky import Cholesky
+
+pytestmark = pytest.mark.filterwarnings("ignore::gevglm.exceptions.FewEventsWarning")
+
+LEVELS = 530
+
+
+def arrow(n_levels=LEVELS, beside=(0, 7, 530, 532)):
+    """A positive definite matrix of which all rows and columns but those `beside` are diagonal."""
+    rng = np.random.default_rng(2)
+    n = n_levels + len(beside)
+    rest, shaft = np.array(beside), np.delete(np.arange(n), beside)
+    X = np.zeros((4 * n, n))
+    X[np.arange(4 * n), shaft[rng.permutation(4 * n) % n_levels]] = 1.0
+    X[:, rest] = rng.standard_normal((4 * n, len(rest))) + 1.0
+    return X.T @ X, shaft
+
+
+def test_the_diagonal_is_found_wherever_it_is():
+    matrix, shaft = arrow()
+    assert_array_equal(np.flatnonzero(diagonal_part(matrix)), shaft)
+    assert isinstance(factor_of(matrix), ArrowCholesky)
+
+
+@pytest.mark.parametrize("damping", [0.0, 1e-3])
+def test_equal_to_the_dense_factor(damping):
+    matrix, _ = arrow()
+    found, dense = factor_of(matrix, damping), Cholesky(matrix, damping)
+    rhs = np.random.default_rng(0).standard_normal((len(matrix), 2))
+    assert_allclose(found.solve(rhs), dense.solve(rhs), rtol=1e-9, atol=1e-12)
+    assert_allclose(found.solve(rhs[:, 0]), dense.solve(rhs[:, 0]), rtol=1e-9, atol=1e-12)
+    assert_allclose(found.inverse(), dense.inverse(), rtol=1e-9, atol=1e-12)
+    if not damping:  # which is relative to the diagonal, so that determinants are those of different matrices
+        assert_allclose(found.log_determinant, np.linalg.slogdet(matrix)[1], rtol=1e-12)
+    assert found.positive
+
+
+def test_the_inverse_may_take_the_place_of_the_matrix():
+    matrix, _ = arrow()
+    expected = np.linalg.inv(matrix)
+    with factored(matrix) as factor:
+        assert factor.positive
+    found = inverted(matrix)
+    assert found is matrix
+    assert_allclose(found, expected, rtol=1e-8, atol=1e-12)
+
+
+def test_columns_that_the_diagonal_explains_have_no_pivot():
+    matrix, shaft = arrow()
+    matrix[:, 0] = matrix[:, shaft].sum(axis=1)  # the sum of all indicators
+    matrix[0] = matrix[:, 0]
+    matrix[0, 0] = matrix[0, shaft].sum()
+    factor = factor_of(matrix)
+    assert isinstance(factor, ArrowCholesky)
+    assert not (factor.positive and factor.smallest_pivot > 1e-13)
+
+
+@pytest.mark.parametrize("spoil", ["dense", "pair", "zero", "nan"])
+def test_other_matrices_are_factored_as_they_are(spoil):
+    matrix, shaft = arrow()
+    i, j = shaft[:2]
+    if spoil == "dense":
+        matrix += 1e-9
+    elif spoil == "pair":
+        matrix[i, j] = matrix[j, i] = 1e-6
+    else:
+        matrix[i, i] = 0.0 if spoil == "zero" else np.nan
+    assert diagonal_part(matrix) is None
+
+
+# -- fits ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(5)
+    n = 6_000
+    data = pd.DataFrame({"unit": np.repeat(np.arange(600), 10), "year": np.tile(np.arange(10), 600)})
+    data["x"] = rng.standard_normal(n)
+    data["centre"] = data["unit"] // 15
+    effect = rng.normal(0.0, 0.5, 600)[data["unit"]]
+    data["y"] = (rng.random(n) < 1.0 / (1.0 + np.exp(0.3 - 0.5 * data["x"] - effect))).astype(int)
+    events = data.groupby("unit")["y"].transform("mean")
+    return data[events.between(0.01, 0.99)].reset_index(drop=True)
+
+
+FITS = {
+    "logit": {"link": "logit"},
+    "GEV": {"xi": -0.2},
+    "log": {"xi": 0.1, "loss": "log"},
+    "firth": {"link": "logit", "bias": "firth"},
+    "cluster": {"link": "logit", "cov_type": "cluster", "cov_kwds": {"groups": "centre"}},
+    "HC3": {"link": "cloglog", "cov_type": "HC3"},
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_fits_are_those_with_dense_factors_and_rows(name, data, monkeypatch):
+    terms = "y ~ x + C(year) + C(unit)"
+    found = gevglm.fit(terms, data, tol=1e-11, **FITS[name])
+    monkeypatch.setattr(arrow_cholesky, "diagonal_part", lambda matrix: None)
+    monkeypatch.setattr(sparse, "FEWEST_COLUMNS", 10**6)
+    dense = gevglm.fit(terms, data, tol=1e-11, **FITS[name])
+    assert not issparse(dense.model.design._X_of_passes)
+    assert issparse(found.model.design._X_of_passes)
+    assert_allclose(found.params, dense.params, rtol=1e-9, atol=1e-9)
+    assert_allclose(found.bse, dense.bse, rtol=1e-9)
+    new = data.iloc[:5]
+    assert_allclose(found.get_prediction(new).summary_frame(), dense.get_prediction(new).summary_frame(), rtol=1e-8)
+
+
+def test_slopes_are_those_with_absorbed_units(data):
+    found = gevglm.fit("y ~ x + C(unit)", data, link="logit", tol=1e-11)
+    absorbed = gevglm.fit("y ~ x | unit", data, link="logit", tol=1e-11)
+    assert_allclose(found.params["x"], absorbed.params["x"], rtol=1e-9)
+    assert_allclose(found.bse["x"], absorbed.bse["x"], rtol=1e-9)
+
+
+def test_rows_that_are_not_mostly_zero_stay_dense():
+    X = np.random.default_rng(0).standard_normal((50, 120))
+    assert sparse.sparse_if_mostly_zero(X) is X
+    X[:, 3:] = 0.0
+    found = sparse.sparse_if_mostly_zero(X)
+    assert isinstance(found, csr_array)
+    assert_array_equal(found.toarray(), X)
+    few = X[:, :80]
+    assert sparse.sparse_if_mostly_zero(few) is few

@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from gevglm.averaging.candidates import ALPHAS, START
 from gevglm.averaging.optimum import Optimum, best_weights, floored
+from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
 from gevglm.engine.linalg import linear_predictor, one_blas_thread
 from gevglm.exceptions import GevglmError, InvalidDataError, silenced
@@ -26,6 +27,7 @@ from gevglm.options import FitOptions
 from gevglm.results import BinaryGLMResults
 from gevglm.results.refit import refit_many
 
+ENOUGH = 10_000  # observations of the rarer outcome by which penalties are chosen, where there are twice as many or more
 NEAR = 0.01  # mean absolute difference of risks, as a share of their mean, below which two candidates are the same in effect
 COMPARED = 20_000  # rows by which candidates are compared
 
@@ -130,35 +132,44 @@ class Procedure:
         families: dict[tuple[type, type], dict[str, Loss]] = {}
         for name, loss in self.candidates.items():
             families.setdefault((type(loss), type(loss.link)), {})[name] = loss
+        part = _part(model, folds) if self.options.alpha == "cv" else (model, folds)
         for members in families.values():
-            yield from self._family(model, folds, members)
+            yield from self._family(model, folds, part, members)
 
-    def _family(self, model: BinaryGLM, folds: Folds, members: Mapping[str, Loss]) -> Any:
+    def _family(
+        self, model: BinaryGLM, folds: Folds, part: tuple[BinaryGLM, Folds], members: Mapping[str, Loss]
+    ) -> Any:
         """Fit the candidates that differ in their shape only, from the middle outwards, each started from its neighbours."""
         models = {name: model.with_loss(loss) for name, loss in members.items()}
         by_shape = {float(loss.link.shape or 0.0): name for name, loss in members.items()}
+        losses = {shape: models[name].loss for shape, name in by_shape.items()}
         options, first = self.options, next(iter(models.values()))
-        scorer = FoldScores(
-            first.problem(tol=options.tol, maxiter=options.maxiter),
-            lambda shape: models[by_shape[shape]].loss,
-            folds,
-            cache(lambda alpha: first.penalty(alpha, options.penalize_intercept, options.standardized)),
-            self.criterion,
-            options.collinear == "raise",
-        )
+        scorer = self._scorer(first, losses, folds)
+        chooser = scorer if part[0] is model else self._scorer(part[0].with_loss(first.loss), losses, part[1])
         found: dict[str, Any] = {}
         alpha = START if options.alpha == "cv" else float(options.alpha)
         for shape in outwards(np.array(sorted(by_shape))):
             name, params = by_shape[shape], None
             try:
                 if options.alpha == "cv":
-                    alpha = descended(partial(_score, scorer, shape), self.alphas, alpha)
+                    alpha = descended(partial(_score, chooser, shape), self.alphas, alpha)
                 if options.bias is None:
                     params = scorer.params(shape, alpha)
                 found[name] = self._candidate(models[name], alpha, params, folds)
             except GevglmError as error:
                 found[name] = error
         yield from ((name, found[name]) for name in members)
+
+    def _scorer(self, model: BinaryGLM, losses: Mapping[float, Loss], folds: Folds) -> FoldScores:
+        options = self.options
+        return FoldScores(
+            model.problem(tol=options.tol, maxiter=options.maxiter),
+            losses.__getitem__,
+            folds,
+            cache(lambda alpha: model.penalty(alpha, options.penalize_intercept, options.standardized)),
+            self.criterion,
+            options.collinear == "raise",
+        )
 
     def _candidate(self, model: BinaryGLM, alpha: float, params: Any, folds: Folds) -> Any:
         """Return the fit to all rows with the coefficients without each fold, by refits where bias is reduced; or why there are none."""
@@ -179,6 +190,19 @@ class Procedure:
         if not np.isfinite(params).all():
             raise InvalidDataError("it could not be fitted without one of the folds.")
         return results, params
+
+
+def _part(model: BinaryGLM, folds: Folds) -> tuple[BinaryGLM, Folds]:
+    """Return the rows by which penalties are chosen, with their folds: all, or where there are many a random part of them."""
+    counts, y = RowWeights.of(model.design).observations, model.endog
+    rarer = min(counts @ y, counts @ (1.0 - y))
+    whole = all(side.counts is None for fold in folds.parts for side in fold)
+    if rarer < 2 * ENOUGH or not whole:
+        return model, folds
+    n = len(y)
+    chosen = np.sort(np.random.default_rng(0).permutation(n)[: round(n * ENOUGH / rarer)])
+    parts = tuple((Part(train.rows[chosen]), Part(test.rows[chosen])) for train, test in folds.parts)
+    return model.on_rows(chosen), Folds(parts)
 
 
 def descended(score: Callable[[float], Any], grid: Sequence[float], start: float) -> float:

@@ -27,7 +27,9 @@ from gevglm.options import FitOptions
 from gevglm.results import BinaryGLMResults
 from gevglm.results.refit import refit_many
 
-ENOUGH = 10_000  # observations of the rarer outcome by which penalties are chosen, where there are twice as many or more
+ENOUGH = (
+    10_000  # observations of the rarer outcome by which penalties are chosen, where there are twice as many or more
+)
 NEAR = 0.01  # mean absolute difference of risks, as a share of their mean, below which two candidates are the same in effect
 COMPARED = 20_000  # rows by which candidates are compared
 

@@ -9,7 +9,7 @@ import scipy.sparse
 from scipy import stats
 
 import gevglm
-from gevglm.averaging.candidates import default_candidates
+from gevglm.averaging.candidates import ALPHAS, default_candidates
 from gevglm.averaging.procedure import Procedure, descended
 from gevglm.exceptions import (
     GevglmError,
@@ -306,3 +306,14 @@ def test_near_duplicates_are_explained(study):
     text = " ".join(str(found.summary()).split())
     assert "Nearly the same here (risks differ by less than 1 % of their mean): one, two" in text
     assert "Weights are not probabilities that a link is true" in str(found.summary())
+
+
+def test_penalties_are_chosen_on_a_part_of_many_rows_and_the_rest_on_all(monkeypatch):
+    table = gevglm.datasets.simulate_study(4_000, rng=5)
+    whole = gevglm.average_links("event ~ age + smoker", table, rng=1)
+    monkeypatch.setattr("gevglm.averaging.procedure.ENOUGH", 80)
+    part = gevglm.average_links("event ~ age + smoker", table, rng=1)
+    assert table["event"].sum() >= 160
+    p, q = (np.asarray(average.predict(table)) for average in (part, whole))
+    assert np.abs(p - q).mean() < 0.1 * q.mean()
+    assert np.isin(part.weights["alpha"], ALPHAS).all()

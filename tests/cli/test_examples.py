@@ -49,8 +49,8 @@ def data(tmp_path_factory):
 
 def run(line: str, folder: Path, capsys) -> tuple[int, str]:
     """Run a line of the help without a shell; what follows a pipe is left out, what goes to a file is returned."""
-    words = shlex.split(line.partition("|")[0])[1:]
-    place = next((i for i, word in enumerate(words) if word in (">", ">>")), len(words))
+    words = shlex.split(line)[1:]
+    place = next((i for i, word in enumerate(words) if word in (">", ">>", "|")), len(words))
     code = main(words[:place])
     return code, capsys.readouterr().out
 

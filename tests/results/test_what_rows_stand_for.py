@@ -113,6 +113,7 @@ ASKED = {
     "anova": lambda r, new: [r.anova(type).table for type in ("I", "II", "III")],
     "drop1": lambda r, new: r.drop1().table[["df", "statistic", "pvalue"]],
     "attributable_fraction": lambda r, new: r.attributable_fraction("smoker", 0),
+    "to_sql": lambda r, new: r.to_sql("people"),
     # standard errors of some indices are those of resamples
     "calibration": lambda r, new: r.calibration(band=None).summary_frame()[["estimate", "statistic", "df"]],
     "classification": lambda r, new: r.classification(0.2).summary_frame(),
@@ -182,6 +183,8 @@ LEFT_OUT = {
     "plot_partial_residuals",
     # the numbers of calibration(), at points of which rounding may merge two
     "plot_calibration",
+    # of random resamples, one line per row as it stands
+    *("stability", "plot_stability"),
     # of two fits; see tests/results/test_likelihood.py and tests/calibration/test_paired.py
     *("compare_lr_test", "compare_auc"),
 }
@@ -382,6 +385,7 @@ def test_functions_of_predictions_take_weights_as_repeated_rows(name):
     given |= (
         {"q": 0.05 + np.abs(p - 0.2)} if "q" in inspect.signature(function).parameters else {}
     )  # another prediction
+    given |= {"by": np.repeat(["a", "b", "c"], 40)} if name == "calibration_by_group" else {}
     words |= {"threshold": 0.3} if name == "classification_table" else {}
     found = numbers(function(**given, weights=weights, **words))
     expected = numbers(function(**{name: values[rows] for name, values in given.items()}, **words))

@@ -184,7 +184,7 @@ LEFT_OUT = {
     # the numbers of calibration(), at points of which rounding may merge two
     "plot_calibration",
     # of random resamples, one line per row as it stands
-    *("stability", "plot_stability"),
+    "stability",
     # of two fits; see tests/results/test_likelihood.py and tests/calibration/test_paired.py
     *("compare_lr_test", "compare_auc"),
 }

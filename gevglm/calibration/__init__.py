@@ -28,6 +28,7 @@ _MODULES = {
     "calibration.net_benefit": ("net_benefit_difference",),
     "calibration.optimism": ("bootstrap_optimism", "cross_validated"),
     "calibration.paired": ("delong_test", "paired_t_test", "sign_test"),
+    "calibration.segments": ("worst_segment",),
     "calibration.smooth": ("integrated_calibration",),
     "plots.calibration": ("plot_belt", "plot_calibrators", "plot_loss_calibration", "plot_optimism", "plot_reliability"),
 }  # fmt: skip

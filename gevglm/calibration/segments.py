@@ -117,8 +117,11 @@ def worst_segment(
     again = [np.abs(search.deviations(generator.binomial(sizes, given.p))).max() for _ in range(draws)]
     exceeded = int((np.array(again) >= worst * (1.0 - 1e-12)).sum())
     frame = search.described(given, z, level)
-    first = frame.iloc[0]
-    return WorstSegment(str(frame.index[0]), *map(float, first), (1 + exceeded) / (1 + draws), frame, len(z))
+    n_rows, observed, expected, ratio, lower, upper, deviation = frame.iloc[0].tolist()
+    pvalue = (1 + exceeded) / (1 + draws)
+    return WorstSegment(
+        str(frame.index[0]), n_rows, observed, expected, ratio, lower, upper, deviation, pvalue, frame, len(z)
+    )
 
 
 class _Search:

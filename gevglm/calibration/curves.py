@@ -10,10 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import norm
 
 from gevglm.calibration.bins import TAIL, binned, is_rare, log_axis_start, weighted_quantile
 from gevglm.calibration.discrimination import area_under_precision, area_under_roc, counts_by_score
-from gevglm.calibration.sample import predictions, scores
+from gevglm.calibration.estimates import checked_level
+from gevglm.calibration.sample import predictions, scores, vector
 from gevglm.display.brief import Brief
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
@@ -83,11 +85,21 @@ class DecisionCurve(Brief):
         True positives per observation, less false positives weighted by the odds of the threshold.
     act_on_all : ndarray
         Net benefit of acting on all; that of acting on none is 0.
+    se : ndarray
+        Standard errors of the net benefit.
+    lower, upper : ndarray
+        Its confidence limits, threshold by threshold.
+    level : float
+        Their coverage.
     """
 
     threshold: NDArray
     net_benefit: NDArray
     act_on_all: NDArray
+    se: NDArray
+    lower: NDArray
+    upper: NDArray
+    level: float
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,11 +200,19 @@ def precision_recall_curve(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None
 
 
 def decision_curve(
-    y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None, *, thresholds: ArrayLike | None = None
+    y: ArrayLike,
+    p: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    thresholds: ArrayLike | None = None,
+    level: float = 0.95,
 ) -> DecisionCurve:
     r"""Return the net benefit of acting where the predicted risk is at least a threshold (Vickers and Elkin 2006).
 
     .. math:: \mathrm{NB}(t) = \frac{\mathrm{TP}(t)}{n} - \frac{\mathrm{FP}(t)}{n} \frac{t}{1 - t}
+
+    It is a mean of independent observations, whose variance, with :math:`o = t / (1 - t)`, is
+    :math:`\mathrm{TP}/n + o^2 \, \mathrm{FP}/n - \mathrm{NB}^2`; the predictions are taken as given.
 
     Parameters
     ----------
@@ -200,6 +220,8 @@ def decision_curve(
         Outcomes, probabilities, and how many observations each row stands for.
     thresholds : array_like, optional
         In [0, 1); by default 201 from 0 to the larger of the highest prediction but one in a hundred and twice the share of events.
+    level : float
+        Coverage of the limits.
 
     Examples
     --------
@@ -210,15 +232,25 @@ def decision_curve(
     if thresholds is None:
         high = float(np.quantile(sample.p, 0.99))
         thresholds = np.linspace(0.0, min(max(high, 2.0 * sample.rate), 0.99), THRESHOLDS)
-    t = np.atleast_1d(np.asarray(thresholds, dtype=float))
-    wrong = ~((t >= 0.0) & (t < 1.0))
-    if wrong.any():
-        raise InvalidOptionError(f"thresholds must be at least 0 and below 1, got {t[wrong][0]:g}.")
+    t = checked_thresholds(thresholds)
     levels, events, others = counts_by_score(sample, "a decision curve")
     at_least = len(levels) - np.searchsorted(levels, t, side="left")  # distinct predictions that are at least t
     found, alarms = (_from_above(counts)[at_least] / sample.total for counts in (events, others))
     odds = t / (1.0 - t)
-    return DecisionCurve(t, found - odds * alarms, sample.rate - odds * (1.0 - sample.rate))
+    benefit = found - odds * alarms
+    se = np.sqrt(np.maximum(found + odds**2 * alarms - benefit**2, 0.0) / sample.total)
+    reach = norm.isf((1.0 - checked_level(level)) / 2.0) * se
+    everybody = sample.rate - odds * (1.0 - sample.rate)
+    return DecisionCurve(t, benefit, everybody, se, benefit - reach, benefit + reach, level)
+
+
+def checked_thresholds(thresholds: ArrayLike) -> NDArray:
+    """Return risks from which one acts, if they are in [0, 1)."""
+    t = vector(np.ravel(np.asarray(thresholds)), "thresholds")
+    wrong = ~((t >= 0.0) & (t < 1.0))
+    if wrong.any():
+        raise InvalidOptionError(f"thresholds must be at least 0 and below 1, got {t[wrong][0]:g}.")
+    return t
 
 
 def risk_spread(y: ArrayLike, p: ArrayLike, weights: ArrayLike | None = None) -> RiskSpread:

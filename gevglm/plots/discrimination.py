@@ -46,12 +46,13 @@ def plot_precision_recall(curve: PrecisionRecallCurve, *, ax: Axes | None = None
 
 
 def plot_decision(curve: DecisionCurve, *, ax: Axes | None = None) -> Axes:
-    """Draw a decision curve: net benefit of acting by the model, on all, on none."""
+    """Draw a decision curve: net benefit of acting by the model, with its band, on all, on none."""
     ax = ax or new_axes(5.6, 3.8)
     ax.plot(curve.threshold, curve.net_benefit, color=COLORS[0], linewidth=1.8, label="act by the model")
+    ax.fill_between(curve.threshold, curve.lower, curve.upper, color=COLORS[0], alpha=0.15, linewidth=0)
     ax.plot(curve.threshold, curve.act_on_all, color=COLORS[1], linewidth=1.2, linestyle="--", label="act on all")
     ax.axhline(0.0, color="0.45", linewidth=1, linestyle=":", label="act on none")
-    top = max(float(curve.net_benefit.max()), float(curve.act_on_all.max()))
+    top = max(float(curve.upper.max()), float(curve.act_on_all.max()))
     ax.set_ylim(min(-0.12 * top, 1.1 * float(curve.net_benefit.min())), 1.08 * top)
     ax.set_xlim(curve.threshold.min(), curve.threshold.max())
     return finish(ax, "risk from which one acts", "net benefit (true positives per observation)", "above")

@@ -74,7 +74,7 @@ OBJECTS = {
     "matched sets": lambda fits, data: gevglm.fit("event ~ age", data, strata="clinic"),
     **{
         f"calibrator {name}": lambda fits, data, name=name: getattr(calibration, name)().fit(*_scores(fits)[::-1])
-        for name in ("Logistic", "Platt", "Beta", "Isotonic", "PiecewiseLogistic", "AsymmetricLaplace")
+        for name in ("Logistic", "Platt", "Beta", "Isotonic", "PiecewiseLogistic", "AsymmetricLaplace", "VennAbers")
     },
     "calibrator before it is fitted": lambda fits, data: calibration.Beta(),
 }

@@ -10,6 +10,7 @@ from gevglm.calibration.calibrators.isotonic import Isotonic
 from gevglm.calibration.calibrators.laplace import AsymmetricLaplace
 from gevglm.calibration.calibrators.logistic import Logistic, Platt
 from gevglm.calibration.calibrators.piecewise import PiecewiseLogistic
+from gevglm.calibration.calibrators.venn_abers import VennAbers
 from gevglm.exceptions import InvalidOptionError, unknown_option
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "Logistic",
     "PiecewiseLogistic",
     "Platt",
+    "VennAbers",
 ]
 CALIBRATORS = Calibrator.words
 

@@ -7,10 +7,19 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
-from gevglm.calibration import AsymmetricLaplace, Beta, Isotonic, Logistic, PiecewiseLogistic, Platt, empirical_log_odds
+from gevglm.calibration import (
+    AsymmetricLaplace,
+    Beta,
+    Isotonic,
+    Logistic,
+    PiecewiseLogistic,
+    Platt,
+    VennAbers,
+    empirical_log_odds,
+)
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
 
-ALL = [Logistic(), Platt(), AsymmetricLaplace(), PiecewiseLogistic(penalty=1.0), Isotonic(), Beta()]
+ALL = [Logistic(), Platt(), AsymmetricLaplace(), PiecewiseLogistic(penalty=1.0), Isotonic(), Beta(), VennAbers()]
 each_calibrator = pytest.mark.parametrize("calibrator", ALL, ids=repr)
 
 

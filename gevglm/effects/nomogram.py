@@ -93,7 +93,7 @@ def nomogram_of(results: ResultsCore) -> Nomogram:
     link = results.model.population_link
     largest = LARGEST if len(parts) == 1 else max(LARGEST, scale * (linear[-1] - at_zero))
     of_risks = np.asarray(link(RISKS), dtype=float)
-    reached = (of_risks >= linear[0]) & (of_risks <= linear[-1])
+    reached = (of_risks >= max(linear[0], at_zero)) & (of_risks <= linear[-1])
 
     def table(v: NDArray) -> pd.DataFrame:
         return pd.DataFrame({"points": (v - at_zero) * scale, "linear": v, "risk": link.inverse(v)})
@@ -157,7 +157,22 @@ def _axis_values(rows: Rows, name: str) -> tuple[list[Any], bool]:
     levels = levels_of(variables(rows.design)[name], rows.frame[name], FEW)
     if levels is not None:
         return levels, True
-    return pretty(*_range(rows.frame[name].to_numpy(float))).tolist(), False
+    low, high = _range(rows.frame[name].to_numpy(float))
+    marks = pretty(low, high)
+    if not _defined(rows, name, marks):  # such as the logarithm of zero, the round number below the data
+        marks = np.concatenate([[low], marks[(marks > low) & (marks < high)], [high]])
+    return marks.tolist(), False
+
+
+def _defined(rows: Rows, name: str, marks: NDArray) -> bool:
+    if rows.design.recipe is None:
+        return True
+    frame = rows.frame.iloc[[0] * len(marks)].reset_index(drop=True).assign(**{name: marks})
+    try:
+        with np.errstate(all="ignore"):
+            return bool(np.isfinite(dense(rows.design.recipe.matrix(frame))).all())
+    except (InvalidDataError, RuntimeWarning):
+        return False
 
 
 def _together(design: Design, names: Sequence[str]) -> list[list[str]]:

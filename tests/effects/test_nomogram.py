@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 import gevglm
 from gevglm.effects.nomogram import pretty
-from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.exceptions import InvalidOptionError
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 STORED = json.loads((GOLDEN / "nomogram.json").read_text())
@@ -80,5 +80,9 @@ def test_what_has_no_points_is_refused_by_name():
         gevglm.fit("y ~ age + offset(pressure / 100)", DATA, link="logit").nomogram()
     with pytest.raises(InvalidOptionError, match="needs a variable"):
         gevglm.fit("y ~ 1", DATA, link="logit").nomogram()
-    with pytest.raises(InvalidDataError, match="is not finite"):
-        gevglm.fit("y ~ log(age - 20.5)", DATA, link="logit").nomogram()
+
+
+def test_marks_stay_in_the_data_where_a_transform_ends():
+    shown = gevglm.fit("y ~ log(age - 20.5)", DATA, link="logit").nomogram().points["value"].astype(float)
+    assert shown.min() == DATA["age"].min()
+    assert shown.max() == DATA["age"].max()

@@ -181,7 +181,9 @@ def _together(design: Design, names: Sequence[str]) -> list[list[str]]:
     for name in names:
         changed = ChangedColumns.of(design, [name])
         if not changed.in_pieces:
-            raise InvalidOptionError(f"the columns of {name!r} depend on other rows, so that its values have no points.")
+            raise InvalidOptionError(
+                f"the columns of {name!r} depend on other rows, so that its values have no points."
+            )
         columns = set(changed.places.tolist())
         shared = [group for group in groups if group[1] & columns]
         groups = [group for group in groups if not group[1] & columns]

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gevglm.data.design import FIT_AGAIN
+from gevglm.effects.nomogram import Nomogram, nomogram_of
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.results.core import ResultsCore
 from gevglm.results.predicted_rows import assessed_rows
@@ -95,6 +96,29 @@ class Plotting(ResultsCore):
         from gevglm.plots import plot_effect
 
         return plot_effect(effect_curve(self, variable, by=by, at=at, values=values, alpha=alpha), ax=ax)
+
+    def plot_nomogram(self, *, ax: Axes | None = None) -> Axes:
+        """Draw the nomogram of :meth:`nomogram`: add the points of a person's values, and read the risk below their total."""
+        from gevglm.plots import plot_nomogram
+
+        return plot_nomogram(nomogram_of(self), ax=ax)
+
+    def nomogram(self) -> Nomogram:
+        """Return the points of the values of each variable, and the risks of their totals, as ``nomogram`` of R's rms.
+
+        Returns
+        -------
+        Nomogram
+            ``points`` is the table of points, ``totals`` and ``risks`` say what they add up to; see :mod:`gevglm.effects.nomogram`.
+
+        Examples
+        --------
+        >>> import gevglm
+        >>> res = gevglm.fit("event ~ age + smoker", gevglm.datasets.simulate_study(rng=1), link="logit")
+        >>> float(res.nomogram().points["points"].max())
+        100.0
+        """
+        return nomogram_of(self)
 
     def plot_link(self, ax: Axes | None = None) -> Axes:
         """Draw the fitted link, the logit nearest to it, and shares of events; in the population, if rows were sampled by their outcome."""

@@ -368,7 +368,7 @@ OF_WEIGHTS = [
     and "weights" in inspect.signature(getattr(gevglm.calibration, name)).parameters
     # weights of classes; and functions of other arguments, compared in tests/calibration/test_decisions.py
     and not name.endswith("_multiclass")
-    and name != "bootstrap_optimism"
+    and name not in ("bootstrap_optimism", "worst_segment")  # the second in tests/calibration/test_segments.py
 ]
 
 
@@ -387,6 +387,7 @@ def test_functions_of_predictions_take_weights_as_repeated_rows(name):
     )  # another prediction
     given |= {"by": np.repeat(["a", "b", "c"], 40)} if name == "calibration_by_group" else {}
     words |= {"threshold": 0.3} if name == "classification_table" else {}
+    words |= {"thresholds": [0.1, 0.3]} if name == "net_benefit_difference" else {}
     found = numbers(function(**given, weights=weights, **words))
     expected = numbers(function(**{name: values[rows] for name, values in given.items()}, **words))
     assert_same(found, expected, 1e-7)

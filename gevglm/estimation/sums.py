@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm.engine.arrow_matrix import add_products
 from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Pass, Passes, Reducer, make_pass, run
-from gevglm.engine.linalg import add, dense, weighted_gram
+from gevglm.engine.linalg import dense, weighted_gram
 from gevglm.estimation.newton_sums import NewtonSums
 from gevglm.estimation.pairs import ColumnPairs, PairsOfBlocks, symmetric
 from gevglm.exceptions import InvalidDataError
@@ -45,7 +47,7 @@ class LossSums(Reducer[NewtonSums]):
 
     def zero(self) -> NewtonSums:
         k = len(self.params)
-        return NewtonSums(np.zeros(k), np.zeros((k, k)))
+        return NewtonSums(np.zeros(k), np.zeros(()))
 
     def map(self, block: Block) -> NewtonSums:
         loss, y = self.loss, block.y
@@ -74,7 +76,7 @@ class LossSums(Reducer[NewtonSums]):
 
     def combine(self, total: NewtonSums, part: NewtonSums) -> NewtonSums:
         total.gradient += part.gradient
-        total.hessian = add(total.hessian, part.hessian)
+        total.hessian = add_products(total.hessian, part.hessian)
         total.value += part.value
         total.feasible &= part.feasible
         return total
@@ -99,6 +101,9 @@ class WeightedGram(ArraySum):
             return symmetric(ColumnPairs(block.X).weighted_sums(used), block.X.shape[1])
 
         super().__init__(gram)
+
+    def combine(self, total: Any, part: Any) -> Any:
+        return add_products(total, part)
 
 
 def totals(engine: Engine) -> tuple[float, float]:

@@ -116,13 +116,14 @@ class FactoredMatrix:
         return FactoredMatrix(F**2 * meat.spread, tall, 0.5 * (inner + inner.T), roots)
 
     def __getitem__(self, key: Any) -> Any:
-        """Return elements by the places of their rows and columns."""
+        """Return elements by the places of their rows and columns, or of all rows and one column."""
+        if isinstance(key[0], slice):
+            return (self @ (np.arange(len(self)) == key[1]).astype(float))[key[0]]
         rows, columns = (np.asarray(one) for one in key)
         if rows.dtype == bool or columns.dtype == bool:
             raise TypeError("elements are asked for by their places")
-        some = self.restricted(np.unique(np.concatenate([rows.ravel(), columns.ravel()])))
         places = np.unique(np.concatenate([rows.ravel(), columns.ravel()]))
-        return some.toarray()[np.searchsorted(places, rows), np.searchsorted(places, columns)]
+        return self.restricted(places).toarray()[np.searchsorted(places, rows), np.searchsorted(places, columns)]
 
     def toarray(self) -> NDArray:
         """Return all elements."""
@@ -134,6 +135,38 @@ class FactoredMatrix:
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
         return self.toarray()
+
+    def distance(self, vector: NDArray) -> float | None:
+        r"""Return x'A^{-1}x, or None if the rank of the matrix is too low for it.
+
+        The solution w of A w = x has :math:`u = Z Y' w`, and :math:`w_1 = t^{-1} (x_1 - Y_1 u)` where t is not zero; with :math:`w_2`, where it is, u solves
+
+        .. math:: \begin{pmatrix} Z^{-1} + Y_1' t^{-1} Y_1 & -Y_2' \\ Y_2 & 0 \end{pmatrix} \begin{pmatrix} u \\ w_2 \end{pmatrix} =
+            \begin{pmatrix} Y_1' t^{-1} x_1 \\ x_2 \end{pmatrix} .
+        """
+        there, q = self.spread > 0.0, len(self.inner)
+        rank = int(there.sum()) + q + sum(root.shape[0] for _, root in self.roots)
+        if rank < len(self):
+            return None
+        if self.roots:
+            return distance(self.toarray(), vector)
+        pulled, beside = self.tall[there] / self.spread[there, None], self.tall[~there]
+        if np.linalg.matrix_rank(self.inner, hermitian=True) < q or np.linalg.matrix_rank(beside) < len(beside):
+            return distance(self.toarray(), vector)
+        inner = np.linalg.inv(self.inner) + self.tall[there].T @ pulled
+        system = np.block([[inner, -beside.T], [beside, np.zeros((len(beside), len(beside)))]])
+        found = np.linalg.solve(system, np.concatenate([pulled.T @ vector[there], vector[~there]]))
+        own = vector[there] / self.spread[there] - pulled @ found[:q]
+        return float(vector[there] @ own + vector[~there] @ found[q:])
+
+
+def distance(matrix: Any, vector: NDArray) -> float | None:
+    """Return :math:`x' A^{-1} x`, or None if the rank of a symmetric matrix is too low for it."""
+    if isinstance(matrix, FactoredMatrix):
+        return matrix.distance(vector)
+    if np.linalg.matrix_rank(matrix, hermitian=True) < len(vector):
+        return None
+    return float(vector @ np.linalg.solve(matrix, vector))
 
 
 def scaled(root: csr_array, factor: NDArray) -> csr_array:

@@ -5,6 +5,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.sparse import issparse
 
@@ -61,8 +63,11 @@ class Small:
         self.patch = monkeypatch
 
     def refuse_dense(self):
-        def refuse(self, *args, **kwargs):
-            raise AssertionError("a matrix of all levels was formed")
+        form = FactoredMatrix.toarray
+
+        def refuse(self):
+            assert len(self) < UNITS, "a matrix of all levels was formed"
+            return form(self)
 
         self.patch.setattr(FactoredMatrix, "toarray", refuse)
 
@@ -110,3 +115,100 @@ def test_every_bias_reduction(model, bias, data, small, monkeypatch):
 @pytest.mark.parametrize("covariance", COVARIANCES)
 def test_every_covariance(model, covariance, data, small, monkeypatch):
     assert_same(*both(data, small, monkeypatch, **MODELS[model], **COVARIANCES[covariance]), data)
+
+
+def test_what_results_offer_without_a_matrix_of_all_levels(data, small, monkeypatch):
+    found, dense = both(data, small, monkeypatch, link="logit", cov_type="HC1")
+    new = data.iloc[::17]
+
+    def same(ask, rtol=1e-8):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", gevglm.exceptions.GevglmWarning)
+            assert_allclose(np.asarray(ask(found), float), np.asarray(ask(dense), float), rtol=rtol, atol=1e-10)
+
+    same(lambda res: res.conf_int())
+    same(lambda res: res.pvalues)
+    assert found.summary().as_text() == dense.summary().as_text()
+    same(lambda res: res.t_test("x = z").sd)
+    same(lambda res: res.wald_test("x = 0, z = 0", scalar=True).statistic)
+    same(lambda res: res.get_prediction(new).summary_frame())
+    same(lambda res: res.get_prediction(new, average=True).summary_frame())
+    same(lambda res: res.get_margeff().summary_frame())
+    same(lambda res: res.risk("x", at=[0.0, 1.0]).table)
+    same(lambda res: res.get_hat_matrix_diag())
+    same(lambda res: res.margins("x").table if hasattr(res.margins("x"), "table") else 0.0)
+    same(lambda res: res._results.cov_params(r_matrix=np.eye(2, len(res.params))))
+    same(lambda res: res._results.cov_params(column=np.array([1, 2])))
+
+
+def test_infinite_constants_have_no_errors(data, small, monkeypatch):
+    """A unit without events has no finite constant: it has no error, and neither have predictions for it."""
+    without = data.copy()
+    without.loc[without["unit"] == 5, "y"] = 0
+    found, dense = both(without, small, monkeypatch, link="logit", cov_type="HC0")
+    assert found.infinite_names == dense.infinite_names == ["C(unit)[T.5]"]
+    assert_allclose(found.params[["x", "z"]], dense.params[["x", "z"]], rtol=1e-8)
+    assert_allclose(found.bse, dense.bse, rtol=1e-6)
+    with pytest.warns(gevglm.exceptions.SeparationWarning):
+        errors = found.get_prediction(without.iloc[::10]).summary_frame()["mean_se"]
+    with pytest.warns(gevglm.exceptions.SeparationWarning):
+        expected = dense.get_prediction(without.iloc[::10]).summary_frame()["mean_se"]
+    assert np.isnan(errors).any()
+    assert_allclose(errors, expected, rtol=1e-6)
+
+
+def test_profile_intervals_are_by_the_arrow(data, small, monkeypatch):
+    found, dense = both(data, small, monkeypatch, link="logit", bias="firth")
+    for name in ("x", "z"):
+        assert_allclose(found.profile(name).interval, dense.profile(name).interval, rtol=1e-6)
+
+
+@pytest.mark.parametrize("source", ["pieces", "dask"])
+def test_data_in_pieces(source, data, small):
+    options = {"link": "logit", "bias": "firth", "cov_type": "cluster", "cov_kwds": {"groups": "unit"}}
+    table = [data.iloc[:70], data.iloc[70:75], data.iloc[75:]]
+    if source == "dask":
+        table = pytest.importorskip("dask.dataframe").from_pandas(data, npartitions=3)
+    small.refuse_dense()
+    whole, found = fitted(data, **options), fitted(table, **options)
+    assert isinstance(found.cov_params_default, FactoredMatrix)
+    assert_allclose(found.params, whole.params, rtol=1e-11, atol=1e-11)
+    assert_allclose(found.bse, whole.bse, rtol=1e-11)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    units=st.integers(9, 14),
+    years=st.integers(3, 6),
+    model=st.sampled_from(sorted(MODELS)),
+    bias=st.sampled_from([None, "firth"]),
+    covariance=st.sampled_from(sorted(COVARIANCES)),
+    weighted=st.booleans(),
+    period=st.booleans(),
+)
+def test_any_small_panel(seed, units, years, model, bias, covariance, weighted, period, small, monkeypatch):
+    """Weights, periods, shuffled rows, and options in any combination give the numbers of dense rows."""
+    rng = np.random.default_rng(seed)
+    data = panel(rng, units, years).sample(frac=1.0, random_state=seed % 1000)
+    options = MODELS[model] | COVARIANCES[covariance] | {"maxiter": 300}
+    options |= {"bias": "firth"} if bias else {"separation": "ignore"}
+    options |= {"freq_weights": "count"} if weighted else {}
+    formula = "y ~ x + C(unit)" + (" + year" if period else "")
+    with monkeypatch.context() as patched:
+        patched.setattr(sparse, "FEWEST_COLUMNS", 10**6)
+        dense = fitted(data, formula, **options)
+    found = fitted(data, formula, **options)
+    assert isinstance(found.cov_params_default, FactoredMatrix)
+    if dense.converged and np.abs(dense.params).max() < 20.0:
+        assert_allclose(found.params, dense.params, rtol=1e-8, atol=1e-8)
+        assert_allclose(found.bse, dense.bse, rtol=1e-7)
+
+
+def test_the_matrix_is_there_when_it_is_asked_for(data, small, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(sparse, "FEWEST_COLUMNS", 10**6)
+        dense = fitted(data, link="logit", cov_type="cluster", cov_kwds={"groups": "year"})
+    found = fitted(data, link="logit", cov_type="cluster", cov_kwds={"groups": "year"})
+    assert_allclose(found.cov_params(), dense.cov_params(), rtol=1e-8, atol=1e-12)
+    assert list(found.cov_params().columns) == list(dense.cov_params().columns)

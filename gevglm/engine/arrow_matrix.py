@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from gevglm.engine.cholesky import LARGE_MATRIX, diagonals
+from gevglm.engine.cholesky import diagonals
 
 WIDEST = 0.5  # share of the columns that may stand beside the diagonal
 USUAL = 2.0  # times the usual number of elements in a row, up to which it may be one of the diagonal
@@ -29,6 +29,7 @@ class ArrowMatrix:
     crossed: NDArray  # B, of shape (p, G)
     beside: NDArray  # C, of shape (p, p)
     __array_ufunc__ = None
+    ndim = 2
     roots: tuple = ()  # an arrow has no squares beside its diagonal; see FactoredMatrix
 
     def __len__(self) -> int:
@@ -38,6 +39,11 @@ class ArrowMatrix:
     def shape(self) -> tuple[int, int]:
         """The shape of the matrix."""
         return len(self), len(self)
+
+    @property
+    def size(self) -> int:
+        """Numbers that are kept."""
+        return self.crossed.size
 
     @property
     def finite(self) -> bool:
@@ -123,22 +129,6 @@ class ArrowMatrix:
 
 
 Symmetric: TypeAlias = NDArray | ArrowMatrix
-
-
-def add_products(total: Any, part: Any) -> Any:
-    """Return the sum of products of rows, those of sparse rows with many columns as a sparse matrix; a total without shape is zero."""
-    if not issparse(part):
-        if total.ndim == 0:
-            return part
-        total += part
-        return total
-    if len(total.shape) == 0:
-        return part if part.shape[0] >= LARGE_MATRIX else part.toarray()
-    if issparse(total):
-        return total + part
-    rows = np.repeat(np.arange(part.shape[0]), np.diff(part.indptr))
-    total[rows, part.indices] += part.data
-    return total
 
 
 def symmetric(matrix: Any) -> Symmetric:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
-from gevglm.engine.arrow_matrix import add_to_diagonal, symmetric
+from gevglm.engine.arrow_matrix import ArrowMatrix, add_to_diagonal, symmetric
+from gevglm.engine.arrow_rows import Levels
 from gevglm.engine.base import (
     ArraySum,
     Block,
@@ -230,7 +231,9 @@ class Problem:
     ) -> Passes[NewtonSums]:
         """Sum loss plus penalty at a point; `points` takes the points of the link in each block."""
         self.passes += 1
-        sums = yield Pass(self.engine, LossSums(self.loss, point, expected=expected, value=value, points=points))
+        options: dict[str, Any] = {"expected": expected, "value": value, "points": points}
+        options["levels"] = self.engine.cache.get("levels")
+        sums = yield Pass(self.engine, LossSums(self.loss, point, **options))
         return self.completed(sums, point)
 
     def sums_at_all(
@@ -257,6 +260,8 @@ class Problem:
     def completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
         """Add the penalty; coefficients that are left out get a second derivative of 1, so that they stay where they are."""
         sums.hessian = dense(sums.hessian) if self.has_walls else symmetric(sums.hessian)
+        if isinstance(sums.hessian, ArrowMatrix) and "levels" not in self.engine.cache:
+            self.engine.cache["levels"] = Levels(sums.hessian.shaft, sums.hessian.rest)
         if self.penalty is not None:
             sums = self.penalty.added_to(sums, point)
         if self.omitted:

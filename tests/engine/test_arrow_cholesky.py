@@ -9,7 +9,9 @@ from scipy.sparse import csr_array, issparse
 import gevglm
 from gevglm.engine import arrow_matrix, sparse
 from gevglm.engine.arrow_cholesky import ArrowCholesky, factor_of, factored, inverted
-from gevglm.engine.arrow_matrix import ArrowMatrix, add_products, add_to_diagonal, arrow_of, symmetric
+from gevglm.engine.arrow_matrix import ArrowMatrix, add_to_diagonal, arrow_of, symmetric
+from gevglm.engine.arrow_rows import ArrowPart, Levels, add_products
+from gevglm.engine.base import Block
 from gevglm.engine.cholesky import Cholesky
 
 pytestmark = pytest.mark.filterwarnings("ignore::gevglm.exceptions.FewEventsWarning")
@@ -71,6 +73,28 @@ def test_sums_of_sparse_products_stay_sparse():
     assert_array_equal(total.toarray(), 2.0 * matrix)
     few = csr_array(np.eye(3))
     assert_array_equal(add_products(add_products(np.zeros(()), few), few), 2.0 * np.eye(3))
+
+
+def test_sums_by_level_are_sparse_products():
+    rng = np.random.default_rng(4)
+    X = np.zeros((50, 12))
+    X[np.arange(40), rng.integers(2, 10, 40)] = rng.standard_normal(40)
+    X[:, [0, 1, 10, 11]] = rng.standard_normal((50, 4))
+    levels, weights = Levels(np.arange(2, 10), np.array([0, 1, 10, 11])), rng.uniform(-1.0, 2.0, 50)
+    first, second = (
+        levels.weighted_gram(Block(rows.start, csr_array(X[rows]), weights[rows]), weights[rows])
+        for rows in (slice(0, 30), slice(30, 50))
+    )
+    assert isinstance(first, ArrowPart)
+    expected = X.T @ (weights[:, None] * X)
+    assert_allclose(add_products(first, second).toarray(), expected, rtol=1e-12, atol=1e-13)
+    total = add_products(add_products(np.zeros(()), first), second)
+    assert_allclose(total.toarray(), expected, rtol=1e-12, atol=1e-13)
+    X[3, 2:4] = 1.0  # a row with two levels: there are no levels
+    found = levels.weighted_gram(Block(60, csr_array(X), weights), weights)
+    assert issparse(found)
+    assert_allclose(add_products(total, found).toarray(), expected + X.T @ (weights[:, None] * X), atol=1e-12)
+    assert_allclose(add_products(found, first).toarray(), (found + first.whole().toarray()), atol=1e-12)
 
 
 @pytest.mark.parametrize("damping", [0.0, 1e-3])

@@ -31,6 +31,7 @@ from gevglm.inference.separation import Separation
 from gevglm.inference.shape import ShapeEstimate
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
+from gevglm.results.wald_tests import WaldTests
 from gevglm.sampling.schemes import AS_FITTED
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from gevglm.options import FitOptions
 
 
-class ResultsCore(GLMResults):
+class ResultsCore(WaldTests, GLMResults):
     """The state of a fit; every part of :class:`gevglm.BinaryGLMResults` inherits from it and from nothing else.
 
     Attributes

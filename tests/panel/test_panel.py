@@ -339,7 +339,6 @@ def test_separation_within_units():
         ({"absorb": "unit"}, "say the same"),
         ({"separation": "drop"}, "separation='drop'"),
         ({"cov_type": "HAC", "cov_kwds": {"maxlags": 2}}, "not available with absorbed constants"),
-        ({"cov_type": "cluster", "cov_kwds": {"groups": "unit", "kind": "CR2"}}, "not available with absorbed"),
         ({"bias": "firth", "var_weights": "count"}, "numbers of observations"),
     ],
 )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from statsmodels.tools.sm_exceptions import ValueWarning
 
 from gevglm.covariance import covariance_of
 from gevglm.data.design import FIT_AGAIN
@@ -146,10 +144,7 @@ class BinaryGLMResults(
         With ``use_t="satterthwaite"`` it is the F test "HTZ" of R's clubSandwich, with a survey design that of the design.
         """
         try:
-            with warnings.catch_warnings():
-                if self.omitted:
-                    warnings.filterwarnings("ignore", "covariance of constraints does not have full rank", ValueWarning)
-                return super().wald_test(r_matrix, **kwargs)
+            return super().wald_test(r_matrix, **kwargs)
         except ValueError as error:
             if not self.separated:
                 raise

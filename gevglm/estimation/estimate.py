@@ -26,11 +26,10 @@ from gevglm.engine.base import (
     without_columns,
 )
 from gevglm.engine.cholesky import COLLINEAR
-from gevglm.engine.linalg import one_blas_thread
+from gevglm.engine.linalg import dense, one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import MOST_POINTS, adjusted_sums_at
 from gevglm.estimation.at_once import estimate_at_once
-from gevglm.estimation.boundary import information_inside
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.found import Estimate as Estimate
 from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
@@ -38,7 +37,15 @@ from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.pairs import MOST_PRODUCTS, PairsOfBlocks
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
 from gevglm.estimation.strategies import solution
-from gevglm.estimation.sums import LossSums, LossSumsAtAll, NewtonSums, ShiftsAtAll, ask_totals, worthwhile
+from gevglm.estimation.sums import (
+    LossSums,
+    LossSumsAtAll,
+    NewtonSums,
+    ShiftsAtAll,
+    WeightedGram,
+    ask_totals,
+    worthwhile,
+)
 from gevglm.links.base import LARGEST_PROBABILITY, SMALLEST_PROBABILITY, Point
 from gevglm.losses import Loss
 
@@ -110,9 +117,9 @@ class Problem:
         if start is not None and self.omitted:
             start[list(self.omitted)] = 0.0
         found = estimate_at_once(problem, start)
-        if found is not None:
+        if isinstance(found, Estimate):
             return found
-        result, steps = yield from solution(problem, start)
+        result, steps = yield from solution(problem, start, found)
         if result.reason == SINGULAR:
             refuse_nonfinite_columns(self.engine, self.names)
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
@@ -128,10 +135,8 @@ class Problem:
             positive, smallest_pivot = factor.positive, factor.smallest_pivot
         if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
-        if boundary is not None:
-            last.hessian = yield from information_inside(problem, result.params)
-        elif self.adjustment is None and not self.loss.curvature_is_expected:
-            last, least = (yield from problem.sums_at(result.params, expected=True)), None
+        if boundary is None and self.adjustment is None and not self.loss.curvature_is_expected:
+            last, least = (yield from problem.information_of(result.params)), None
         information = last.hessian.diagonal().copy()
         return Estimate(
             params=result.params,
@@ -253,6 +258,16 @@ class Problem:
         else:
             found = yield Pass(self.engine, ReducerGroup([LossSums(self.loss, point, **options) for point in points]))
         return [self.completed(sums, point) for sums, point in zip(found, points, strict=True)]
+
+    def information_of(self, params: NDArray) -> Passes[NewtonSums]:
+        """Sum the expected second derivatives at a point; with a gradient of zero, which is not looked at."""
+        self.passes += 1
+        loss = self.loss
+        gram = yield Pass(
+            self.engine,
+            WeightedGram(loss, params, lambda block, point: block.weighted(loss.expected_curvature_at(point))),
+        )
+        return self.completed(NewtonSums(np.zeros_like(params), np.asarray(dense(gram), dtype=float)), params)
 
     def completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
         """Add the penalty; coefficients that are left out get a second derivative of 1, so that they stay where they are."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 
 import numpy as np
@@ -50,24 +50,26 @@ class LossSums(Reducer[NewtonSums]):
     def map(self, block: Block) -> NewtonSums:
         loss, y = self.loss, block.y
         with np.errstate(all="ignore"):
-            v = block.linear_predictor(self.params)
+            v, weight = block.linear_predictor(self.params), block.weight
+            used = None if weight is None else weight > 0
+            if not (loss.feasible(y, v) if used is None else loss.feasible(y[used], v[used])):
+                return self.infeasible()
             point = loss.link.at(v)
             if self.points is not None:
                 self.points[block.start] = point
             slope = loss.slope_at(y, point)
             curvature = loss.expected_curvature_at(point) if self.expected else loss.curvature_at(y, point)
             value = loss.value_at(y, point) if self.value else None
-            weight = block.weight
-            if weight is None:
-                feasible = loss.feasible(y, v)
-            else:
-                used = weight > 0
-                feasible = loss.feasible(y[used], v[used])
+            if used is not None:
                 slope = np.where(used, slope * weight, 0.0)
                 curvature = np.where(used, curvature * weight, 0.0)
                 value = None if value is None else np.where(used, value * weight, 0.0)
             total = 0.0 if value is None else float(value.sum())
-            return NewtonSums(slope @ block.X, weighted_gram(block.X, curvature), total, feasible)
+            return NewtonSums(slope @ block.X, weighted_gram(block.X, curvature), total)
+
+    def infeasible(self) -> NewtonSums:
+        """Return what is known of rows one of which has an impossible outcome: nothing else is looked at."""
+        return replace(self.zero(), value=np.inf, feasible=False)
 
     def total(self, block: Block) -> NewtonSums:
         return self.map(block) if isinstance(block.X, np.ndarray) else super().total(block)

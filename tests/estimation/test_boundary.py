@@ -211,7 +211,7 @@ def test_profiles_keep_the_bounds():
     X, y = grouped(np.random.default_rng(4))
     problem = Problem(MemoryEngine(X, y), LogLoss(Log()), constant=0)
     found = problem.estimate()
-    likelihood = BoundaryLikelihood.of(problem, found.params, found.inverse_information)
+    likelihood = BoundaryLikelihood.on(problem, found.params, found.inverse_information)
     value, gradient = log_binomial(X, y)
     events = X[y == 1]
     for column, at in ((2, -0.3), (3, 0.02), (1, 1.2)):

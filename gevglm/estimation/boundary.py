@@ -46,6 +46,7 @@ MUCH_LESS = 1e-3  # share of the information at the first point below which that
 VANISHED = 1e-8  # share of the null model's information below which there is no finite solution
 EXACTLY = 1e-14  # share of a coefficient below which a step is none
 ROUNDING = 1e-12  # of a linear predictor
+ROUNDED = 1e-14  # of a linear predictor, or of a direction: what is zero but for rounding
 DEEPEST = 1.0  # distance from the end that starting values are moved to, at most
 
 
@@ -159,10 +160,7 @@ class _Steps:
                     return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
                 trial = yield from self._shortened(params, sums, step, min(1.0, LONGEST * share), decrement, TRIALS)
             if trial is None:
-                reason = (
-                    "no step improves the fit (it may lie at the end of the support, where the log loss is not smooth)"
-                )
-                return SolverResult(params, sums, n_iter, decrement, False, reason, step)
+                return SolverResult(params, sums, n_iter, decrement, False, "no step improves the fit", step)
             # at a kink, a step that met nothing is followed by one that is just tried
             look, last, looks = looks > 0 and not self.walled, held.position, 0
             params, sums = trial
@@ -258,6 +256,7 @@ class _Steps:
             if decrement <= enough:  # the last step is taken without looking again
                 sums.gradient = sums.gradient + sums.hessian @ step
                 break
+        params = _without_rounding(params, normals)
         flat = bool(free.shape[1]) and (yield from self._is_flat(free, sums))
         boundary = None if decrement > enough and not flat else (yield from self._certified(params, held, sums))
         if boundary is None:
@@ -332,8 +331,15 @@ def free_directions(normals: NDArray) -> NDArray:
     scale = np.abs(normals).max(axis=0)
     scale[scale == 0.0] = 1.0
     _, values, directions = np.linalg.svd(normals / scale)
+    directions[np.abs(directions) < ROUNDED] = 0.0
     basis = directions[int((values > 1e-10 * values[0]).sum()) :].T / scale[:, None]
     return np.linalg.qr(basis)[0] if basis.shape[1] else basis
+
+
+def _without_rounding(params: NDArray, normals: NDArray) -> NDArray:
+    """Return coefficients of which those that only rounding keeps from zero are zero."""
+    shares = np.abs(params) * np.abs(normals).max(axis=0)  # of linear predictors
+    return np.where((shares < ROUNDED) & (shares > 0.0), 0.0, params)
 
 
 def box_multipliers(Q: NDArray, violation: NDArray, size: NDArray) -> NDArray:

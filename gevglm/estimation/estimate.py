@@ -33,7 +33,6 @@ from gevglm.engine.linalg import dense, one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import MOST_POINTS, adjusted_sums_at
 from gevglm.estimation.at_once import estimate_at_once
-from gevglm.estimation.boundary import information_inside
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.found import Estimate as Estimate
 from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
@@ -41,7 +40,14 @@ from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.pairs import MOST_PRODUCTS, PairsOfBlocks
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
 from gevglm.estimation.strategies import solution
-from gevglm.estimation.sums import LossSums, LossSumsAtAll, NewtonSums, ShiftsAtAll, ask_totals, worthwhile
+from gevglm.estimation.sums import (
+    LossSums,
+    LossSumsAtAll,
+    NewtonSums,
+    ShiftsAtAll,
+    ask_totals,
+    worthwhile,
+)
 from gevglm.links.base import LARGEST_PROBABILITY, SMALLEST_PROBABILITY, Point
 from gevglm.losses import Loss
 
@@ -113,9 +119,9 @@ class Problem:
         if start is not None and self.omitted:
             start[list(self.omitted)] = 0.0
         found = estimate_at_once(problem, start)
-        if found is not None:
+        if isinstance(found, Estimate):
             return found
-        result, steps = yield from solution(problem, start)
+        result, steps = yield from solution(problem, start, found)
         if result.reason == SINGULAR:
             refuse_nonfinite_columns(self.engine, self.names)
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
@@ -131,9 +137,7 @@ class Problem:
             positive, smallest_pivot = factor.positive, factor.smallest_pivot
         if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
-        if boundary is not None:
-            last.hessian = yield from information_inside(problem, result.params)
-        elif self.adjustment is None and not self.loss.curvature_is_expected:
+        if boundary is None and self.adjustment is None and not self.loss.curvature_is_expected:
             last, least = (yield from problem.sums_at(result.params, expected=True)), None
         information = last.hessian.diagonal().copy()
         return Estimate(

@@ -55,19 +55,19 @@ class LossSums(Reducer[NewtonSums]):
     def map(self, block: Block) -> NewtonSums:
         loss, y = self.loss, block.y
         with np.errstate(all="ignore"):
-            v = block.linear_predictor(self.params)
+            v, weight = block.linear_predictor(self.params), block.weight
+            used = None if weight is None else weight > 0
+            feasible = loss.feasible(y, v) if used is None else loss.feasible(y[used], v[used])
+            if not feasible and self.levels is None:  # nothing else is looked at
+                k = len(self.params)
+                return NewtonSums(np.zeros(k), np.zeros((k, k)), np.inf, False)
             point = loss.link.at(v)
             if self.points is not None:
                 self.points[block.start] = point
             slope = loss.slope_at(y, point)
             curvature = loss.expected_curvature_at(point) if self.expected else loss.curvature_at(y, point)
             value = loss.value_at(y, point) if self.value else None
-            weight = block.weight
-            if weight is None:
-                feasible = loss.feasible(y, v)
-            else:
-                used = weight > 0
-                feasible = loss.feasible(y[used], v[used])
+            if used is not None:
                 slope = np.where(used, slope * weight, 0.0)
                 curvature = np.where(used, curvature * weight, 0.0)
                 value = None if value is None else np.where(used, value * weight, 0.0)

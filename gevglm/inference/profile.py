@@ -6,7 +6,7 @@ Limits and ratios come from :mod:`gevglm.inference.profile_limits`. Where its st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -205,20 +205,22 @@ class ProfileCurve:
                 rise - found.decrement, 0.0
             )  # the last step, not evaluated, lowers the value by half its decrement
         if self.likelihood.infinite is None:
-            return self._ratio_from_scratch(values)
+            return self.from_scratch(values)[0]
         return max(rise, 0.0)  # others may be on their way to infinity, where the value hardly changes
 
-    def _ratio_from_scratch(self, values: NDArray) -> float:
-        """Return the likelihood-ratio statistic by a fit of the other coefficients that knows nothing of the estimates."""
+    def from_scratch(self, values: NDArray, start: NDArray | None = None) -> tuple[float, NDArray | None]:
+        """Return the likelihood-ratio statistic by a fit of the other coefficients that knows nothing of the estimates, and that fit; infinite where there is none."""
         if self.likelihood.problem is None:
-            return np.inf
-        problem = self.likelihood.problem.holding(self.columns, values)
+            return np.inf, None
+        problem = replace(self.likelihood.problem.holding(self.columns, values), start=start)
         try:
             params = problem.estimate().params
         except GevglmError:  # no coefficients keep every row inside the support
-            return np.inf
+            return np.inf, None
         value = problem.objective()(params).value
-        return max(2.0 * (value - self.likelihood.sums.value), 0.0) if np.isfinite(value) else np.inf
+        if not np.isfinite(value):
+            return np.inf, None
+        return max(2.0 * (value - self.likelihood.sums.value), 0.0), params
 
     def root(self, value: float) -> float:
         """Return the signed root z at a value of a single coefficient."""

@@ -1,15 +1,16 @@
-"""The scoring formula as a function of JavaScript."""
+"""The scoring formula as functions of JavaScript: the risk of a row, and the risk with its limits."""
 
 from __future__ import annotations
 
 import json
 from typing import Any
 
+from gevglm.export.link_formulas import Steps, link_steps, shape_column
 from gevglm.export.nodes import Column, Node, Piecewise
 from gevglm.export.printer import Printer
-from gevglm.export.scoring import Input, ScoringFormula
+from gevglm.export.scoring import Input, Limits, ScoringFormula
 
-HELPERS = """const piecewise = (x, breaks, pieces) => {
+PIECEWISE = """const piecewise = (x, breaks, pieces) => {
   let place = 0;
   while (place < breaks.length && x >= breaks[place]) place++;
   if (place === breaks.length && pieces[place] === null && x === breaks[place - 1]) place--;
@@ -34,7 +35,7 @@ class JavaScriptPrinter(Printer):
     missing = "NaN"
 
     def column(self, node: Column) -> str:
-        return f"row[{json.dumps(node.name)}]"
+        return f"row[{self.level(node.name)}]"
 
     def step(self, name: str) -> str:
         return name
@@ -66,12 +67,48 @@ class JavaScriptPrinter(Printer):
 def to_javascript(formula: ScoringFormula) -> str:
     """Return the source of a function ``risk(row)``; see :meth:`gevglm.BinaryGLMResults.to_javascript`."""
     write = JavaScriptPrinter()
-    lines = [f"  const {name} = {write(node)};" for name, node in formula.steps()]
-    return (
-        f"{HELPERS}function risk(row) {{\n  if (!({known(formula, write)})) return NaN;\n"
-        + "\n".join(lines[:-1])
-        + f"\n  return {write(formula.steps()[-1][1])};\n}}\n"
+    return _with_helpers(
+        f"function risk(row) {{\n  if (!({known(formula, write)})) return NaN;\n{_body(formula.steps(), write)}}}\n"
     )
+
+
+def to_prediction(formula: ScoringFormula, limits: Limits) -> str:
+    """Return the source of a function ``prediction(row)``, which has a risk and its limits; see :meth:`gevglm.BinaryGLMResults.to_javascript`."""
+    write = JavaScriptPrinter()
+    columns = ",\n    ".join(map(write, formula.columns))
+    coefficients = [b for term in formula.terms for b in term.coefficients]
+    triangle = [row[: j + 1] for j, row in enumerate(limits.covariance.tolist())]
+    own = ""
+    if limits.with_shape:
+        own = f"""  const column = {write(shape_column(formula.link))};
+  columns.push(Number.isFinite(column) ? column : 0);
+"""
+    return _with_helpers(f"""const coefficients = {json.dumps(coefficients)};
+const covariance = {json.dumps(triangle)};
+const inverse = linear_predictor => {{
+{_body(link_steps(formula.link), write)}}};
+function prediction(row) {{
+  if (!({known(formula, write)})) return {{risk: NaN, lower: NaN, upper: NaN, se: NaN}};
+  const columns = [
+    {columns}
+  ];
+  const linear_predictor = columns.reduce((sum, x, j) => sum + x * coefficients[j], {write(formula.offset)});
+{own}  let variance = 0;
+  covariance.forEach((row, i) => row.forEach((v, j) => {{ variance += (i === j ? 1 : 2) * v * columns[i] * columns[j]; }}));
+  const se = Math.sqrt(Math.max(variance, 0)), reach = {write.number(limits.quantile)} * se;
+  return {{risk: inverse(linear_predictor), lower: inverse(linear_predictor - reach), upper: inverse(linear_predictor + reach), se}};
+}}
+""")
+
+
+def _body(steps: Steps, write: JavaScriptPrinter) -> str:
+    """Return the steps to a risk as the lines of a function."""
+    lines = [f"  const {name} = {write(node)};\n" for name, node in steps[:-1]]
+    return "".join([*lines, f"  return {write(steps[-1][1])};\n"])
+
+
+def _with_helpers(source: str) -> str:
+    return f"{PIECEWISE}{source}" if "piecewise(" in source else source
 
 
 def known(formula: ScoringFormula, write: JavaScriptPrinter) -> str:

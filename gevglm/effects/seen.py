@@ -30,7 +30,7 @@ class SeenColumn:
     typical: Any
     low: float | None = None
     high: float | None = None
-    values: tuple[Any, ...] = ()  # all that a number of two values has
+    values: tuple[Any, ...] = ()  # all of them, but of numbers that have more than two
     whole: bool = False
 
 
@@ -62,7 +62,7 @@ def _seen(column: pd.Series, weights: NDArray) -> SeenColumn:
     numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
     if not numeric:
         share = pd.Series(weights, index=column.to_numpy()).groupby(level=0, observed=True).sum()
-        return SeenColumn(_plain(share.idxmax()))
+        return SeenColumn(_plain(share.idxmax()), values=tuple(map(_plain, share.index)))
     numbers = column.to_numpy(float)
     low, high, whole = float(numbers.min()), float(numbers.max()), bool((numbers == np.rint(numbers)).all())
     values = np.unique(numbers)

@@ -8,7 +8,12 @@ const decimals = (x, digits) => new Intl.NumberFormat(model.language, { minimumF
 const number = x => new Intl.NumberFormat(model.language, { maximumSignificantDigits: 12 }).format(x).replace("-", "\u2212");
 const ownComma = new Intl.NumberFormat(model.language).format(1.5).includes(",");
 const fitting = x => Math.min(Math.max(1 - Math.floor(Math.log10(x)), 0), 7);
-const percent = (risk, digits) => `${decimals(100 * risk, digits)}\u00a0%`;
+const percent = (risk, digits) => {
+  const least = 0.5 * 10 ** -digits, shown = Math.min(Math.max(100 * risk, 0), 100), unit = 10 ** -digits;
+  if (shown > 0 && shown < least) return `<\u00a0${decimals(unit, digits)}\u00a0%`;
+  if (shown < 100 && 100 - shown < least) return `>\u00a0${decimals(100 - unit, digits)}\u00a0%`;
+  return `${decimals(shown, digits)}\u00a0%`;
+};
 const twoDigits = risk => (risk > 0 && risk < 1 ? fitting(100 * Math.min(risk, 1 - risk)) : 0);
 
 // -- what is typed ---------------------------------------------------------------------------

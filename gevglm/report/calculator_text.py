@@ -64,7 +64,7 @@ def translated(text: Mapping[str, str]) -> dict[str, str]:
     for phrase, own in text.items():
         if phrase not in TEXT:
             raise InvalidOptionError(
-                f"text has {phrase!r}, which is not a phrase of the calculator{nearest(phrase, TEXT)}; they are in gevglm.report.calculator_text.TEXT."
+                f"text has {phrase!r}, which is not among the phrases of gevglm.report.calculator_text.TEXT.{nearest(phrase, TEXT)}"
             )
         if _gaps(phrase) != _gaps(own):
             raise InvalidOptionError(

@@ -11,7 +11,7 @@ from gevglm.cli.options import add_command, add_reading, check_level
 from gevglm.cli.predict import load_model
 
 EXAMPLES = """examples:
-  gevglm calculator war.pkl risk.html
+  gevglm calculator stroke.pkl risk.html
       one page to open in a browser: it needs no network, and holds no rows of the data
   gevglm calculator stroke.pkl risk.html --title "Risk of stroke within a year" --label age=Age smoker="Smokes daily" --unit age=years
       in words that its users know

@@ -142,7 +142,7 @@ def test_fits_without_limits_are_refused_in_a_sentence(study, tmp_path):
     apart = pd.DataFrame({"x": np.arange(40.0), "y": (np.arange(40) > 30).astype(int)})
     with pytest.warns(gevglm.exceptions.GevglmWarning):
         res = gevglm.fit("y ~ x", apart, link="logit")
-    with pytest.raises(InvalidDataError, match="bias='firth'|not converged"):
+    with pytest.raises(InvalidDataError, match=r"bias='firth'|not converged"):
         res.calculator(tmp_path / "r.html")
     res = gevglm.fit("event ~ np.clip(age, 40, 60).round()", study)
     with pytest.raises(InvalidDataError, match="compute a column of the table"):

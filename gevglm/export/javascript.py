@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from gevglm.export.link_formulas import Steps, link_steps, shape_column
-from gevglm.export.nodes import Column, Node, Piecewise
-from gevglm.export.printer import Printer
-from gevglm.export.scoring import Input, Limits, ScoringFormula
+from gevglm.export.nodes import Piecewise
+from gevglm.export.printer import SHARED, SIGNS, Printer
+from gevglm.export.scoring import Limits, ScoringFormula
 
 PIECEWISE = """const piecewise = (x, breaks, pieces) => {
   let place = 0;
@@ -23,52 +22,37 @@ PIECEWISE = """const piecewise = (x, breaks, pieces) => {
 """
 
 
+WORDS = SHARED | {
+    "not": "!({0})", "if": "({0} ? {1} : {2})", "missing": "NaN", "true": "true", "false": "false", "same": "{0} === {1}", "same text": "{0} === {1}",
+    "among": "[{1}].includes({0})", "expm1": "Math.expm1({0})",
+    **{f"is {kind}": f'typeof {{0}} === "{own}"' for kind, own in (("number", "number"), ("text", "string"), ("boolean", "boolean"))},
+}  # fmt: skip
+FUNCTIONS = "exp log sqrt abs floor ceil sin cos tan sinh cosh tanh atanh atan2 min max pow"
+
+
 class JavaScriptPrinter(Printer):
     """JavaScript; a row is an object ``row`` with numbers, texts and truth values."""
 
-    functions = {
-        name: f"Math.{name}"
-        for name in "exp log sqrt abs floor ceil sin cos tan sinh cosh tanh atanh atan2 min max pow expm1".split()
-    }
-    templates = {"neg": "(-{0})"}
-    comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "===", "ne": "!=="}
-    missing = "NaN"
+    signs = SIGNS | {"eq": " === ", "ne": " !== ", "and": " && ", "or": " || "}
+    words = WORDS
+    functions = {name: f"Math.{name}" for name in FUNCTIONS.split()}
 
-    def column(self, node: Column) -> str:
-        return f"row[{self.level(node.name)}]"
+    def name(self, column: str) -> str:
+        return f"row[{self.text(column)}]"
 
-    def step(self, name: str) -> str:
-        return name
-
-    def level(self, level: Any) -> str:
-        return json.dumps(level).replace("<", "\\u003c")
-
-    def same(self, of: Node, level: Any) -> str:
-        return f"{self(of)} === {self.level(level)}"
-
-    def choice(self, condition: str, yes: str, no: str) -> str:
-        return f"({condition} ? {yes} : {no})"
-
-    def joined(self, word: str, conditions: list[str]) -> str:
-        return f"!({conditions[0]})" if word == "not" else f"({(' && ' if word == 'and' else ' || ').join(conditions)})"
+    def text(self, text: str) -> str:
+        return json.dumps(text).replace("<", "\\u003c")
 
     def piecewise(self, node: Piecewise) -> str:
         pieces = [None if piece is None else [piece.origin, *piece.coefficients] for piece in node.pieces]
         return f"piecewise({self(node.of)}, {json.dumps(node.breaks)}, {json.dumps(pieces)})"
-
-    def known(self, each: Input) -> str:
-        """Return the condition that a value is one that the model knows."""
-        value = self.column(each.column)
-        if each.levels:
-            return f"{self.level(list(each.levels))}.includes({value})"
-        return f"typeof {value} === {json.dumps({'text': 'string'}.get(each.column.kind, each.column.kind))}"
 
 
 def to_javascript(formula: ScoringFormula) -> str:
     """Return the source of a function ``risk(row)``; see :meth:`gevglm.BinaryGLMResults.to_javascript`."""
     write = JavaScriptPrinter()
     return _with_helpers(
-        f"function risk(row) {{\n  if (!({known(formula, write)})) return NaN;\n{_body(formula.steps(), write)}}}\n"
+        f"function risk(row) {{\n  if (!({known(write, formula)})) return NaN;\n{_body(formula.steps(), write)}}}\n"
     )
 
 
@@ -88,7 +72,7 @@ const covariance = {json.dumps(triangle)};
 const inverse = linear_predictor => {{
 {_body(link_steps(formula.link), write)}}};
 function prediction(row) {{
-  if (!({known(formula, write)})) return {{risk: NaN, lower: NaN, upper: NaN, se: NaN}};
+  if (!({known(write, formula)})) return {{risk: NaN, lower: NaN, upper: NaN, se: NaN}};
   const columns = [
     {columns}
   ];
@@ -111,6 +95,6 @@ def _with_helpers(source: str) -> str:
     return f"{PIECEWISE}{source}" if "piecewise(" in source else source
 
 
-def known(formula: ScoringFormula, write: JavaScriptPrinter) -> str:
+def known(write: JavaScriptPrinter, formula: ScoringFormula) -> str:
     """Return the condition that a row has a risk."""
-    return " && ".join([*map(write.known, formula.inputs), *map(write.condition, formula.conditions)]) or "true"
+    return " && ".join(write.requirements(formula)) or "true"

@@ -142,6 +142,7 @@ function showMoves(row, found, atReference, digits) {
   const changes = moves(row, found, digits), most = Math.max(0, ...changes.map(each => Math.abs(each.change)));
   const same = model.inputs.filter(input => row[input.name] === input.reference).map(input => input.label);
   part("moves").replaceChildren(...changes.map(each => element("li", {}, bar(each.change, most), element("span", {}, each.text))));
+  part("how").hidden = !changes.length;
   part("same").textContent = same.length ? say("As in the reference: {names}.", { names: same.join(", ") }) : "";
   const values = model.inputs.map(input => `${input.label} ${worded(input, input.reference)}`).join(", ");
   part("reference").textContent = Number.isFinite(atReference)

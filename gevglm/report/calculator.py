@@ -152,7 +152,7 @@ class Calculator:
             part("reference"),
             part("moves", "ul", "moves"),
             part("same"),
-            tag("p", each, class_="small"),
+            tag("p", each, data_part="how", class_="small"),
             data_part="why",
             hidden="",
         )

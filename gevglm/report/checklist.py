@@ -323,4 +323,4 @@ def _row(item: Item, answer: Answer, titles: Mapping[str, str]) -> Html:
     where = joined([" See ", *(part for i, link in enumerate(links) for part in ((", ", link) if i else (link,))), "."])
     status = tag("span", WORDS[answer.status], class_=f"answer {answer.status.replace(' ', '-')}")
     said = tag("td", status, tag("br") if answer.text else "", answer.text, where if links else "")
-    return tag("tr", tag("th", item.number, tag("br"), item.topic), tag("td", item.asks), said)
+    return tag("tr", tag("th", item.number, tag("br"), " ", item.topic), tag("td", item.asks), said)

@@ -43,6 +43,11 @@ h2 .items { float: right; max-width: 50%; text-align: right; font-size: .78rem; 
 .checklist td { min-width: 13rem; }
 .answer { font-weight: 600; } .answer.here { color: var(--good); } .answer.in-part { color: var(--blue); } .answer.authors { color: var(--warning); } .answer.other-data { color: var(--soft); }
 pre { overflow-x: auto; background: #f6f7f9; padding: .8rem 1rem; border-radius: 6px; font-size: .86rem; line-height: 1.45; }
+@media (max-width: 42rem) {
+  h2 .items { float: none; display: block; max-width: none; text-align: left; padding: .1rem 0 0; }
+  .checklist thead { display: none; } .checklist tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  .checklist tbody th, .checklist td { display: block; width: auto; border: 0; padding: .1rem 0; } .checklist th br { display: none; }
+}
 @media (max-width: 30rem) { body { padding: 1rem .8rem 3rem; } h1 { font-size: 1.35rem; } }
 @media print {
   html { font-size: 9.5pt; } body { max-width: none; padding: 0; } nav { display: none; } a { color: inherit; text-decoration: none; }

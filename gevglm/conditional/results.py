@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -227,6 +227,12 @@ class ConditionalResults(LikelihoodModelResults):
         if which == "probability":
             linear = _within_sets(linear, exog, model.strata if strata is None else strata, cases)
         return pd.Series(linear, index=rows.index, name=which)
+
+    def calculator(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse a calculator, and say why there is none."""
+        raise InvalidOptionError(
+            "a conditional fit has no constants, and so no risk of one person for a calculator; fit the whole cohort, if there is one, without strata=."
+        )
 
     def __repr__(self) -> str:
         return f"<ConditionalResults: {self.model.design.outcome}, {self.n_events:,g} cases in {self.n_sets:,} sets>"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -310,6 +310,12 @@ class PanelResults(LikelihoodModelResults):
     @cached_property
     def _all_units(self) -> AllUnits:
         return of_all_units(self._fit, self.model)
+
+    def calculator(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse a calculator, and say why there is none."""
+        raise InvalidOptionError(
+            "the constants of units are absorbed, and a calculator has none for a new unit; fit with C(unit) among the terms, or without the units."
+        )
 
     def risks(self) -> pd.Series:
         """Risks of all rows of the data, those of units with one outcome only included, that average to the share of events.

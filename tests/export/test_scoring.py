@@ -49,6 +49,10 @@ FORMULAS = {
 
 @pytest.fixture(scope="module")
 def data():
+    return made()
+
+
+def made():
     rng, n = np.random.default_rng(5), 300
     frame = pd.DataFrame(
         {

@@ -150,6 +150,18 @@ def test_fits_without_limits_are_refused_in_a_sentence(study, tmp_path):
     assert not (tmp_path / "r.html").exists()
 
 
+def test_fits_within_units_and_averages_have_no_calculator(study, tmp_path):
+    sets = study.assign(set=np.arange(len(study)) // 40)
+    fits = {
+        "no constants": gevglm.fit("event ~ age", sets, link="logit", strata="set"),
+        "a new unit": gevglm.fit("event ~ age | clinic", sets, link="logit"),
+        "by resamples": gevglm.average_links("event ~ age", study, links=("logit", "cloglog")),
+    }
+    for said, res in fits.items():
+        with pytest.raises(InvalidOptionError, match=said):
+            res.calculator(tmp_path / "r.html")
+
+
 # -- what people type ------------------------------------------------------------------------
 
 

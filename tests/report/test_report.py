@@ -179,35 +179,36 @@ class TestCalculator:
         assert "Not shown: the term 'age.clip(0, 30)' of the formula cannot be exported" in text
 
 
+@pytest.fixture(scope="module")
+def answered(study, tmp_path_factory):
+    holes = study.iloc[:1500].assign(age=study["age"].where(study.index > 20))
+    words = {"cov_type": "cluster", "cov_kwds": {"groups": "town"}, "prevalence": 0.01, "link": "logit"}
+    with pytest.warns(gevglm.exceptions.MissingRowsWarning):
+        res = gevglm.fit("event ~ age + smoker", holes, **words)
+    return res.report(tmp_path_factory.mktemp("checklist") / "r.html", checklist="TRIPOD+AI")
+
+
 class TestChecklist:
     NUMBERS = (
         "1 2 3a 3b 3c 4 5a 5b 6a 6b 6c 7 8a 8b 8c 9a 9b 9c 10 11 12a 12b 12c 12d 12e 12f 12g 13 14 15 16 17 18a 18b 18c 18d 18e 18f 19 "
         "20a 20b 20c 21 22 23a 23b 24 25 26 27a 27b 27c"
     ).split()
 
-    @pytest.fixture(scope="class")
-    def page(self, study, tmp_path_factory):
-        holes = study.iloc[:1500].assign(age=study["age"].where(study.index > 20))
-        words = {"cov_type": "cluster", "cov_kwds": {"groups": "town"}, "prevalence": 0.01, "link": "logit"}
-        with pytest.warns(gevglm.exceptions.MissingRowsWarning):
-            res = gevglm.fit("event ~ age + smoker", holes, **words)
-        return res.report(tmp_path_factory.mktemp("checklist") / "r.html", checklist="TRIPOD+AI")
-
-    def test_every_item_is_answered_once_and_links_lead_somewhere(self, page):
-        text = page.read_text()
+    def test_every_item_is_answered_once_and_links_lead_somewhere(self, answered):
+        text = answered.read_text()
         found = Parsed(text)
         assert not found.open and all(link[1:] in found.ids for link in found.links)
         assert re.findall(r"<tr><th>(\w+)<br>", text) == self.NUMBERS
         total, *counts = map(
             int,
             re.search(
-                r"Of (\d+) items, (\d+) are .*? and (\d+) in part; (\d+) .*? and (\d+) concern", plain(page)
+                r"Of (\d+) items, (\d+) are .*? and (\d+) in part; (\d+) .*? and (\d+) concern", plain(answered)
             ).groups(),
         )
         assert total == sum(counts) == 52
 
-    def test_what_the_fit_knows_is_there_and_the_rest_is_said_to_be_unknown(self, page):
-        text = plain(page)
+    def test_what_the_fit_knows_is_there_and_the_rest_is_said_to_be_unknown(self, answered):
+        text = plain(answered)
         for said in ("21 of 1,500 rows were incomplete and left out; nothing was imputed", "allow for 148 clusters",
                      "the event is 1", "Those used: age, smoker", "By the formula event ~ age + smoker", "Prevalence 0.01"):  # fmt: skip
             assert said in text

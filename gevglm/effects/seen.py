@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from gevglm.results.core import ResultsCore
 
 MOST_COLUMNS = 200  # of a design whose rows are looked at
-FEW = 2  # values of a number that are shown one by one
+FEW = 2  # values of a number that are kept one by one
+MOST_VALUES = 100  # of other columns
 REACHES = np.array([0.99, 1.0])
 
 
@@ -30,7 +31,7 @@ class SeenColumn:
     typical: Any
     low: float | None = None
     high: float | None = None
-    values: tuple[Any, ...] = ()  # all of them, but of numbers that have more than two
+    values: tuple[Any, ...] = ()  # all of them, where they are few
     whole: bool = False
 
 
@@ -62,7 +63,8 @@ def _seen(column: pd.Series, weights: NDArray) -> SeenColumn:
     numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
     if not numeric:
         share = pd.Series(weights, index=column.to_numpy()).groupby(level=0, observed=True).sum()
-        return SeenColumn(_plain(share.idxmax()), values=tuple(map(_plain, share.index)))
+        values = tuple(map(_plain, share.index)) if len(share) <= MOST_VALUES else ()
+        return SeenColumn(_plain(share.idxmax()), values=values)
     numbers = column.to_numpy(float)
     low, high, whole = float(numbers.min()), float(numbers.max()), bool((numbers == np.rint(numbers)).all())
     values = np.unique(numbers)

@@ -90,7 +90,7 @@ function scale(found, reference) {
   const power = 10 ** Math.floor(Math.log10(most));
   const end = Math.min([1, 2, 5, 10].map(step => step * power).find(step => step >= most * (1 - 1e-9)) ?? 1, 1);
   const x = risk => 10 + 380 * Math.min(risk / end, 1);
-  const digits = Math.max(0, Math.ceil(-Math.log10(50 * end) - 1e-9) + (end * 50 >= 1 && Number.isInteger(end * 50) ? 0 : 1));
+  const digits = (String(Number((50 * end).toPrecision(6))).split(".")[1] ?? "").length;
   const label = (risk, where) => drawn("text", { x: x(risk), y: 52, "text-anchor": where }, percent(risk, digits));
   const marks = Number.isFinite(reference)
     ? [drawn("line", { x1: x(reference), x2: x(reference), y1: 14, y2: 34, class: "mark" }),

@@ -261,6 +261,8 @@ def _question(each: Input, seen: Seen, wording: Wording, text: Mapping[str, str]
             role, value = ("levels", unknown[0]) if unknown else ("reference", reference)
             raise InvalidOptionError(f"{role} has {value!r} for {name!r}, whose values are {', '.join(map(repr, values))}.")  # fmt: skip
         return Question(name, label, unit, choices, values[values.index(reference)])
+    if each.column.kind == "text":
+        raise InvalidDataError(f"{name!r} is a text with many values, which a page cannot ask for; group them before the fit.")  # fmt: skip
     if name in wording.levels:
         raise InvalidOptionError(f"levels has {name!r}, which is a number with many values; give its unit in units=.")
     if isinstance(reference, (str, bool)) or not _is_number(reference):

@@ -158,9 +158,9 @@ def _computed(known: Known) -> Answer:
 
 def _imbalance(known: Known) -> Answer:
     sampling = known.results.model.sampling
-    facts = "; ".join(f"{name} {words[0]}" for name, words in sampling.facts())
+    facts = "; ".join(f"{name} {words[0].rstrip('.')}" for name, words in sampling.facts())
     if facts:
-        return Answer(PART, f"{facts} Risks are those in the population. The reasons are not known.", ("study",))
+        return Answer(PART, f"{facts}. Risks are those in the population. The reasons are not known.", ("study",))
     return Answer(HERE, "None: rows were neither weighted nor sampled by their outcome in the fit.", ("study",))
 
 

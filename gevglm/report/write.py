@@ -39,6 +39,10 @@ SECTIONS = {
     "calculator-section": "Calculator",
 }
 LARGEST_CALCULATOR = 150_000  # characters that are put into a report
+OWN_PAGE = (
+    "The interval says how well the data determine the risk; it does not say for whom the outcome will happen. results.calculator() writes a page of its own, "
+    "with labels, units and other words."
+)
 GONE = (
     "Not available: the rows of the fit are not in memory (they were removed, or are read in pieces). Effects on the risk need rows to average over: "
     "results.risk(..., data=...) takes them."
@@ -107,9 +111,9 @@ def _calculator(results: BinaryGLMResults, alpha: float) -> tuple[list[Html] | N
     if len(made.script) > LARGEST_CALCULATOR:
         return (
             None,
-            f"with {results.k_params} coefficients it is large; results.calculator() writes it to a page of its own.",
+            f"{results.k_params} coefficients make it large; results.calculator() writes it to a page of its own.",
         )
-    return made.html("Risk", printed=False), ""
+    return [*made.html("Risk", printed=False), tag("p", OWN_PAGE, class_="note")], ""
 
 
 def _assessed(results: BinaryGLMResults) -> tuple[assessment.Assessed | None, str]:

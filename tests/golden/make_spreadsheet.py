@@ -72,8 +72,8 @@ def recalculated(asked):
 
 
 def value_of(sheet):
-    """Return the value of the one formula of a sheet; None for #N/A."""
-    (cell,) = [cell for cell in sheet.iter(f"{TABLE}table-cell") if cell.get(f"{TABLE}formula") is not None]
+    """Return the value of the last formula of a sheet (LibreOffice has truth values as formulas too); None for #N/A."""
+    *_, cell = [cell for cell in sheet.iter(f"{TABLE}table-cell") if cell.get(f"{TABLE}formula") is not None]
     shown = "".join(cell.itertext()).strip()
     if shown == "#N/A":
         return None

@@ -247,6 +247,22 @@ def test_values_outside_the_data_and_mistakes_are_said(page, browser):
     assert browser.complaints() == []
 
 
+def test_an_unlikely_combination_is_said(browser, tmp_path):
+    rng = np.random.default_rng(2)
+    x = rng.normal(50.0, 10.0, 2000).clip(25, 75)
+    frame = pd.DataFrame({"x": x, "z": x + rng.normal(0.0, 1.0, 2000), "y": rng.random(2000) < 0.1})
+    path = gevglm.fit("y ~ x + z", frame, link="logit").calculator(tmp_path / "r.html")
+    browser.open(path, 1280)
+    enter = """((i, text) => { const e = document.querySelector(`#value-${i}`); e.value = text; e.dispatchEvent(new Event('input', {bubbles: true})); })"""
+    for one, other, said in (
+        (50, 50, ""),
+        (35, 65, "no combination there is as unusual"),
+        (50, 52.9, "fewer than 1 in 100"),
+    ):
+        browser.evaluate(f"{enter}(0, '{one}'); {enter}(1, '{other}')")
+        assert said in shown(browser, "warnings") and bool(said) == bool(shown(browser, "warnings"))
+
+
 def test_every_label_belongs_to_its_input(page, browser):
     browser.open(page, 390)
     unnamed = """[...document.querySelectorAll('.calculator input, .calculator select')].filter(e => !e.labels.length).length"""

@@ -210,7 +210,7 @@ class TestChecklist:
     def test_what_the_fit_knows_is_there_and_the_rest_is_said_to_be_unknown(self, answered):
         text = plain(answered)
         for said in ("21 of 1,500 rows were incomplete and left out; nothing was imputed", "allow for 148 clusters",
-                     "the event is 1", "Those used: age, smoker", "By the formula event ~ age + smoker", "Prevalence 0.01"):  # fmt: skip
+                     "the event is 1", "Those used: age, smoker", "By the formula event ~ age + smoker", "Prevalence: 0.01. Risks are those in the population"):  # fmt: skip
             assert said in text
         assert text.count("to be written by the authors") >= 20 and "TRIPOD+AI 8a" in text
 

@@ -63,15 +63,15 @@ def _seen(column: pd.Series, weights: NDArray) -> SeenColumn:
     numeric = pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype)
     if not numeric:
         share = pd.Series(weights, index=column.to_numpy()).groupby(level=0, observed=True).sum()
-        values = tuple(map(_plain, share.index)) if len(share) <= MOST_VALUES else ()
-        return SeenColumn(_plain(share.idxmax()), values=values)
+        shown = tuple(map(_plain, share.index)) if len(share) <= MOST_VALUES else ()
+        return SeenColumn(_plain(share.idxmax()), values=shown)
     numbers = column.to_numpy(float)
     low, high, whole = float(numbers.min()), float(numbers.max()), bool((numbers == np.rint(numbers)).all())
     values = np.unique(numbers)
     if len(values) <= FEW:
-        share = [weights[numbers == value].sum() for value in values]
+        counts = [weights[numbers == value].sum() for value in values]
         shown = tuple(int(value) if whole else float(value) for value in values)
-        return SeenColumn(shown[int(np.argmax(share))], low, high, shown, whole)
+        return SeenColumn(shown[int(np.argmax(counts))], low, high, shown, whole)
     step = 1.0 if whole else 10.0 ** (np.floor(np.log10(high - low)) - 2.0)
     median = float(weighted_quantile(numbers, weights, np.array([0.5]))[0])
     return SeenColumn(

@@ -272,8 +272,9 @@ class BinaryGLMResults(
         """
         from gevglm.report import write_report
 
-        words = {"title": title, "author": author, "code": code, "checklist": checklist}
-        return write_report(self, path, **words, alpha=alpha, progress=progress)
+        return write_report(
+            self, path, title=title, author=author, code=code, alpha=alpha, checklist=checklist, progress=progress
+        )
 
     def remove_data(self) -> None:
         """Drop everything of the length of the data; summaries, tests and predictions for new data still work.

@@ -251,15 +251,21 @@ def test_an_unlikely_combination_is_said(browser, tmp_path):
     rng = np.random.default_rng(2)
     x = rng.normal(50.0, 10.0, 2000).clip(25, 75)
     frame = pd.DataFrame({"x": x, "z": x + rng.normal(0.0, 1.0, 2000), "y": rng.random(2000) < 0.1})
-    path = gevglm.fit("y ~ x + z", frame, link="logit").calculator(tmp_path / "r.html")
-    browser.open(path, 1280)
+    res = gevglm.fit("y ~ x + z", frame, link="logit")
+    browser.open(res.calculator(tmp_path / "r.html"), 1280)
     enter = """((i, text) => { const e = document.querySelector(`#value-${i}`); e.value = text; e.dispatchEvent(new Event('input', {bubbles: true})); })"""
-    for one, other, said in (
-        (50, 50, ""),
-        (35, 65, "no combination there is as unusual"),
-        (50, 52.9, "fewer than 1 in 100"),
+    away = np.linspace(0.0, 8.0, 801)
+    errors = np.sqrt(
+        np.einsum("ij,jk,ik->i", *[X := np.column_stack([away**0, 50 * away**0, 50 + away]), res.cov_params_matrix, X])
+    )
+    rare, every = Seen.of(res).reach
+    one_in_100, none = away[errors > 0.5 * (rare + every)][0], away[errors > 1.01 * every][0]
+    for z, said in (
+        (50, ""),
+        (50 + one_in_100, "fewer than 1 in 100"),
+        (50 + none, "no combination there is as unusual"),
     ):
-        browser.evaluate(f"{enter}(0, '{one}'); {enter}(1, '{other}')")
+        browser.evaluate(f"{enter}(0, '50'); {enter}(1, '{z}')")
         assert said in shown(browser, "warnings") and bool(said) == bool(shown(browser, "warnings"))
 
 

@@ -57,7 +57,7 @@ def run(options: argparse.Namespace) -> None:
     check_target(options.page)
     refuse_overwriting({"page": options.page}, [options.model, *([options.data] if options.data else [])])
     results = load_model(options.model)
-    if not hasattr(results, "calculator"):
+    if not hasattr(results, "scoring_formula"):
         raise InvalidOptionError(
             f"{options.model!r} holds a {type(results).__name__}, whose risks have no limits in a formula; save a fit with 'gevglm fit --save'."
         )

@@ -53,7 +53,7 @@ class Seen:
         names = dict.fromkeys([*variables(rows.design), *shifts(rows.design)])
         columns = {name: _seen(rows.frame[name], rows.weights) for name in names if name in rows.frame.columns}
         X = rows.X
-        if results.joint_covariance.shape[0] > results.k_params:
+        if len(results.joint_covariance) > results.k_params:
             X = hstack_columns(X, shape_column(results.link, X @ results._params + rows.offset))
         errors = np.sqrt(np.maximum(quadratic_forms(X, results.joint_covariance), 0.0))
         return cls(columns, tuple(np.quantile(errors, REACHES).tolist()))

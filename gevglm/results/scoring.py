@@ -96,12 +96,13 @@ class Scoring(ResultsCore):
                 "the t distribution of limits differs from row to row (Satterthwaite's degrees of freedom), which a formula does not have; fit with "
                 "use_t=False, or with another cov_type."
             )
-        if not np.isfinite(self.joint_covariance).all():
+        covariance = np.asarray(self.joint_covariance)
+        if not np.isfinite(covariance).all():
             raise InvalidDataError(
                 "the covariance of the estimates is not known everywhere, so that risks have no limits; see summary()."
             )
         quantile = float(np.max(self._quantile(alpha)))
-        return Limits(self.joint_covariance, quantile, self.joint_covariance.shape[0] > self.k_params)
+        return Limits(covariance, quantile, len(covariance) > self.k_params)
 
     def calculator(
         self,

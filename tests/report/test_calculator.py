@@ -10,7 +10,7 @@ import pytest
 import gevglm
 from gevglm.datasets import simulate_study
 from gevglm.effects.seen import Seen
-from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError
 from gevglm.report.calculator import asset
 from gevglm.report.calculator_text import TEXT
 from tests.support.browser import Browser, find_browser
@@ -153,12 +153,12 @@ def test_fits_without_limits_are_refused_in_a_sentence(study, tmp_path):
 def test_fits_within_units_and_averages_have_no_calculator(study, tmp_path):
     sets = study.assign(set=np.arange(len(study)) // 40)
     fits = {
-        "no constants": gevglm.fit("event ~ age", sets, link="logit", strata="set"),
-        "a new unit": gevglm.fit("event ~ age | clinic", sets, link="logit"),
+        "is no risk": gevglm.fit("event ~ age", sets, link="logit", strata="set"),
+        "as many as there are units": gevglm.fit("event ~ age | clinic", sets, link="logit"),
         "by resamples": gevglm.average_links("event ~ age", study, links=("logit", "cloglog")),
     }
     for said, res in fits.items():
-        with pytest.raises(InvalidOptionError, match=said):
+        with pytest.raises(GevglmError, match=said):
             res.calculator(tmp_path / "r.html")
 
 

@@ -99,6 +99,8 @@ class Calculator:
         text = translated(wording.text)
         refuse(results)
         formula = results.scoring_formula
+        if not formula.inputs:
+            raise InvalidOptionError("the model has no variables, and a calculator would have nothing to ask for.")
         wording.check([each.column.name for each in formula.inputs], formula.outcome)
         source = results.to_javascript(alpha=alpha)
         seen = _seen(results, data)

@@ -84,7 +84,7 @@ def _keep_scalars(results: ResultsCore) -> None:
     """Compute what summaries show, which needs the rows."""
     _ = results._scalars
     results.keep_inference()
-    if results.has_data and results.k_params <= MOST_COLUMNS:
+    if results._seen is None and results.has_data and results.k_params <= MOST_COLUMNS:
         results._seen = Seen.of(results)
     if results.loss.is_likelihood:
         _ = results._log_coefficients

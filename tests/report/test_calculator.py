@@ -147,6 +147,12 @@ def test_fits_without_limits_are_refused_in_a_sentence(study, tmp_path):
     res = gevglm.fit("event ~ np.clip(age, 40, 60).round()", study)
     with pytest.raises(InvalidDataError, match="compute a column of the table"):
         res.calculator(tmp_path / "r.html")
+    with pytest.raises(InvalidOptionError, match="has no variables"):
+        gevglm.fit("event ~ 1", study, link="logit").calculator(tmp_path / "r.html")
+    names = study.assign(name=[f"person {i}" for i in range(len(study))])
+    res = gevglm.fit("event ~ I(name == 'person 3') + age", names, link="logit", alpha=1.0)
+    with pytest.raises(InvalidDataError, match="'name' is a text with many values"):
+        res.calculator(tmp_path / "r.html")
     assert not (tmp_path / "r.html").exists()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -298,6 +298,12 @@ class AveragedLinks(Summarised):
     def summary(self) -> Summary:
         """Summarise the weights and the held-out scores, with what is to be known of them."""
         return summary_of(self)
+
+    def calculator(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse a calculator, and say why there is none."""
+        raise InvalidOptionError(
+            "limits of an average over links are by resamples, which a page does not hold; write the calculator of one link, that of a fit by gevglm.fit."
+        )
 
     def report(
         self,

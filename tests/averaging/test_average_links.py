@@ -41,6 +41,21 @@ def test_the_default_candidates_are_few_and_fixed(study):
     assert found.scores["log_loss"] <= found.weights["log_loss"].min() + 1e-4
 
 
+def test_weights_that_are_hardly_any_are_said_to_be_so_and_drawn_together(study):
+    found = gevglm.average_links(FORMULA, study)
+    light = found.weights["weight"] < 0.5e-4
+    starts = tuple(f"{name} " for name in found.weights.index)
+    lines = [line for line in str(found.summary()).splitlines() if line.startswith(starts)]
+    assert 0 < light.sum() == sum("< 0.0001" in line for line in lines) and len(lines) == 24
+    heavy = found.weights["weight"][~light].sort_values(ascending=False)
+    assert [line.split("  ")[0].strip() for line in lines[: len(heavy)]] == list(heavy.index)
+    assert f"No weight is zero: {light.sum()} of 24 candidates" in " ".join(str(found.summary()).split())
+    bars = found.plot_weights().patches
+    np.testing.assert_allclose([bar.get_width() for bar in bars[:-1]], heavy)
+    np.testing.assert_allclose(sum(bar.get_width() for bar in bars), 1.0)
+    assert f"{heavy.index[0]} with a weight of {heavy.iloc[0]:.3f}" in repr(found)
+
+
 def test_penalties_are_those_of_the_grid_search_where_the_score_has_one_minimum(study):
     found = gevglm.average_links(FORMULA, study, FEW, rng=3)
     for name, words in (("logit", {"link": "logit"}), ("probit", {"link": "probit"}), ("GEV(xi=0.3)", {"xi": 0.3})):

@@ -67,6 +67,12 @@ class ArrowSums:
         np.clip(step[:n], -LONGEST, LONGEST, out=step[:n])
         return step, decrement, False
 
+    def of_constants(self, k: int) -> ArrowSums:
+        """Return the sums as a function of the constants, for given slopes: the last k coefficients."""
+        jacobian = None if self.jacobian is None else self.jacobian.of_constants(k)
+        information = self.information.of_constants(k)
+        return ArrowSums(self.gradient[:-k], information, self.value, self.feasible, jacobian)
+
     def release(self) -> None:
         """Keep everything, which is small."""
 

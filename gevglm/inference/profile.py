@@ -17,8 +17,8 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.display.brief import Brief
+from gevglm.engine.arrow_cholesky import factor_of
 from gevglm.engine.base import run, run_in_lockstep
-from gevglm.engine.cholesky import Cholesky
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.newton import newton, value_search
@@ -93,7 +93,7 @@ class PenalisedLikelihood:
         """Look at a likelihood at its maximum, or where it hardly rises any more on the way to infinity."""
         with one_blas_thread():
             sums = evaluate(params)
-            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse(), n_rows, problem, infinite)
+            return cls(evaluate, params, sums, factor_of(sums.hessian).inverse(), n_rows, problem, infinite)
 
     @classmethod
     def of(cls, problem: Problem, params: NDArray, infinite: NDArray | None = None) -> PenalisedLikelihood:
@@ -231,7 +231,7 @@ class ProfileCurve:
         moved[self.columns] = values
         if len(self.free):
             change = sums.hessian[self.free[:, None], self.columns] @ (values - point[self.columns])
-            factor = Cholesky(sums.hessian[np.ix_(self.free, self.free)])
+            factor = factor_of(sums.hessian[np.ix_(self.free, self.free)])
             if factor.positive:  # not where other coefficients are infinite as well
                 moved[self.free] -= factor.solve(change)
         return moved
@@ -307,7 +307,7 @@ def crossing(curve: Any, target: float, tol: float = 1e-9) -> float:
     """Return where z crosses a quantile, by secant steps from minimum to minimum."""
     sign = np.sign(target)
     curve.restart()
-    center, scale = float(curve.center[0]), float(np.sqrt(np.diagonal(curve.likelihood.covariance)[curve.columns[0]]))
+    center, scale = float(curve.center[0]), float(np.sqrt(curve.likelihood.covariance.diagonal()[curve.columns[0]]))
     inner, z_inner = center, 0.0
     outer, z_outer = np.nan, np.nan
     value = center + target * scale

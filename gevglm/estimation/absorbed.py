@@ -64,12 +64,9 @@ class AbsorbedProblem:
     tol: float = 1e-8
     maxiter: int = 100
     monitor: Monitor = NULL_MONITOR
-    _first: Arrow | PairedArrow | None = field(
-        default=None, init=False
-    )  # second derivative where the last iteration began
-    _ended: tuple[NDArray, Totals, dict[int, BlockPoint]] | None = field(
-        default=None, init=False
-    )  # and its sums at the end
+    # of the last estimate: the second derivative where it began, and coefficients and sums where it ended
+    _first: Arrow | PairedArrow | None = field(default=None, init=False)
+    _ended: tuple[NDArray, Totals, dict[int, BlockPoint]] | None = field(default=None, init=False)
 
     @property
     def n_columns(self) -> int:

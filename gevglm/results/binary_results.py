@@ -36,6 +36,7 @@ from gevglm.results.shape import ShapeInference
 from gevglm.results.stability import StabilityChecks
 from gevglm.results.summary import summary_of
 from gevglm.results.terms import TermInference
+from gevglm.results.updating import Updating
 from gevglm.results.wild import WildInference
 
 if TYPE_CHECKING:
@@ -55,6 +56,7 @@ class BinaryGLMResults(
     ShapeInference,
     StabilityChecks,
     TermInference,
+    Updating,
     WildInference,
 ):
     """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.

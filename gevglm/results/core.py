@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,14 @@ from gevglm.effects.standardised import Risk
 from gevglm.engine.linalg import Matrix, dense
 from gevglm.estimation.estimate import Estimate
 from gevglm.estimation.objective import Ridge
-from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, SeparationWarning, listed, warn
+from gevglm.exceptions import (
+    InvalidDataError,
+    InvalidOptionError,
+    NotDefinedForLoss,
+    SeparationWarning,
+    listed,
+    warn,
+)
 from gevglm.inference.cross_validation import Search
 from gevglm.inference.posterior import Posterior
 from gevglm.inference.separation import Separation
@@ -37,6 +44,19 @@ if TYPE_CHECKING:
 
     from gevglm.model import BinaryGLM
     from gevglm.options import FitOptions
+    from gevglm.results.update import Update
+
+
+COVARIANCE_UNKNOWN = (
+    "the covariance of the published coefficients is not known, and without it there are neither standard errors nor limits of "
+    "predictions; give cov= to from_coefficients."
+)
+
+
+class Constraints(NamedTuple):
+    """Linear constraints that estimates obey, the rows of a matrix R in R b = q."""
+
+    coefs: NDArray
 
 
 class ResultsCore(GLMResults):
@@ -57,6 +77,8 @@ class ResultsCore(GLMResults):
         Of a cluster-robust fit: ``n_clusters``, ``n_with_events``, ``largest_leverage``, and ``effective``, the clusters behind each coefficient.
     range_fits : tuple of RiskModel
         The fits at both ends of the range of the prevalence, if a range was given.
+    updated : Update or None
+        What an update tested and did, in results of :meth:`gevglm.BinaryGLMResults.update`.
     """
 
     model: BinaryGLM
@@ -68,7 +90,7 @@ class ResultsCore(GLMResults):
         self,
         model: BinaryGLM,
         fitted: Estimate,
-        cov_params: NDArray,
+        cov_params: NDArray | None,
         *,
         covariance: Covariance,
         cov_words: tuple[str, dict[str, Any] | None],
@@ -112,6 +134,7 @@ class ResultsCore(GLMResults):
         self.range_fits = tuple(range_fits)
         self.search: Search | None = None
         self.left_out = ""  # levels with one outcome only, in words, which separation="drop" left out with their rows
+        self.updated: Update | None = None
         self._shape: ShapeEstimate | None = None
         self._joint: NDArray | None = None  # covariance of the coefficients and the shape
         self.posterior: Posterior | None = None
@@ -143,6 +166,8 @@ class ResultsCore(GLMResults):
     @property
     def rank(self) -> int:
         """The number of coefficients that were estimated."""
+        if self.updated is not None and self.updated.estimated is not None:
+            return self.updated.estimated
         return self.k_params - len(self.model.design.omitted)
 
     @property
@@ -151,7 +176,9 @@ class ResultsCore(GLMResults):
 
     @property
     def bse(self) -> NDArray:
-        """The standard errors of the coefficients."""
+        """The standard errors of the coefficients; missing where there is no covariance."""
+        if not self.covariance_is_known:
+            return np.full(self.k_params, np.nan)
         with np.errstate(invalid="ignore"):
             return np.sqrt(np.diagonal(self.cov_params()))
 
@@ -159,6 +186,22 @@ class ResultsCore(GLMResults):
     def cov_params_matrix(self) -> NDArray:
         """The covariance of the coefficients as a plain array."""
         return self.cov_params_default
+
+    @property
+    def covariance_is_known(self) -> bool:
+        """Whether there is a covariance of the coefficients, which those of a published model may lack."""
+        return self._covariance is not None
+
+    @property
+    def cov_params_default(self) -> NDArray:
+        """The covariance of the coefficients, as statsmodels calls it."""
+        if self._covariance is None:
+            raise InvalidDataError(COVARIANCE_UNKNOWN)
+        return self._covariance
+
+    @cov_params_default.setter
+    def cov_params_default(self, covariance: NDArray | None) -> None:
+        self._covariance = covariance
 
     @property
     def joint_covariance(self) -> NDArray:
@@ -203,9 +246,9 @@ class ResultsCore(GLMResults):
         """The coefficients, with infinite ones as such; ``params`` has where the iteration ended on the way there."""
         return np.where(self.infinite == 0.0, self._params, self.infinite)
 
-    def without_infinite(self, covariance: NDArray) -> NDArray:
+    def without_infinite(self, covariance: NDArray | None) -> NDArray | None:
         """Return a covariance without the variances of infinite estimates, which there are none of."""
-        if not self.separated:
+        if covariance is None or not self.separated:
             return covariance
         unknown = np.flatnonzero(self.infinite != 0.0)
         if len(unknown):

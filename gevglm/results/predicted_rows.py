@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from gevglm.calibration.bins import Collection, Predicted
 from gevglm.data.design import Design, Layout
 from gevglm.data.formula import count_columns
-from gevglm.data.new_rows import read_weights, weights_in
+from gevglm.data.new_rows import is_read_by_formula, outcomes_in, read_weights, weights_in
 from gevglm.data.outcome import Coding, resolve
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.sources import Source
@@ -47,12 +47,12 @@ def assessed_rows(results: ResultsCore, data: Any = None, endog: Any = None) -> 
 def complete_rows(design: Design, data: Any, endog: Any, predicted: Any) -> tuple[NDArray, NDArray, NDArray | None]:
     """Return outcomes of 0 and 1, predictions and weights of the new rows that have both."""
     predicted = np.asarray(predicted)
-    by_name = not isinstance(data, np.ndarray) and design.recipe is not None
+    by_name = is_read_by_formula(design, data)
     weights = read_weights(design.layout, data) if by_name else RowWeights(len(predicted))
     if endog is None:
         if not by_name:
             raise InvalidDataError("give the outcomes of the new data as endog=.")
-        endog = outcomes_of(design, as_frame(data))
+        endog = outcomes_in(design, as_frame(data))
     outcomes = np.asarray(endog)
     if not len(outcomes):
         raise InvalidDataError("the new data have no rows.")
@@ -72,14 +72,6 @@ def complete_rows(design: Design, data: Any, endog: Any, predicted: Any) -> tupl
     found = resolve(outcomes[used], counted, design.outcome, freq, None)
     counted_rows = RowWeights(len(found.y), found.freq, trials=found.trials, represents=represents)
     return single_outcomes(found.y, predicted[used], counted_rows.effective_counts)
-
-
-def outcomes_of(design: Layout, frame: pd.DataFrame) -> Any:
-    """Return the outcomes of a table: the column of the outcome, or its two columns of counts."""
-    counts = count_columns(design.outcome)
-    if counts and set(counts) <= set(frame.columns):
-        return frame[counts].to_numpy()
-    return column(frame, design.outcome, "outcome")
 
 
 def predictions_in_pieces(results: ResultsCore, source: Source | None) -> Predicted:
@@ -119,7 +111,7 @@ class _BlockPredictions(Reducer[Any]):
 
 
 def _predictions_of_table(scorer: Scorer, layout: Layout, table: pd.DataFrame, number: Any) -> tuple[Predicted, float]:
-    values = outcomes_of(layout, table)
+    values = outcomes_in(layout, table)
     p, _ = scorer(table, number)
     used = ~np.isnan(p) & ~pd.isna(np.asarray(values)).reshape(len(table), -1).any(axis=1)
     values, weights = values[used], read_weights(layout, table[used])

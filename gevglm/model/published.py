@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from gevglm.data.expressions import names_in, unquoted
+from gevglm.data.formula_engines import offsets_of, read, terms_of
 from gevglm.data.scope import caller_names
 from gevglm.data.tables import as_frame, column
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import (
-    GevglmError,
     IncompatibleOptionsError,
     InvalidDataError,
     InvalidOptionError,
@@ -105,7 +105,7 @@ def from_coefficients(
     >>> model = gevglm.from_coefficients({"Intercept": -3.7, "age": 0.055}, odds_ratios={"smoker": 3.6}, formula="event ~ age + smoker")
     >>> new = gevglm.datasets.simulate_study(rng=1)
     >>> model.predict(new.head(3)).round(4).tolist()
-    [0.0948, 0.0188, 0.0228]
+    [0.0291, 0.0374, 0.0288]
     """
     coefficients = _coefficients(params, odds_ratios)
     outcome, right = _sides(formula, coefficients)
@@ -140,12 +140,16 @@ def _sides(formula: str | None, coefficients: Mapping[str, Any]) -> tuple[str, s
         left, tilde, right = formula.rpartition("~")
         outcome = unquoted(left.strip()) if tilde and left.strip() else OUTCOME
         if not right.strip() or names_in(left, called=False) not in ([], [outcome]):
-            raise InvalidOptionError(f"formula={formula!r} must be as 'died ~ age + stage', with the name of a column on the left.")
+            raise InvalidOptionError(
+                f"formula={formula!r} must be as 'died ~ age + stage', with the name of a column on the left."
+            )
         return outcome, right.strip()
     columns = [name for name in coefficients if name != CONSTANT]
     odd = [name for name in columns if re.search(r"[\[\]():*]", name)]
     if odd:
-        raise InvalidOptionError(f"{listed(odd)}: levels, interactions and splines need the formula that makes them; give formula=.")
+        raise InvalidOptionError(
+            f"{listed(odd)}: levels, interactions and splines need the formula that makes them; give formula=."
+        )
     return OUTCOME, " + ".join(name if name.isidentifier() else f"`{name}`" for name in columns) or "1"
 
 
@@ -171,43 +175,62 @@ class _Build:
             column(table, name, "levels")
             unknown = set(table[name].dropna().unique()) - set(given)
             if unknown:
-                raise InvalidDataError(f"data have levels of {name!r} that levels= does not: {listed(map(repr, unknown))}.")
+                raise InvalidDataError(
+                    f"data have levels of {name!r} that levels= does not: {listed(map(repr, unknown))}."
+                )
             table = table.assign(**{name: pd.Categorical(table[name], list(given))})
         if not len(table):
             raise InvalidDataError("data have no rows.")
-        return BinaryGLM.of_table(self.formula, self._with_outcome(table), self.options, self.scope)
+        return self._model(table)
 
     def without_data(self, coefficients: Mapping[str, Any]) -> BinaryGLM:
         """Return the model of a formula that learns nothing from data but the levels, which are given."""
-        names = [name for name in names_in(self.right, called=False) if self._is_column(name, coefficients)]
+        names = self._columns(coefficients)
         stray = [name for name in self.levels if name not in names]
         if stray:
             raise InvalidOptionError(f"levels has {listed(stray)}, which the formula {self.right!r} does not name.")
-        columns = [name for name in (self.options.offset, self.options.exposure) if name is not None]
         self._refuse_levels(names)
-        error: GevglmError | None = None
+        names += [name for name in (self.options.offset, self.options.exposure) if name is not None]
+        error: InvalidDataError | None = None
         for low, high in _ranges(self.right):
             steps = np.linspace(0.0, 1.0, ROWS)
-            tables = [self._table([*names, *columns], low + (high - low) * u) for u in (steps, 0.1 + 0.8 * steps[::-1])]
+            tables = [self._table(names, low + (high - low) * u) for u in (steps, 0.1 + 0.8 * steps[::-1])]
             try:
                 with silenced():
-                    models = [BinaryGLM.of_table(self.formula, table, self.options, self.scope) for table in tables]
-                    first, second = (dense(model.design.recipe.matrix(tables[0])) for model in models)  # type: ignore[union-attr]
+                    model, other = (self._model(table) for table in tables)
             except InvalidDataError as failed:
                 error = error or failed
                 continue
-            self._refuse_learning(models[0], ~np.isclose(first, second, rtol=1e-9, atol=1e-12).all(axis=0))
-            return models[0]
-        raise InvalidDataError(f"the formula {self.right!r} could not be read without data ({error}) Give the covariates of the population as data=.")
+            self._refuse_learning(model, other, tables[0])
+            return model
+        raise InvalidDataError(
+            f"the formula {self.right!r} could not be read without data ({error}) Give the covariates of the population as data=."
+        )
+
+    def _columns(self, coefficients: Mapping[str, Any]) -> list[str]:
+        """Return the columns of the formula: what it names but objects of the caller, such as knots or a mean, beside a column."""
+        columns: list[str] = []
+        try:
+            factors = [factor for term in terms_of(read(self.right)) for factor in term]
+        except Exception:  # what is wrong with it is said where the model is built
+            factors = [self.right]
+        for factor in factors:
+            names = names_in(factor, called=False)
+            own = [name for name in names if name in self.levels or name in coefficients or name not in self.scope]
+            columns += own or [name for name in names if np.isscalar(self.scope.get(name))]
+        inside = [name for each in offsets_of(self.right) for name in names_in(each.text, called=False)]
+        return list(dict.fromkeys([*columns, *(name for name in inside if name not in self.scope)]))
+
+    def _model(self, table: pd.DataFrame) -> BinaryGLM:
+        return BinaryGLM.of_table(self.formula, self._with_outcome(table), self.options, self.scope)
 
     def _refuse_levels(self, names: list[str]) -> None:
         """Refuse columns that the formula takes for factors, and that no levels are given of."""
         factors = [name for name in names if re.search(rf"\bC\(\s*{re.escape(name)}\b", self.right)]
         if unnamed := [name for name in factors if name not in self.levels]:
-            raise InvalidOptionError(f"the levels of {listed(unnamed)} are not known: give levels=, the reference first.")
-
-    def _is_column(self, name: str, coefficients: Mapping[str, Any]) -> bool:
-        return name in self.levels or name in coefficients or name not in self.scope
+            raise InvalidOptionError(
+                f"the levels of {listed(unnamed)} are not known: give levels=, the reference first."
+            )
 
     def _table(self, names: list[str], numbers: NDArray) -> pd.DataFrame:
         """Return a table with all levels of factors, and numbers for the rest."""
@@ -217,7 +240,7 @@ class _Build:
                 columns[name] = numbers
             else:
                 columns[name] = pd.Categorical.from_codes(np.arange(len(numbers)) % len(given), list(given))
-        return self._with_outcome(pd.DataFrame(columns, index=range(len(numbers))))
+        return pd.DataFrame(columns, index=range(len(numbers)))
 
     def _with_outcome(self, table: pd.DataFrame) -> pd.DataFrame:
         """Return a table with an outcome whose event is that asked for."""
@@ -225,11 +248,16 @@ class _Build:
         other = f"not {event}" if isinstance(event, str) else (not event if isinstance(event, bool) else event - 1)
         return table.assign(**{self.outcome: np.where(np.arange(len(table)) % 2 == 0, event, other)})
 
-    def _refuse_learning(self, model: BinaryGLM, moved: NDArray) -> None:
-        """Refuse a formula some of whose columns depend on the data it first saw, which here are none."""
-        recipe = model.design.recipe
-        assert recipe is not None
-        learned = [name for name, each in zip(recipe.names, moved, strict=True) if each]
+    def _refuse_learning(self, model: BinaryGLM, other: BinaryGLM, table: pd.DataFrame) -> None:
+        """Refuse a formula whose columns of the same rows depend on the data it first saw, which here are none."""
+        recipe, again = model.design.recipe, other.design.recipe
+        assert recipe is not None and again is not None
+        try:
+            first, second = dense(recipe.matrix(table)), dense(again.matrix(table))
+            moved = ~np.isclose(first, second, rtol=1e-9, atol=1e-12).all(axis=0)
+        except InvalidDataError:  # rows outside what the other has learned
+            moved = np.ones(len(recipe.names), dtype=bool)
+        learned = [name for name, each in zip(recipe.names, moved, strict=True) if each and name != CONSTANT]
         if learned:
             raise InvalidDataError(
                 f"{listed(learned)}: the formula takes means, knots or bounds of these columns from data; write the published ones, as in "
@@ -253,12 +281,16 @@ def _coefficients(params: Any, odds_ratios: Any) -> dict[str, NDArray]:
     found: dict[str, NDArray] = {}
     for word, given in (("params", params), ("odds_ratios", {} if odds_ratios is None else odds_ratios)):
         if not isinstance(given, (Mapping, pd.Series)):
-            raise InvalidOptionError(f"{word} must be a mapping from names to numbers, such as {{'Intercept': -3.2, 'age': 0.05}}.")
+            raise InvalidOptionError(
+                f"{word} must be a mapping from names to numbers, such as {{'Intercept': -3.2, 'age': 0.05}}."
+            )
         for name, value in given.items():
             numbers = _numbers(f"{word}[{name!r}]", value)
             if word == "odds_ratios":
                 if (numbers <= 0.0).any():
-                    raise InvalidOptionError(f"odds_ratios[{name!r}]={value!r} must be above 0; a coefficient goes into params.")
+                    raise InvalidOptionError(
+                        f"odds_ratios[{name!r}]={value!r} must be above 0; a coefficient goes into params."
+                    )
                 numbers = np.log(numbers)
             name = CONSTANT if name in CONSTANTS else str(name)
             if name in found:
@@ -298,7 +330,9 @@ class _Names:
             found |= dict(zip(places, numbers.tolist(), strict=False))
         missing = [name for name in self.names if name not in found and name not in free]
         if unknown or missing:
-            raise InvalidOptionError(f"the formula has the coefficients {listed(self.names)}; {self._wrong(what, unknown, missing)}")
+            raise InvalidOptionError(
+                f"the formula has the coefficients {listed(self.names)}; {self._wrong(what, unknown, missing)}"
+            )
         return np.array([found.get(name, fill) for name in self.names])
 
     def _places(self, name: str, number: int) -> list[str]:
@@ -306,7 +340,11 @@ class _Names:
         own = self._known.get(_bare(name))
         if own in self.names and number == 1:
             return [own]
-        columns = [each for each in self.names if _bare(each).startswith(f"{_bare(name)}[") and ":" not in _bare(each)[len(_bare(name)) :]]
+        columns = [
+            each
+            for each in self.names
+            if _bare(each).startswith(f"{_bare(name)}[") and ":" not in _bare(each)[len(_bare(name)) :]
+        ]
         return columns if len(columns) == number else []
 
     def _wrong(self, what: str, unknown: list[str], missing: list[str]) -> str:
@@ -321,7 +359,7 @@ class _Names:
 
 
 def _bare(name: str) -> str:
-    return re.sub(r"\s+", "", name)
+    return re.sub(r"\s+", "", re.sub(r"Q\((['\"])(.+?)\1\)", r"\2", name))
 
 
 def _refuse_ratios(model: BinaryGLM) -> None:
@@ -336,7 +374,9 @@ def _at_prevalence(model: BinaryGLM, values: NDArray, has_data: bool, prevalence
     place = model.design.constant
     if not has_data or place is None:
         lacking = "the covariates of the population as data=" if place is not None else "a formula with a constant"
-        raise IncompatibleOptionsError(f"prevalence= sets the constant by the mean of risks in a population; give {lacking}.")
+        raise IncompatibleOptionsError(
+            f"prevalence= sets the constant by the mean of risks in a population; give {lacking}."
+        )
     target = checked_share("prevalence", prevalence)
     linear = np.asarray(model.predict(values, which="linear"))
     link = model.population_link
@@ -368,7 +408,9 @@ def _covariance(cov: Any, names: _Names, given: list[str]) -> NDArray:
     matrix = matrix[np.ix_(order, order)]
     symmetric = np.isfinite(matrix).all() and np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0)
     if not symmetric or np.linalg.eigvalsh(matrix).min() < -1e-8 * np.abs(matrix).max():
-        raise InvalidDataError("cov is not a covariance: it must be finite, symmetric and positive semi-definite; were digits lost?")
+        raise InvalidDataError(
+            "cov is not a covariance: it must be finite, symmetric and positive semi-definite; were digits lost?"
+        )
     return (matrix + matrix.T) / 2.0
 
 

@@ -37,6 +37,7 @@ from gevglm.results.stability import StabilityChecks
 from gevglm.results.summary import summary_of
 from gevglm.results.terms import TermInference
 from gevglm.results.updating import Updating
+from gevglm.results.validation import Validation
 from gevglm.results.wild import WildInference
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class BinaryGLMResults(
     StabilityChecks,
     TermInference,
     Updating,
+    Validation,
     WildInference,
 ):
     """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.

@@ -114,7 +114,7 @@ class ResultsCore(GLMResults):
             self.df_resid_inference: Any = of_each  # the name that statsmodels looks for
         self.bias, self.alpha, self.k_params = bias, alpha, len(fitted.params)
         self._separation = separation
-        self.cov_params_default = self.without_infinite(cov_params)
+        self._covariance = None if cov_params is None else self.without_infinite(cov_params)
         self._cov_words = cov_words
         self.cov_type = covariance.name
         self.cov_kwds = {"description": covariance.description}
@@ -200,7 +200,7 @@ class ResultsCore(GLMResults):
         return self._covariance
 
     @cov_params_default.setter
-    def cov_params_default(self, covariance: NDArray | None) -> None:
+    def cov_params_default(self, covariance: NDArray) -> None:
         self._covariance = covariance
 
     @property
@@ -246,9 +246,9 @@ class ResultsCore(GLMResults):
         """The coefficients, with infinite ones as such; ``params`` has where the iteration ended on the way there."""
         return np.where(self.infinite == 0.0, self._params, self.infinite)
 
-    def without_infinite(self, covariance: NDArray | None) -> NDArray | None:
+    def without_infinite(self, covariance: NDArray) -> NDArray:
         """Return a covariance without the variances of infinite estimates, which there are none of."""
-        if covariance is None or not self.separated:
+        if not self.separated:
             return covariance
         unknown = np.flatnonzero(self.infinite != 0.0)
         if len(unknown):

@@ -18,7 +18,7 @@ from gevglm.data.new_rows import is_read_by_formula, outcomes_in, read_weights, 
 from gevglm.data.outcome import Coding, resolve
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.sources import Source
-from gevglm.data.tables import as_frame, column
+from gevglm.data.tables import as_frame
 from gevglm.engine import Block, Reducer
 from gevglm.engine.base import product
 from gevglm.exceptions import (

@@ -186,7 +186,9 @@ def rows_to_predict(
     if exog is None:
         n = len(model.endog)
         return None, vector(offset, design.frame, "offset", n), vector(exposure, design.frame, "exposure", n), None
-    rows = (read_table if transform and is_read_by_formula(design, exog) else read_matrix)(design.layout, exog, offset, exposure)
+    rows = (read_table if transform and is_read_by_formula(design, exog) else read_matrix)(
+        design.layout, exog, offset, exposure
+    )
     linear = model.predict(results._params, rows.X, offset=rows.offset, which="linear")
     outside = int((results.link.outside(linear) & np.isfinite(linear)).sum())
     warn_of_rows_outside(results.link, outside, len(linear))

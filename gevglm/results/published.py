@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
     from gevglm.model import BinaryGLM
 
-NO_ROWS = "a published model has no rows of its own, by which it could be judged; give new data, as in calibration(new)."
+NO_ROWS = (
+    "a published model has no rows of its own, by which it could be judged; give new data, as in calibration(new)."
+)
 
 
 class PublishedResults(BinaryGLMResults):
@@ -51,7 +53,7 @@ class PublishedResults(BinaryGLMResults):
         refuse_rows(self.model)
         self.cov_kwds = {"description": "Standard errors are those published."}
         self._errors, self.remarks = errors, remarks
-        self.n_events, self.nobs = n_events, n
+        self.n_events, self.nobs = n_events, n  # type: ignore[assignment]
 
     @property
     def bse(self) -> NDArray:

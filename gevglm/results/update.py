@@ -25,7 +25,7 @@ STEPS = {
 
 @dataclass(frozen=True, repr=False)
 class Update(Summarised):
-    """What an update of a fit tested and did.
+    r"""What an update of a fit tested and did.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class Update(Summarised):
     alpha : float
         Level of the tests.
     constant, slope : Measured or None
-        What was estimated of the recalibration :math:`a + b\\,x'\\beta_0`; None for what was not.
+        What was estimated of the recalibration :math:`a + b\,x'\beta_0`; None for what was not.
     n, events, expected : float
         Observations of the new data, their events, and those that the fit expected before the update. Rows that stand for a population have expected
         events in the proportion to it.
@@ -102,7 +102,7 @@ class Update(Summarised):
 
     def _done(self) -> str:
         if self.how == "none":
-            return "Done: nothing; coefficients and standard errors are those before."
+            return "Done: nothing; the model is the one before."
         if self.how == "refit":
             return "Done: all coefficients were fitted again, and are estimates from the new data alone."
         if self.slope is None:

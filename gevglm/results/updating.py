@@ -75,7 +75,8 @@ class Updating(ResultsCore):
         -----
         The tests are score tests with the covariance of the fit: they hold for both losses, for clusters and survey designs, and need no estimates
         of all coefficients, which few events may not have. In large samples of independent rows they are the likelihood-ratio tests of Vergouwe et al.
-        A hypothesis is tested only if all before it were rejected, so that the chance to change more than is needed is `alpha` at most.
+        A hypothesis is tested only if all before it were rejected, so that the chance to change more than is needed is `alpha` at most. The coefficients before
+        are taken as they are: those of a model from few events, far from the truth, are found to be so in many new data.
 
         Constant, slope and coefficients are estimated as the fit was, with its bias reduction; a penalty counts for "refit" alone. Standard errors
         after a new constant or slope combine those of the fit with those of the recalibration, as from independent data.
@@ -89,7 +90,7 @@ class Updating(ResultsCore):
         >>> import gevglm
         >>> old, new = (gevglm.datasets.simulate_study(rng=rng) for rng in (1, 2))
         >>> gevglm.fit("event ~ age + smoker", old).update(new).updated
-        <Update: no update; 63 events in 1,000 new observations, 57.38 expected>
+        <Update: no update; 256 events in 5,000 new observations, 229.1 expected>
         """
         if how not in HOW:
             raise unknown_option("how", how, HOW)
@@ -97,7 +98,7 @@ class Updating(ResultsCore):
             raise InvalidOptionError(f"alpha={alpha!r} is not the level of a test; give a number such as 0.05.")
         if as_source(data) is not None:
             raise InvalidOptionError("update() takes new data that are held in memory, not in pieces.")
-        if self.separated:
+        if self.separated and how != "refit":
             raise InvalidDataError(
                 f"the estimates of {listed(self.infinite_names)} are infinite, and cannot be updated; use bias='firth'."
             )
@@ -118,8 +119,7 @@ class _NewRows:
         """Read new rows as the fit read its own, with its weights and clusters."""
         n = len(data) if isinstance(data, np.ndarray) else len(as_frame(data))
         found = of_new_rows(results, data, groups, n)
-        sample = found if isinstance(found, SampleUnits) else None
-        clusters = found if sample is None else None
+        sample, clusters = (found, None) if isinstance(found, SampleUnits) else (None, found)
         design = from_new_rows(results.model.design, data, endog=endog, clusters=clusters, sample=sample)
         words, notes = _covariance_words(results, design, clusters)
         standardize = results.options.standardize if results.posterior is None else True
@@ -155,7 +155,9 @@ class _NewRows:
         done = self._chosen(alpha, tests) if how == "auto" else how
         columns = ["statistic", "pvalue", "df"]
         names = {step: STEPS[step] for step in tests}
-        frame = pd.DataFrame.from_dict({names[step]: tuple(test) for step, test in tests.items()}, "index", columns=columns)
+        frame = pd.DataFrame.from_dict(
+            {names[step]: tuple(test) for step, test in tests.items()}, "index", columns=columns
+        )
         results, constant, slope = self._fitted(done)
         inner = results._results
         risks, weight = self.model.link.inverse(self.before + self.offset), inner.row_weights.in_population
@@ -174,11 +176,7 @@ class _NewRows:
         return results
 
     def _on_errors(self, done: str) -> tuple[str, ...]:
-        if done == "refit":
-            return ()
-        if not self.results.covariance_is_known:
-            return (NO_COVARIANCE,)
-        return () if done == "none" else (COMBINED,)
+        return (COMBINED,) if done in ("constant", "slope") and self.results.covariance_is_known else ()
 
     # -- the closed test -------------------------------------------------------------------
 
@@ -292,7 +290,7 @@ class _NewRows:
         if self.results.covariance_is_known:
             cov = self.results.cov_params_matrix
             if again is not None:
-                turned = self._turned(params, free)
+                turned = self._turned(params, free, again._params)
                 cov = turned @ cov @ turned.T + free @ again.cov_params_matrix @ free.T
         words = (self.options.cov_type or model.default_covariance, self.options.cov_kwds)
         support = check_support(model.engine(), model.link, params)
@@ -301,12 +299,14 @@ class _NewRows:
             params,
             np.ones(k),
             own,
-            model.design.n_total,
-            model.design.n_events,
-            *((0, 0, 0.0) if again is None else (again.n_iter, again.n_passes, again.decrement)),
-            True,
-            True,
-            "nothing was estimated" if again is None else again.reason,
+            weight=model.design.n_total,
+            events=model.design.n_events,
+            n_iter=0 if again is None else again.n_iter,
+            n_passes=0 if again is None else again.n_passes,
+            decrement=0.0 if again is None else again.decrement,
+            converged=True,
+            positive_definite=True,
+            reason="nothing was estimated" if again is None else again.reason,
         )
         results: Any = type(model)._results_class(
             model,
@@ -319,12 +319,14 @@ class _NewRows:
             n_contradicted=support.contradicted,
         )
         results.options = replace(self.options, alpha=0.0)
+        if not self.results.covariance_is_known:
+            results.cov_kwds = {"description": NO_COVARIANCE}
         results.constraints = Constraints(null_space(free.T).T if free.shape[1] else np.eye(k))
         results.df_model = free.shape[1] - 1
         results.df_resid = model.wnobs - free.shape[1]
         return type(model)._results_class_wrapper(results)
 
-    def _turned(self, params: NDArray, free: NDArray) -> NDArray:
+    def _turned(self, params: NDArray, free: NDArray, recalibration: NDArray) -> NDArray:
         r"""Return how the coefficients change with those of the fit, :math:`\partial \beta / \partial \beta_0`.
 
         The recalibration solves :math:`\sum_i s_i z_i = 0` with s the slopes of the loss and z = 1 or (1, x'b0); by the implicit function theorem its
@@ -332,18 +334,18 @@ class _NewRows:
         """
         X, Z = self.X, np.ones((len(self.X), 1))
         curvature, slopes = self.model.hessian_factor(params), -self.model.score_factor(params)
-        if free.shape[1] == 1:
-            b, added = 1.0, np.zeros((1, X.shape[1]))
-        else:
+        b, added = 1.0, np.zeros((1, X.shape[1]))
+        if len(recalibration) == 2:
             Z = np.column_stack([Z, self.before])
-            place = int(np.argmax(np.abs(self.results._params) * (free[:, 0] == 0.0)))
-            b, added = params[place] / self.results._params[place], np.stack([np.zeros(X.shape[1]), slopes @ X])
+            b, added = recalibration[1], np.stack([np.zeros(X.shape[1]), slopes @ X])
         weighted = Z * curvature[:, None]
         moved = -np.linalg.solve(weighted.T @ Z, b * weighted.T @ X + added)
         return b * np.eye(len(params)) + free @ moved
 
 
-def _covariance_words(results: ResultsCore, design: Design, clusters: NDArray | None) -> tuple[dict[str, Any], tuple[str, ...]]:
+def _covariance_words(
+    results: ResultsCore, design: Design, clusters: NDArray | None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the words for the covariance of new rows, and what is to be said of it."""
     given = results.options.without_rows()
     if clusters is not None:

@@ -60,7 +60,7 @@ def run(line: str, folder: Path, capsys) -> tuple[int, str]:
 def test_examples_run(command, data, monkeypatch, capsys):
     monkeypatch.chdir(data)
     assert EXAMPLES[command]
-    if command == "predict":
+    if command in ("predict", "update"):
         main(shlex.split('fit "onset ~ gdp + C(region)" war.dta --link logit --save war.pkl --quiet'))
     if command == "calibrate":
         pd.read_csv("loans.csv").assign(risk=lambda d: d["age"].rank() / (2.0 * len(d))).to_csv(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from statsmodels.iolib.summary import Summary
 
-CHARTS = {"more": "more events", "fewer": "fewer events", "sum": "observed less expected events"}
+CHARTS = {"sum": "observed less expected events", "more": "more events", "fewer": "fewer events"}
 MOST_PERIODS = 36  # in a summary
 
 
@@ -88,14 +88,14 @@ class Monitor(Summarised):
         """Return in words what the charts say."""
         found = [self._signal(row) for _, row in self.signals.iterrows()] or ["No chart has passed its limit."]
         shown = [] if len(self.periods) <= MOST_PERIODS else [f"The last {MOST_PERIODS} periods are shown."]
-        limits = ", ".join(f"{name} {value:.3g}" for name, value in self.limits.items())
+        limits = ", ".join(f"{CHARTS[name]} ({name}) {value:.3g}" for name, value in self.limits.items())
         silent = [str(label) for label in self.periods.index[self.periods["slope"].isna()]]
         no_slope = (
             [f"No calibration slope, for lack of events or of finite estimates: {listed(silent)}."] if silent else []
         )
         return [
             *found,
-            f"Limits ({limits}): if predictions are right, any chart passes its own within {self.horizon} periods with probability "
+            f"Limits of the charts: {limits}. If predictions are right, any chart passes its own within {self.horizon} periods with probability "
             f"{self.false_alarm:g} ({self.draws:,} simulations).",
             *no_slope,
             *shown,
@@ -106,7 +106,7 @@ class Monitor(Summarised):
             value = self.periods.loc[row["period"], "sum"]
             return f"SIGNAL in {row['period']}: observed less expected events, {value:+.1f} so far, passed the limit of {self.limits['sum']:.1f}."
         ratio = f"{self.odds_ratio:g}" if row["chart"] == "more" else f"1/{self.odds_ratio:g}"
-        zero = "never at zero since the start" if row["after"] is None else f"last at zero after {row['after']}"
+        zero = "never at zero since the start" if pd.isna(row["after"]) else f"last at zero after {row['after']}"
         return (
             f"SIGNAL in {row['period']}: {CHARTS[row['chart']]} than predicted. The chart (odds {ratio} times those predicted) was {zero}, "
             "from where the change is dated."

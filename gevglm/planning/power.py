@@ -129,6 +129,8 @@ def power(
         frame.assign(**{PLACE: np.arange(len(frame)) % 2.0}),
         **{word: options[word] for word in ("link", "xi", "loss") if word in options},
     )
+    if model.design.offset is not None:
+        raise InvalidOptionError("power() has no place for an offset; leave it out of the formula.")
     names = list(model.exog_names)
     truth = _true_values(params, names, coefficient)
     study = _Study(np.asarray(model.exog), truth, names.index(coefficient), model.link, simulations, level, options)

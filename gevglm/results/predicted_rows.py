@@ -44,8 +44,10 @@ def assessed_rows(results: ResultsCore, data: Any = None, endog: Any = None) -> 
     return results.model.endog, np.asarray(results.predict()), population_counts(results.row_weights)
 
 
-def complete_rows(design: Design, data: Any, endog: Any, predicted: Any) -> tuple[NDArray, NDArray, NDArray | None]:
-    """Return outcomes of 0 and 1, predictions and weights of the new rows that have both."""
+def complete_rows(
+    design: Design, data: Any, endog: Any, predicted: Any, *, both: bool = True
+) -> tuple[NDArray, NDArray, NDArray | None]:
+    """Return outcomes of 0 and 1, predictions and weights of the new rows that have both; with `both`, refuse rows of which none, or all, are events."""
     predicted = np.asarray(predicted)
     by_name = is_read_by_formula(design, data)
     weights = read_weights(design.layout, data) if by_name else RowWeights(len(predicted))
@@ -67,9 +69,15 @@ def complete_rows(design: Design, data: Any, endog: Any, predicted: Any) -> tupl
         )
     if not used.any():
         raise InvalidDataError(f"none of the {len(used)} new rows has an outcome and a prediction.")
-    counted = design.event if outcomes.ndim == 1 or outcomes.shape[1] == 1 else None
+    counts = outcomes.ndim == 2 and outcomes.shape[1] == 2
     freq, represents = (None if given is None else given[used] for given in (weights.freq, weights.represents))
-    found = resolve(outcomes[used], counted, design.outcome, freq, None)
+    if both:
+        found = resolve(outcomes[used], None if counts else design.event, design.outcome, freq, None)
+    else:
+        coding = (
+            Coding(design.event, counts=True) if counts else Coding.of_new(outcomes[used], design.event, design.outcome)
+        )
+        found = coding.apply(outcomes[used], freq, design.outcome)
     counted_rows = RowWeights(len(found.y), found.freq, trials=found.trials, represents=represents)
     return single_outcomes(found.y, predicted[used], counted_rows.effective_counts)
 

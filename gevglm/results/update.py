@@ -94,7 +94,9 @@ class Update(Summarised):
         if self.asked != "auto":
             return f"Updated on {rows}, as asked for: {STEPS[self.how]}. Nothing was tested."
         steps = [
-            f"{name} was {'rejected' if row['pvalue'] < self.alpha else 'not rejected'} "
+            f"{name} leaves nothing to test"
+            if not row["df"]
+            else f"{name} was {'rejected' if row['pvalue'] < self.alpha else 'not rejected'} "
             f"(chi2 {row['statistic']:.4g}, df {row['df']:.0f}, p {_equal(row['pvalue'])})"
             for name, row in self.tests.iterrows()
         ]
@@ -120,4 +122,5 @@ def _equal(p: float) -> str:
 
 def _with_limits(value: Measured | None) -> str:
     assert value is not None
-    return f"{float(value):.4g} (95 % interval {value.lower:.4g} to {value.upper:.4g})"
+    number = 0.0 if abs(value) < 1e-9 * value.se else float(value)
+    return f"{number:.4g} (95 % interval {value.lower:.4g} to {value.upper:.4g})"

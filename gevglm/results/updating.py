@@ -164,7 +164,7 @@ class _NewRows:
         inner.updated = Update(
             done,
             how,
-            frame[["statistic", "df", "pvalue"]],
+            frame[["statistic", "df", "pvalue"]].astype(float),
             alpha,
             constant,
             slope,

@@ -51,7 +51,7 @@ class Validation(ResultsCore):
         -------
         Monitor
         """
-        new = new_outcomes(self, data, endog, "monitor()")
+        new = new_outcomes(self, data, endog, "monitor()", both=False)
         return monitor_predictions(new.y, new.p, new.of(data, time, "time"), new.weights, every=every, **options)
 
     def worst_segment(
@@ -77,7 +77,7 @@ class Validation(ResultsCore):
         recipe = self.model.design.recipe
         if columns is None and recipe is None:
             raise InvalidOptionError("the model was built from arrays; name the columns= that segments are made of.")
-        new, table = new_outcomes(self, data, endog, "worst_segment()"), as_frame(data)
+        new, table = new_outcomes(self, data, endog, "worst_segment()", both=False), as_frame(data)
         names = [columns] if isinstance(columns, str) else columns
         if names is None:
             names = [name for name in recipe.variables if name in table.columns]  # type: ignore[union-attr]
@@ -103,13 +103,18 @@ class NewOutcomes(NamedTuple):
         return pd.Series(values).iloc[self.rows].reset_index(drop=True)
 
 
-def new_outcomes(results: ResultsCore, data: Any, endog: Any, what: str, p: NDArray | None = None) -> NewOutcomes:
-    """Return outcomes of new rows in memory beside their predictions, or others that are given, with the weights that the model names."""
+def new_outcomes(
+    results: ResultsCore, data: Any, endog: Any, what: str, p: NDArray | None = None, *, both: bool = True
+) -> NewOutcomes:
+    """Return outcomes of new rows in memory beside their predictions, or others that are given, with the weights that the model names.
+
+    With `both`, refuse rows of which none, or all, are events.
+    """
     if data is None or as_source(data) is not None:
         raise InvalidOptionError(f"{what} goes with new data that are held in memory.")
     p = np.asarray(results.predict(data)) if p is None else p
     numbered = np.where(np.isnan(p), np.nan, np.arange(len(p)))
-    y, numbers, weights = complete_rows(results.model.design, data, endog, numbered)
+    y, numbers, weights = complete_rows(results.model.design, data, endog, numbered, both=both)
     rows = numbers.astype(np.intp)
     return NewOutcomes(y, p[rows], weights, rows, len(p))
 

@@ -130,7 +130,7 @@ def test_periods_by_hand():
 
 @pytest.mark.parametrize(("change", "chart"), [(2.0, "more"), (0.4, "fewer")])
 def test_a_change_is_found_and_dated(change, chart):
-    found = monitor(rows(periods=12, size=400, change=change, since=7))
+    found = monitor(rows(periods=12, size=400, change=change, since=7), odds_ratio=1.5)
     first = found.signals.set_index("chart").loc[chart]
     assert int(first["period"]) in (7, 8)
     assert int(first["after"]) in (5, 6)
@@ -181,6 +181,10 @@ def test_results_monitor_new_data_and_find_their_worst_segment():
     assert worst.segment == same.segment
     assert worst.pvalue == same.pvalue
     assert res.worst_segment(new, ["month"], draws=19).searched > 0
+    calm = res.monitor(new.assign(event=0), time="month")
+    assert (calm.periods["O/E"] == 0).all()
+    assert "fewer" in list(calm.signals["chart"])
+    assert "never at zero since the start" in " ".join(str(calm).split())
     with pytest.raises(GevglmError, match="month2"):
         res.worst_segment(new, ["month2"])
     with pytest.raises(GevglmError, match="time has 3 rows"):

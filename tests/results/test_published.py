@@ -25,9 +25,9 @@ def test_a_fit_typed_in_again_predicts_and_is_assessed_as_the_fit():
     assert_allclose(ours, theirs, rtol=1e-12)
     assert_allclose(typed.bse, res.bse)
     assert_allclose(typed.conf_int(), res.conf_int())
-    for one in (typed.calibration(NEW), typed.update(NEW, "slope").updated.slope):
-        other = res.calibration(NEW) if hasattr(one, "summary_frame") else res.update(NEW, "slope").updated.slope
-        assert str(one) == str(other)
+    few = NEW.head(400)
+    assert str(typed.calibration(few)) == str(res.calibration(few))
+    assert repr(typed.update(NEW, "slope").updated.slope) == repr(res.update(NEW, "slope").updated.slope)
     assert_allclose(typed.update(NEW, "constant").bse, res.update(NEW, "constant").bse, rtol=1e-10)
     assert typed.to_sql("t") == res.to_sql("t")
     assert typed.to_javascript() == res.to_javascript()

@@ -21,7 +21,7 @@ from gevglm.model.binary_glm import BinaryGLM
 from gevglm.options import ModelOptions
 
 CONSTANT = "Intercept"
-ROWS = 24  # of the table that stands for data
+ROWS = 24  # of the table that stands for data, at least
 EDGE = 1e-3  # of a range, that columns keep away from its ends
 NUMBER = re.compile(r"(?<![\w.])\d+\.?\d*(?:[eE][-+]?\d+)?")
 
@@ -66,7 +66,7 @@ class ModelOfFormula:
         names += [name for name in (self.options.offset, self.options.exposure) if name is not None]
         error: InvalidDataError | None = None
         for low, high in _ranges(self.right):
-            steps = np.linspace(0.0, 1.0, ROWS)
+            steps = np.linspace(0.0, 1.0, max([ROWS, *(2 * len(given) for given in self.levels.values())]))
             tables = [self._table(names, low + (high - low) * u) for u in (steps, 0.1 + 0.8 * steps[::-1])]
             try:
                 with silenced():

@@ -71,6 +71,11 @@ def test_factors_interactions_and_names_as_r_has_them():
         {"Intercept": -2, "stage": [0.5, 1.0]}, "died ~ stage", levels={"stage": levels["stage"]}
     )
     assert_allclose(as_list.params, [-2, 0.5, 1.0])
+    many = [f"r{j}" for j in range(40)]
+    regions = gevglm.from_coefficients(
+        {"Intercept": -2, "region": list(range(1, 40))}, "~ region", levels={"region": many}
+    )
+    assert regions.params.iloc[-1] == 39
     numbered = gevglm.from_coefficients({"Intercept": -2, "C(k)[T.2]": 1.0}, "~ C(k)", levels={"k": [3, 2]})
     assert_allclose(numbered.predict(pd.DataFrame({"k": [2, 3]})), expit([-1, -2]))
 

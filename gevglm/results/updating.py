@@ -288,7 +288,7 @@ class _NewRows:
         if again is not None:
             own = free @ again.normalized_cov_params @ free.T
         if self.results.covariance_is_known:
-            cov = self.results.cov_params_matrix
+            cov = np.asarray(self.results.cov_params_matrix)
             if again is not None:
                 turned = self._turned(params, free, again._params)
                 cov = turned @ cov @ turned.T + free @ again.cov_params_matrix @ free.T

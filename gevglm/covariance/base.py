@@ -34,6 +34,7 @@ class Fitted:
     # constants of groups that columns were freed of: how many count as coefficients, and their part of the quadratic form of each row
     absorbed: int = 0
     absorbed_forms: NDArray | None = None
+    units: NDArray | None = None  # whose constants these are: of each row, numbered from 0
 
     @property
     def rank(self) -> int:

@@ -13,6 +13,7 @@ from gevglm.covariance.base import Covariance, Fitted, GroupScores, GroupsSeen
 from gevglm.covariance.cluster_facts import ClusterFacts, cluster_facts
 from gevglm.covariance.degrees import Degrees, Satterthwaite
 from gevglm.covariance.leverage import Corrected, SingularCluster, corrected
+from gevglm.covariance.leverage_within import CorrectedWithin, corrected_within
 from gevglm.engine.base import Block, Engine
 from gevglm.engine.factored_matrix import products_of_scores
 from gevglm.exceptions import (
@@ -143,17 +144,22 @@ class Cluster(Covariance):
             raise InvalidOptionError(
                 "use_t='satterthwaite' looks at all rows of a cluster at once and needs them in memory; use_t=True does not."
             )
-        needed = 3 * self.counts[0] * len(fit.bread) ** 2
+        needed = self.counts[0] * (3 * len(fit.bread) ** 2 + (0 if fit.units is None else self.counts[0]))
         if needed > MOST_PRODUCTS:
             raise InvalidOptionError(
                 f"use_t='satterthwaite' is for few clusters; for {self.counts[0]:,} clusters it would take {8e-9 * needed:.0f} GB and change nothing. Leave it out."
             )
-        return Satterthwaite.of(self._corrected(fit, with_products=True))
+        found = self._corrected(fit, with_products=True)
+        if isinstance(found, Corrected):
+            return Satterthwaite.of(found)
+        assert found.degrees is not None
+        return found.degrees
 
-    def _corrected(self, fit: Fitted, with_products: bool = False) -> Corrected:
+    def _corrected(self, fit: Fitted, with_products: bool = False) -> Corrected | CorrectedWithin:
         ((_, code),) = self.grouping.ways
+        correct = corrected if fit.units is None else corrected_within
         try:
-            return corrected(fit, partial(codes_of, self.grouping, code), self.kind, with_products)
+            return correct(fit, partial(codes_of, self.grouping, code), self.kind, with_products)
         except SingularCluster as found:
             name = self.grouping.keys.iloc[found.args[0], 0]
             raise InvalidDataError(

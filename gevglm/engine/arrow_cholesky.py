@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,7 +54,7 @@ class ArrowCholesky:
         found[shaft] = rhs[shaft] / diagonal - self._means.T @ found[rest]
         return found
 
-    def inverse(self) -> FactoredMatrix | NDArray:
+    def inverse(self) -> Any:
         """Return the symmetric inverse: factored, unless many columns are beside the diagonal."""
         k, p = len(self._shaft) + len(self._rest), len(self._rest)
         spread, tall = np.zeros(k), np.zeros((k, p))
@@ -91,7 +92,7 @@ def factored(matrix: Symmetric, damping: float = 0.0) -> Iterator[Cholesky | Arr
             matrix[rows, rows.stop :] = matrix[rows.stop :, rows].T
 
 
-def inverted(matrix: Symmetric) -> NDArray | FactoredMatrix:
+def inverted(matrix: Symmetric) -> Any:
     """Return the inverse of a positive definite matrix, which is gone if it is dense: the inverse may take its place."""
     if isinstance(matrix, ArrowMatrix):
         return ArrowCholesky(matrix).inverse()

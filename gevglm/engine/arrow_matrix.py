@@ -131,7 +131,7 @@ class ArrowMatrix:
 Symmetric: TypeAlias = NDArray | ArrowMatrix
 
 
-def symmetric(matrix: Any) -> Symmetric:
+def symmetric(matrix: Any) -> Any:
     """Return summed products as an arrow, if they are a sparse matrix and one; else as a dense matrix."""
     if not issparse(matrix):
         return matrix

@@ -28,7 +28,7 @@ class ByLevel:
 
     first: int  # place of the first level that the block has
     codes: NDArray  # of rows that have a level, counted from it
-    own: NDArray | slice  # which rows these are
+    own: Any  # which rows these are
     values: NDArray
     beside: NDArray  # of shape (p, rows)
 
@@ -62,10 +62,11 @@ class Levels:
     def weighted_gram(self, block: Block, weights: NDArray) -> ArrowPart | csr_array:
         """Return X' diag(weights) X of one block; a sparse matrix where a row has two of the levels after all."""
         rows = self._known[block.start] if block.start in self._known else self._arranged(block)
-        return sparse.weighted_gram(block.X, weights) if rows is None else rows.weighted_gram(self, weights)
+        X: Any = block.X
+        return sparse.weighted_gram(X, weights) if rows is None else rows.weighted_gram(self, weights)
 
     def _arranged(self, block: Block) -> ByLevel | None:
-        X = block.X
+        X: Any = block.X
         places, rows = self._places[X.indices], np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
         on_shaft = places >= 0
         own, codes = rows[on_shaft], places[on_shaft]

@@ -11,7 +11,8 @@ import statsmodels.base.wrapper as wrap
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from gevglm.covariance.rows import Nonrobust
+from gevglm.covariance.clusters import BY_LEVERAGE
+from gevglm.covariance.degrees import OfColumns
 from gevglm.data.new_rows import read_matrix, read_table
 from gevglm.data.tables import as_frame, columns_given
 from gevglm.estimation.concentrated import ConcentratedLikelihood
@@ -25,7 +26,7 @@ from gevglm.exceptions import (
     warn,
 )
 from gevglm.inference.profile import PenalisedLikelihood
-from gevglm.options import FitOptions
+from gevglm.options import SATTERTHWAITE, FitOptions
 from gevglm.panel.estimation import PanelFit, events_and_risk
 from gevglm.panel.risks import AllUnits, bootstrapped, marginal_effects, of_all_units
 from gevglm.panel.summary import INSTEAD, facts_of, notes_on_units
@@ -75,7 +76,14 @@ class PanelResults(WithinGroups):
             spread = spread.copy()
             spread[unknown] = spread[:, unknown] = np.nan
         matrix[np.ix_(kept, kept)] = spread
-        super().__init__(model, params, matrix, 1.0)
+        if options.use_t == SATTERTHWAITE:
+            m = panel.groups.n_levels
+            places = np.full(len(names), -1)
+            places[kept] = m + np.arange(len(kept))
+            self._degrees = OfColumns(fit.covariance.satterthwaite(fit.within.beside_units), places, m + len(kept))
+        super().__init__(model, params, matrix, 1.0, use_t=self._degrees is not None)
+        if self._degrees is not None:
+            self.df_resid_inference = self._degrees_of_each  # the name that statsmodels looks for
         self.cov_params_default = matrix
         self.cov_type, self.cov_kwds = fit.covariance.name, {"description": fit.covariance.description}
         self.bias, self.loss, self.link, self.options = fit.bias, fit.loss, fit.loss.link, options
@@ -182,33 +190,34 @@ class PanelResults(WithinGroups):
         n, m = len(panel.groups), panel.groups.n_levels
         slopes = found.params[n + m :]
         estimate = found.params[:n] - slopes @ panel.centres
-        parts = [_table(panel.factors[0].levels, estimate, self._errors_of_constants(), panel.groups.codes, panel)]
+        of_units, of_levels = self._errors_of_constants()
+        parts = [_table(panel.factors[0].levels, estimate, of_units, panel.groups.codes, panel)]
         if m:
             second = panel.factors[1]
             free = np.delete(np.arange(len(second)), panel.references)
             estimate, errors = np.zeros(len(second)), np.full(len(second), np.nan)
-            estimate[free] = found.params[n : n + m]
-            if self.cov_type == "nonrobust" and fit.loss.is_likelihood and not panel.groups.large:
-                errors[free] = np.sqrt(np.diagonal(found.information.inverse)[:m])
+            estimate[free], errors[free] = found.params[n : n + m], of_levels
             parts.append(_table(second.levels, estimate, errors, second.codes, panel))
         if len(parts) == 1:
             return parts[0].rename_axis(panel.factors[0].name)
         return pd.concat(parts, keys=self.absorbed, names=["factor", "level"])
 
-    def _errors_of_constants(self) -> NDArray:
+    def _errors_of_constants(self) -> tuple[NDArray, NDArray]:
+        """Return the standard errors of the constants of units, and of the levels of a second factor; missing where there are none."""
         fit = self._fit
-        n = len(fit.panel.groups)
-        by_model = isinstance(fit.covariance, Nonrobust) and fit.loss.is_likelihood
+        groups = fit.panel.groups
+        if groups.large or getattr(fit.covariance, "kind", "") in BY_LEVERAGE:
+            return np.full(len(groups), np.nan), np.full(groups.n_levels, np.nan)
+        with np.errstate(invalid="ignore"):  # two-way clusters may have negative variances
+            of_units, of_levels = (np.sqrt(one) for one in fit.within.variances_of_constants(fit.covariance))
         if fit.nested and fit.bias is None:
             warn(
                 "the scores of a unit sum to zero, so that clusters of whole units say nothing about the error of its constant: std_err is missing. "
                 "Fit again without cov_type='cluster' for model-based errors of the constants.",
                 GevglmWarning,
             )
-            return np.full(n, np.nan)
-        if fit.panel.groups.large or (fit.panel.groups.n_levels and not by_model):
-            return np.full(n, np.nan)
-        return np.sqrt(fit.within.variances_of_constants(fit.covariance, fit.within.covariance(fit.covariance)))
+            of_units = np.full(len(groups), np.nan)
+        return of_units, of_levels
 
     # -- predictions -----------------------------------------------------------------------
 

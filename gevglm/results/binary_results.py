@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from statsmodels.tools.sm_exceptions import ValueWarning
 
 from gevglm.covariance import covariance_of
 from gevglm.data.design import FIT_AGAIN
@@ -146,10 +144,7 @@ class BinaryGLMResults(
         With ``use_t="satterthwaite"`` it is the F test "HTZ" of R's clubSandwich, with a survey design that of the design.
         """
         try:
-            with warnings.catch_warnings():
-                if self.omitted:
-                    warnings.filterwarnings("ignore", "covariance of constraints does not have full rank", ValueWarning)
-                return super().wald_test(r_matrix, **kwargs)
+            return super().wald_test(r_matrix, **kwargs)
         except ValueError as error:
             if not self.separated:
                 raise
@@ -225,9 +220,10 @@ class BinaryGLMResults(
         author: str = "",
         code: str | None = None,
         alpha: float = 0.05,
+        checklist: str | None = None,
         progress: bool | None = None,
     ) -> Path:
-        """Write a report of the fit: one HTML file with tables, findings in words and pictures, that needs no network.
+        """Write a report of the fit: one HTML file with tables, findings in words, pictures and a calculator, that needs no network.
 
         Parameters
         ----------
@@ -238,6 +234,8 @@ class BinaryGLMResults(
             The code that made the fit; by default it is put together from the results.
         alpha : float
             One minus the coverage of the intervals.
+        checklist : {"tripod+ai"}, optional
+            Adds a reporting guideline, item by item: where the report has it, and what its authors have to write. Headings have the numbers of the items.
         progress : bool, optional
             Whether a bar follows the sections; by default it appears in terminals and notebooks after two seconds, if tqdm is installed.
 
@@ -248,7 +246,9 @@ class BinaryGLMResults(
         """
         from gevglm.report import write_report
 
-        return write_report(self, path, title=title, author=author, code=code, alpha=alpha, progress=progress)
+        return write_report(
+            self, path, title=title, author=author, code=code, alpha=alpha, checklist=checklist, progress=progress
+        )
 
     def remove_data(self) -> None:
         """Drop everything of the length of the data; summaries, tests and predictions for new data still work.

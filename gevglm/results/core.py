@@ -19,6 +19,7 @@ from gevglm.covariance.cluster_facts import ClusterFacts
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.survey import SampleUnits
 from gevglm.effects.king_zeng import RiskModel
+from gevglm.effects.seen import Seen
 from gevglm.effects.standardised import Risk
 from gevglm.engine.factored_matrix import FactoredMatrix, restricted, with_value
 from gevglm.engine.linalg import Matrix, dense
@@ -120,6 +121,7 @@ class ResultsCore(WaldTests, GLMResults):
         self._profiled: dict[
             tuple[str, float | None], Any
         ] = {}  # tests and limits by profile likelihood that were asked for
+        self._seen: Seen | None = None  # what the rows say of the columns of a prediction, once they are gone
         self.saved_by: str | None = None  # version that wrote the file they were loaded from
         self.method = "Newton"
         self.fit_history = {"iteration": fitted.n_iter}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from copy import copy
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from patsy import DesignInfo
+from statsmodels.tools.sm_exceptions import ValueWarning
 
 from gevglm.covariance.degrees import Degrees
 
@@ -16,6 +18,7 @@ class WaldTests:
     """statsmodels' tests of restrictions, with the degrees of freedom that the covariance brings along; comes before statsmodels' results."""
 
     model: Any
+    omitted: Any
     cov_params_default: NDArray
     _degrees: Degrees | None
 
@@ -27,14 +30,17 @@ class WaldTests:
         return super(WaldTests, results).t_test(r_matrix, cov_p=cov_p, use_t=use_t)
 
     def wald_test(self, r_matrix, **kwargs):
-        """Wald test of linear restrictions; see statsmodels.
+        """Wald test of linear restrictions; see statsmodels. Restrictions of coefficients that were left out do not count.
 
         With ``use_t="satterthwaite"`` it is the F test "HTZ" of R's clubSandwich, with a survey design that of the design.
         """
         kwargs = {name: value for name, value in kwargs.items() if value is not None}
         given = {"cov_p", "invcov", "df_constraints"} & set(kwargs)
         if self._degrees is None or kwargs.get("use_f") is False or given:
-            return super().wald_test(r_matrix, **kwargs)  # type: ignore[misc]
+            with warnings.catch_warnings():
+                if self.omitted:
+                    warnings.filterwarnings("ignore", "covariance of constraints does not have full rank", ValueWarning)
+                return super().wald_test(r_matrix, **kwargs)  # type: ignore[misc]
         results: Any = copy(self)
         results._degrees, (df, factor) = None, self._degrees.of_joint_test(self._restriction(r_matrix)[0])
         results.df_resid_inference = df

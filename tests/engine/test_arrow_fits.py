@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose
 from scipy.sparse import issparse
 
 import gevglm
+from gevglm.data import model_matrix
 from gevglm.engine import arrow_cholesky, arrow_rows, sparse
 from gevglm.engine.factored_matrix import FactoredMatrix
 
@@ -58,6 +59,7 @@ class Small:
     def __init__(self, monkeypatch):
         monkeypatch.setattr(sparse, "FEWEST_COLUMNS", 8)
         monkeypatch.setattr(sparse, "SPARSE", 2)
+        monkeypatch.setattr(model_matrix, "SPARSE", 2)
         monkeypatch.setattr(arrow_rows, "LARGE_MATRIX", 8)
         monkeypatch.setattr(arrow_cholesky, "LOW", 1)
         self.patch = monkeypatch

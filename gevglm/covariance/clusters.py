@@ -15,7 +15,7 @@ from gevglm.covariance.degrees import Degrees, Satterthwaite
 from gevglm.covariance.leverage import Corrected, SingularCluster, corrected
 from gevglm.covariance.leverage_within import CorrectedWithin, corrected_within
 from gevglm.engine.base import Block, Engine
-from gevglm.engine.linalg import dense
+from gevglm.engine.factored_matrix import products_of_scores
 from gevglm.exceptions import (
     GevglmWarning,
     IncompatibleOptionsError,
@@ -83,6 +83,7 @@ class Cluster(Covariance):
         covariance = super().finished(covariance)
         if len(self.counts) == 1:
             return covariance
+        covariance = np.asarray(covariance)
         values, vectors = np.linalg.eigh(covariance)
         self.repaired = bool(values[0] < -ROUNDING * values[-1])
         if not self.repaired:
@@ -105,13 +106,13 @@ class Cluster(Covariance):
                 )
             scores = self._corrected(fit).scores
             return scores.T @ scores
-        total = np.zeros_like(fit.bread)
         engine = fit.engine.with_groups(self.grouping)
+        parts = []
         for sign, code in self.grouping.ways:
             groups = partial(codes_of, self.grouping, code)
             scores = engine.reduce(GroupScores(fit.loss, fit.params, groups, int(code.max()) + 1))
-            total += sign * self._factor(fit, engine, code) * dense(scores.T @ scores)
-        return total
+            parts.append((sign * self._factor(fit, engine, code), scores))
+        return products_of_scores(parts, fit.bread)
 
     def weighted_ways(self, fit: Fitted) -> list[tuple[float, NDArray]]:
         """Return what the products of the scores of clusters are multiplied with, and the cluster of each row in memory, for each way."""

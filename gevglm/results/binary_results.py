@@ -220,9 +220,10 @@ class BinaryGLMResults(
         author: str = "",
         code: str | None = None,
         alpha: float = 0.05,
+        checklist: str | None = None,
         progress: bool | None = None,
     ) -> Path:
-        """Write a report of the fit: one HTML file with tables, findings in words and pictures, that needs no network.
+        """Write a report of the fit: one HTML file with tables, findings in words, pictures and a calculator, that needs no network.
 
         Parameters
         ----------
@@ -233,6 +234,8 @@ class BinaryGLMResults(
             The code that made the fit; by default it is put together from the results.
         alpha : float
             One minus the coverage of the intervals.
+        checklist : {"tripod+ai"}, optional
+            Adds a reporting guideline, item by item: where the report has it, and what its authors have to write. Headings have the numbers of the items.
         progress : bool, optional
             Whether a bar follows the sections; by default it appears in terminals and notebooks after two seconds, if tqdm is installed.
 
@@ -243,7 +246,9 @@ class BinaryGLMResults(
         """
         from gevglm.report import write_report
 
-        return write_report(self, path, title=title, author=author, code=code, alpha=alpha, progress=progress)
+        return write_report(
+            self, path, title=title, author=author, code=code, alpha=alpha, checklist=checklist, progress=progress
+        )
 
     def remove_data(self) -> None:
         """Drop everything of the length of the data; summaries, tests and predictions for new data still work.

@@ -73,6 +73,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
     "shape": ("plot_shape", "xi", "xi_bse", "xi_conf_int", "xi_lr_test"),
     "files": (
+        "calculator",
         "report",
         "scoring_formula",
         "summary2",

@@ -170,6 +170,28 @@ def test_parts_that_share_no_level_have_a_reference_each():
     assert_allclose(res.params, dense.params[["x", "z"]], atol=1e-7)
 
 
+@pytest.mark.parametrize("large", [False, True])
+def test_every_part_takes_a_degree_of_freedom(large, monkeypatch):
+    """Of G and H levels in c parts, G + H - c constants are estimated: HC1 counts them, as it does those of dummies."""
+    parts = [made(8, 12, seed) for seed in range(5)]
+    data = pd.concat(
+        [part.assign(unit=part["unit"] + 8 * j, year=part["year"] + 12 * j) for j, part in enumerate(parts)]
+    )
+    data = data.reset_index(drop=True)
+    if large:
+        monkeypatch.setattr("gevglm.panel.units.MOST_LEVELS", 2)
+    options = {"cov_type": "HC1"}
+    res = fit("y ~ x + z | unit + year", data, **options)
+    assert res._fit.panel.groups.large is large
+    kept = data.iloc[res._fit.panel.positions]
+    dense = quietly("y ~ x + z + C(unit) + C(year)", kept, collinear="drop", **options)
+    components = res._fit.panel.components
+    assert components >= 4
+    assert res._fit.counted + 2 == dense.rank == kept["unit"].nunique() + kept["year"].nunique() - components + 2
+    assert_allclose(res.params, dense.params[["x", "z"]], rtol=1e-7)
+    assert_allclose(res.bse, dense.bse[["x", "z"]], rtol=1e-7)
+
+
 # -- predictions, constants and risks ------------------------------------------------------------
 
 

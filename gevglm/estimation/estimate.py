@@ -25,7 +25,7 @@ from gevglm.engine.base import (
     run,
     without_columns,
 )
-from gevglm.engine.cholesky import COLLINEAR
+from gevglm.engine.cholesky import COLLINEAR, CholeskyOfAll
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import MOST_POINTS, adjusted_sums_at
@@ -34,6 +34,7 @@ from gevglm.estimation.boundary import information_inside
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.found import Estimate as Estimate
 from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
+from gevglm.estimation.newton_sums import stacked
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.pairs import MOST_PRODUCTS, PairsOfBlocks
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
@@ -241,49 +242,52 @@ class Problem:
         value: bool = False,
         pairs: PairsOfBlocks | None = None,
         kept: dict[int, Point] | None = None,
-    ) -> Passes[list[NewtonSums]]:
+    ) -> Passes[NewtonSums]:
         """Sum loss plus penalty at several points, in one pass; `pairs` and `kept` as :class:`LossSumsAtAll` has them."""
         if len(points) == 1:
-            return [(yield from self.sums_at(points[0], expected=expected, value=value))]
+            return stacked([(yield from self.sums_at(points[0], expected=expected, value=value))])
         self.passes += 1
         options: dict[str, Any] = {"expected": expected, "value": value}
         if worthwhile(len(points), self.engine.n_cols):
             reducer = LossSumsAtAll(self.loss, points, **options, pairs=pairs, kept=kept)
-            found = (yield Pass(self.engine, reducer)).unstacked()
+            found = (yield Pass(self.engine, reducer)).sums
         else:
-            found = yield Pass(self.engine, ReducerGroup([LossSums(self.loss, point, **options) for point in points]))
-        return [self.completed(sums, point) for sums, point in zip(found, points, strict=True)]
+            each = yield Pass(self.engine, ReducerGroup([LossSums(self.loss, point, **options) for point in points]))
+            found = stacked(each)
+        return self.completed(found, np.array(points))
 
     def completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
-        """Add the penalty; coefficients that are left out get a second derivative of 1, so that they stay where they are."""
+        """Add the penalty, at one point or at many; coefficients that are left out get a second derivative of 1, so that they stay where they are."""
         if self.penalty is not None:
             sums = self.penalty.added_to(sums, point)
         if self.omitted:
-            sums.hessian[self.omitted, self.omitted] = 1.0
+            sums.hessian[..., self.omitted, self.omitted] = 1.0
         return sums
 
     def adjusted_sums_at_all(
         self, adjustment: Adjustment, points: list[NDArray], *, value: bool, pairs: PairsOfBlocks | None = None
-    ) -> Passes[list[NewtonSums]]:
+    ) -> Passes[NewtonSums]:
         """Sum the adjusted loss at several points: one pass for the information, one for the leverages by its inverse."""
         if len(points) == 1:
-            return [(yield from adjusted_sums_at(self, adjustment, points[0], value=value))]
+            return stacked([(yield from adjusted_sums_at(self, adjustment, points[0], value=value))])
         few = self.engine.in_memory and self.engine.n_rows * len(points) <= MOST_POINTS
         kept: dict[int, Point] | None = {} if few else None
-        found = yield from self.sums_at_all(points, expected=True, value=value, pairs=pairs, kept=kept)
-        factors = [sums.factor for sums in found]
-        for sums, factor in zip(found, factors, strict=True):
-            sums.feasible &= factor.positive
-        usable = [i for i, sums in enumerate(found) if sums.feasible]
-        if usable:
-            self.passes += 1
-            matrices = [adjustment.matrix(self.engine, self.loss, points[i], factors[i].inverse()) for i in usable]
-            known = kept if len(usable) == len(points) else None
-            reducer = self._shifts(adjustment, [points[i] for i in usable], matrices, pairs, known)
-            shifts = yield Pass(self.engine, reducer)
-            for i, matrix, shift in zip(usable, matrices, shifts, strict=True):
-                adjustment.apply(self.loss, found[i], shift, matrix, factors[i])
-        return found
+        sums = yield from self.sums_at_all(points, expected=True, value=value, pairs=pairs, kept=kept)
+        factor = CholeskyOfAll(sums.hessian)
+        sums.feasible &= factor.positive
+        if not sums.feasible.any():
+            return sums
+        self.passes += 1
+        inverses = zip(points, factor.inverse(), strict=True)
+        matrices = [adjustment.matrix(self.engine, self.loss, point, inverse) for point, inverse in inverses]
+        shifts = yield Pass(self.engine, self._shifts(adjustment, points, matrices, pairs, kept))
+        if adjustment.by_quadratic_forms:
+            adjustment.apply(self.loss, sums, np.asarray(shifts), np.array(matrices), factor)
+            return sums
+        each = sums.unstacked()
+        for one, matrix, shift in zip(each, matrices, shifts, strict=True):
+            adjustment.apply(self.loss, one, shift, matrix, one.factor)
+        return stacked(each)
 
     def _shifts(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from math import isfinite
@@ -77,6 +78,11 @@ class NewtonSums:
             True,
         )  # no number, however large, helps against one that is not finite
 
+    def unstacked(self) -> list[NewtonSums]:
+        """Return the sums at each of many sets of coefficients, as views."""
+        values, feasible = self.value.tolist(), self.feasible.tolist()
+        return [NewtonSums(*sums) for sums in zip(self.gradient, self.hessian, values, feasible, strict=True)]
+
     def release(self) -> None:
         """Give up the Hessian."""
         self.hessian = np.empty((0, 0))
@@ -89,3 +95,12 @@ class NewtonSums:
     def inverted(self) -> NDArray:
         """Return the inverse of the Hessian; a large Hessian is gone: the inverse takes its place."""
         return self.factor.inverse() if len(self.hessian) < LARGE_MATRIX else inverted(self.hessian)
+
+
+def stacked(found: Sequence[NewtonSums]) -> NewtonSums:
+    """Return sums at many sets of coefficients as one, with a leading axis for them; those at one set are not copied."""
+    values, feasible = np.array([sums.value for sums in found]), np.array([sums.feasible for sums in found])
+    if len(found) == 1:
+        return NewtonSums(found[0].gradient[None], found[0].hessian[None], values, feasible)
+    gradients, hessians = (np.stack([getattr(sums, name) for sums in found]) for name in ("gradient", "hessian"))
+    return NewtonSums(gradients, hessians, values, feasible)

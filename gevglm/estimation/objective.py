@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gevglm.engine.arrow_cholesky import ArrowCholesky
 from gevglm.engine.base import Block, Engine
 from gevglm.engine.cholesky import Cholesky, CholeskyOfAll, diagonals
-from gevglm.estimation.sums import NewtonSums
+from gevglm.estimation.newton_sums import NewtonSums, stacked
 from gevglm.links.base import Point
 from gevglm.losses import Loss
 
@@ -65,6 +65,12 @@ class Adjustment(Protocol):
     def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
         """Return what is added to the score factor of each row; where rows are looked at in this way only, that is all there is."""
 
+    def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
+        """Return what a row adds to its score factor per unit of its quadratic form, and the derivative by v."""
+
+    def penalty(self, loss: Loss, log_determinant: float) -> float:
+        """Return what is added to the loss, where the adjusted score is a gradient."""
+
     def apply(
         self,
         loss: Loss,
@@ -79,13 +85,15 @@ class Adjustment(Protocol):
 class Objective:
     """What is minimised, as a function of the coefficients: at one point, or at several in the same passes over the rows."""
 
-    def __init__(self, evaluate: Callable[[list[NDArray]], list[NewtonSums]]):
+    def __init__(self, evaluate: Callable[[list[NDArray]], NewtonSums]):
         self._evaluate = evaluate
 
     def __call__(self, params: NDArray) -> NewtonSums:
-        return self._evaluate([params])[0]
+        return self._evaluate([params]).unstacked()[0]
 
-    def at_all(self, points: list[NDArray]) -> list[NewtonSums]:
-        """Return the sums at each point, as many of them in one pass as their Hessians leave room for."""
-        most = max(1, AT_ONCE // len(points[0]) ** 2) if points else 1
-        return [sums for i in range(0, len(points), most) for sums in self._evaluate(points[i : i + most])]
+    def at_all(self, points: Sequence[NDArray] | NDArray) -> NewtonSums:
+        """Return the sums at each point, with a leading axis for them; as many in one pass as their Hessians leave room for."""
+        points = list(points)
+        most = max(1, AT_ONCE // len(points[0]) ** 2)
+        parts = [self._evaluate(points[i : i + most]) for i in range(0, len(points), most)]
+        return parts[0] if len(parts) == 1 else stacked([sums for part in parts for sums in part.unstacked()])

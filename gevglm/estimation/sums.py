@@ -172,14 +172,10 @@ class StackedSums:
         return self
 
     @property
-    def hessians(self) -> NDArray:
-        """The Hessians, of shape (points, k, k)."""
-        return symmetric(self.products, len(self.gradient))
-
-    def unstacked(self) -> list[NewtonSums]:
-        """Return the sums at each point."""
-        gradients, values, feasible = self.gradient.T.copy(), self.value.tolist(), self.feasible.tolist()
-        return [NewtonSums(*sums) for sums in zip(gradients, self.hessians, values, feasible, strict=True)]
+    def sums(self) -> NewtonSums:
+        """The same with a leading axis for the points, and whole Hessians."""
+        hessians = symmetric(self.products, len(self.gradient))
+        return NewtonSums(self.gradient.T.copy(), hessians, self.value, self.feasible)
 
 
 class LossSumsAtAll(Reducer[StackedSums]):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import isnan
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.display.brief import Brief
-from gevglm.engine.base import run, run_in_lockstep
+from gevglm.engine.base import run
 from gevglm.engine.cholesky import Cholesky
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.estimation.estimate import Problem
@@ -107,12 +108,11 @@ class PenalisedLikelihood:
     def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
         """Return the profile intervals of coefficients."""
         quantile = float(norm.ppf(1.0 - alpha / 2.0))
-        steps, finite = self.steps, [j for j in columns if not self.is_infinite(j)]
+        finite = [j for j in columns if not self.is_infinite(j)]
         with one_blas_thread():
-            found = run_in_lockstep((steps.limits(j, quantile) for j in finite), self.evaluate.at_all)
             limits = {
                 j: (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
-                for j, (lower, upper) in zip(finite, found, strict=True)
+                for j, (lower, upper) in zip(finite, self.steps.limits(finite, quantile).tolist(), strict=True)
             }
             return [
                 limits[j] if j in limits else (self._far_limit(j, -quantile), self._far_limit(j, quantile))
@@ -132,9 +132,9 @@ class PenalisedLikelihood:
         unit = 1.0 / np.sqrt(information) if np.isfinite(information) and information > 0.0 else 1.0
         return _far_crossing(ProfileCurve(self, [column]), target, unit)
 
-    def _limit(self, column: int, target: float, found: float | None) -> float:
+    def _limit(self, column: int, target: float, found: float) -> float:
         """Return a limit; where joint steps have not found it, by following the constrained minimum."""
-        return crossing(ProfileCurve(self, [column]), target) if found is None else found
+        return crossing(ProfileCurve(self, [column]), target) if isnan(found) else found
 
     def ratio(self, columns: list[int]) -> float:
         """Return the likelihood-ratio statistic of the hypothesis that coefficients are zero."""
@@ -142,18 +142,22 @@ class PenalisedLikelihood:
 
     def ratios(self, hypotheses: Sequence[list[int]]) -> list[float]:
         """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
-        steps, curves = self.steps, [ProfileCurve(self, columns) for columns in hypotheses]
+        curves = [ProfileCurve(self, columns) for columns in hypotheses]
         with one_blas_thread():
-            searches = (steps.ratio(curve.columns, curve.predicted(curve.null)) for curve in curves)
-            found = run_in_lockstep(searches, self.evaluate.at_all)
+            found = self.found_ratios(curves)
             return [
-                curve.ratio(curve.null) if ratio is None else ratio for curve, ratio in zip(curves, found, strict=True)
+                curve.ratio(curve.null) if isnan(ratio) else ratio for curve, ratio in zip(curves, found, strict=True)
             ]
+
+    def found_ratios(self, curves: Sequence[ProfileCurve]) -> list[float]:
+        """Return the statistics that joint steps find; NaN for the others."""
+        start = np.reshape([curve.predicted(curve.null) for curve in curves], (len(curves), len(self.params)))
+        return self.steps.ratios([curve.columns for curve in curves], start).tolist()
 
     def limit(self, column: int, target: float) -> float:
         """Find where the signed root of a coefficient reaches a value, below the estimate if that is negative."""
         with one_blas_thread():
-            lower, upper = run(self.steps.limits(column, abs(target)), self.evaluate)
+            ((lower, upper),) = self.steps.limits([column], abs(target)).tolist()
             return self._limit(column, target, lower if target < 0.0 else upper)
 
     def curve(self, columns: list[int]) -> ProfileCurve:
@@ -164,7 +168,7 @@ class PenalisedLikelihood:
     def steps(self) -> JointSteps:
         """The steps to limits and ratios."""
         careful = {} if self.n_rows <= MANY_ROWS else {"smallest_contraction": 0.0}
-        return JointSteps(self.params, self.sums.value, self.covariance, **careful)
+        return JointSteps(self.evaluate, self.params, self.sums.value, self.covariance, **careful)
 
 
 class ProfileCurve:

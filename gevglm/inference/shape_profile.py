@@ -12,13 +12,13 @@ so that a profile interval is the union over the shapes of those at a shape, by 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
-from gevglm.engine.base import run_in_lockstep
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.inference.profile import PenalisedLikelihood, ProfileCurve, crossing
 from gevglm.inference.shape import ShapeEstimate
@@ -46,11 +46,10 @@ class ShapeLikelihood:
     def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
         """Return the profile intervals of coefficients."""
         quantile = float(norm.ppf(1.0 - alpha / 2.0))
-        found: Sequence[tuple[float | None, float | None]] = [(None, None)] * len(columns)
+        found = [[np.nan, np.nan]] * len(columns)
         with one_blas_thread():
             if self.joint is not None:
-                searches = (self.joint.steps.limits(j, quantile) for j in columns)
-                found = run_in_lockstep(searches, self.joint.evaluate.at_all)
+                found = self.joint.steps.limits(columns, quantile).tolist()
             return [
                 (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
                 for j, (lower, upper) in zip(columns, found, strict=True)
@@ -58,14 +57,12 @@ class ShapeLikelihood:
 
     def ratios(self, hypotheses: Sequence[list[int]]) -> list[float]:
         """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
-        found: Sequence[float | None] = [None] * len(hypotheses)
+        found = [np.nan] * len(hypotheses)
         with one_blas_thread():
             if self.joint is not None:
-                curves = [ProfileCurve(self.joint, columns) for columns in hypotheses]
-                searches = (self.joint.steps.ratio(curve.columns, curve.predicted(curve.null)) for curve in curves)
-                found = run_in_lockstep(searches, self.joint.evaluate.at_all)
+                found = self.joint.found_ratios([ProfileCurve(self.joint, columns) for columns in hypotheses])
             return [
-                self.held(columns, np.zeros(len(columns))) if ratio is None or not self.is_near(ratio) else ratio
+                ratio if self.is_near(ratio) else self.held(columns, np.zeros(len(columns)))
                 for columns, ratio in zip(hypotheses, found, strict=True)
             ]
 
@@ -104,14 +101,14 @@ class ShapeLikelihood:
 
         return self._smallest(ratio, self._shapes(np.inf))
 
-    def _limit(self, column: int, target: float, found: float | None) -> float:
+    def _limit(self, column: int, target: float, found: float) -> float:
         """Return a limit; where joint steps have not found it, by a walk, and where the shape meets an end of its range, by a search."""
-        if found is None and self.joint is not None and self.is_near(target**2):
+        if isnan(found) and self.joint is not None and self.is_near(target**2):
             curve = ProfileCurve(self.joint, [column])
             found = crossing(curve, target)
             if not (np.isfinite(found) and abs(curve.root(found) - target) < SAME_ROOT):
-                found = None
-        return self._outermost(column, target) if found is None else found
+                found = np.nan
+        return self._outermost(column, target) if isnan(found) else found
 
     def is_near(self, ratio: float) -> bool:
         """Whether the shape cannot have met an end of its range where the likelihood ratio is no larger than this."""

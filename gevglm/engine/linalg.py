@@ -17,7 +17,6 @@ from gevglm.engine.cholesky import COLLINEAR
 PART = 1e-6  # share of its length below which a column has no part in a combination
 
 MOST_SCRATCH = 1 << 22  # numbers of a scratch copy
-LONG_ROW = 10
 
 Matrix: TypeAlias = NDArray | csr_array
 
@@ -36,18 +35,12 @@ def weighted_gram(X: Matrix, weights: NDArray) -> Matrix:
     """Return X' diag(weights) X of one block, through a scratch copy of the block kept by each thread; sparse for sparse rows."""
     if not isinstance(X, np.ndarray):
         return sparse.weighted_gram(X, weights)
+    scaled = _scratch_like(X)
     if np.minimum.reduce(weights, initial=0.0) >= 0.0:
-        scaled = _scaled_rows(X, np.sqrt(weights))
+        np.multiply(X, np.sqrt(weights)[:, None], out=scaled)
         return np.dot(scaled.T, scaled)  # dot sees one matrix twice, computes half of it, and frees the other threads
-    return X.T @ _scaled_rows(X, weights)  # dot would copy the block of a larger matrix
-
-
-def _scaled_rows(X: NDArray, factor: NDArray) -> NDArray:
-    """Return every row times its factor, in the scratch copy; einsum loops over long rows faster, over columns slower."""
-    scratch = _scratch_like(X)
-    if X.shape[1] >= LONG_ROW and scratch.flags.c_contiguous:
-        return np.einsum("ij,i->ij", X, factor, out=scratch)
-    return np.multiply(X, factor[:, None], out=scratch)
+    np.multiply(X, weights[:, None], out=scaled)
+    return X.T @ scaled  # dot would copy the block of a larger matrix
 
 
 def quadratic_forms(X: Matrix, matrix: NDArray) -> NDArray:

@@ -153,7 +153,7 @@ class ResultsCore(GLMResults):
     def bse(self) -> NDArray:
         """The standard errors of the coefficients."""
         with np.errstate(invalid="ignore"):
-            return np.sqrt(np.diagonal(self.cov_params()))
+            return np.sqrt(self.cov_params_matrix.diagonal())
 
     @property
     def cov_params_matrix(self) -> NDArray:

@@ -16,8 +16,8 @@ from gevglm.conditional.sets import MatchedSets
 from gevglm.engine.base import run
 from gevglm.engine.cholesky import Cholesky
 from gevglm.estimation.newton import SolverResult, newton, value_search
-from gevglm.estimation.newton_sums import NewtonSums, stacked
 from gevglm.estimation.objective import Objective
+from gevglm.estimation.sums import NewtonSums
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class ConditionalLikelihood:
     @property
     def objective(self) -> Objective:
         """What is minimised, with the information for second derivative."""
-        return Objective(lambda points: stacked([self._at(params) for params in points]))
+        return Objective(lambda points: [self._at(params) for params in points])
 
     def _at(self, params: NDArray) -> NewtonSums:
         weight = self.sets.weight

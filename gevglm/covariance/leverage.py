@@ -157,8 +157,7 @@ def corrected(fit: Fitted, codes: Callable[[Block], NDArray], kind: str, with_pr
     """
     rows, M = Rows.of(fit, codes), fit.bread
     N = M @ dense(weighted_gram(rows.X, rows.weight**2 * rows.variance)) @ M
-    kinds: dict[str, type[_Correction]] = {"CR2": _Unbiased, "CR3": _WithoutCluster}
-    correction = kinds.get(kind, _Correction)(M, N, fit.loss.is_likelihood)
+    correction = correction_of(kind, M, N, fit.loss.is_likelihood)
     found, scores, products = [], [], []
     for cluster in rows.by_cluster():
         try:
@@ -174,6 +173,12 @@ def corrected(fit: Fitted, codes: Callable[[Block], NDArray], kind: str, with_pr
         found.append(cluster.code)
     stacked = tuple(np.array(part) for part in zip(*products, strict=True)) if with_products else None
     return Corrected(np.array(found), np.array(scores), stacked, M, N)  # type: ignore[arg-type]
+
+
+def correction_of(kind: str, M: NDArray, N: NDArray, likelihood: bool) -> _Correction:
+    """Return the correction of a kind, given bread and variance of the columns."""
+    kinds: dict[str, type[_Correction]] = {"CR2": _Unbiased, "CR3": _WithoutCluster}
+    return kinds.get(kind, _Correction)(M, N, likelihood)
 
 
 class _Correction:

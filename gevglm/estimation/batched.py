@@ -283,9 +283,10 @@ class _Sums:
     def plain(self, params: NDArray, *, expected: bool = False) -> NewtonSums:
         """Return the sums of loss plus penalty."""
         kind = ResidualSums if self.by_moments else LossSumsAtAll
-        sums = self.rows.reduce(kind(self.problem.loss, params, expected=expected, pairs=self.rows.pairs)).sums
-        if self.by_moments:
-            sums.gradient -= self.moments
+        stacked = self.rows.reduce(kind(self.problem.loss, params, expected=expected, pairs=self.rows.pairs))
+        gradient = stacked.gradient.T - self.moments if self.by_moments else stacked.gradient.T.copy()
+        value = np.zeros(len(params))
+        sums = NewtonSums(gradient, stacked.hessians, value, stacked.feasible)
         return sums if self.problem.penalty is None else self.problem.penalty.added_to(sums, params)
 
     def _covariance(self, params: NDArray, inverse: NDArray) -> NDArray:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 from numpy.typing import NDArray
 
 from gevglm.engine.arrow_cholesky import ArrowCholesky
+from gevglm.engine.arrow_matrix import add_to_diagonal
 from gevglm.engine.base import Block, Engine
-from gevglm.engine.cholesky import Cholesky, CholeskyOfAll, diagonals
-from gevglm.estimation.newton_sums import NewtonSums, stacked
+from gevglm.engine.cholesky import Cholesky, CholeskyOfAll
+from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
 from gevglm.losses import Loss
 
@@ -42,7 +43,7 @@ class Ridge:
 
     def added_to(self, sums: NewtonSums, params: NDArray) -> NewtonSums:
         sums.gradient += self.curvature * params
-        diagonals(sums.hessian)[...] += self.curvature
+        add_to_diagonal(sums.hessian, self.curvature)
         sums.value += 0.5 * (params**2 @ self.curvature)
         return sums
 
@@ -85,15 +86,13 @@ class Adjustment(Protocol):
 class Objective:
     """What is minimised, as a function of the coefficients: at one point, or at several in the same passes over the rows."""
 
-    def __init__(self, evaluate: Callable[[list[NDArray]], NewtonSums]):
+    def __init__(self, evaluate: Callable[[list[NDArray]], list[NewtonSums]]):
         self._evaluate = evaluate
 
     def __call__(self, params: NDArray) -> NewtonSums:
-        return self._evaluate([params]).unstacked()[0]
+        return self._evaluate([params])[0]
 
-    def at_all(self, points: Sequence[NDArray] | NDArray) -> NewtonSums:
-        """Return the sums at each point, with a leading axis for them; as many in one pass as their Hessians leave room for."""
-        points = list(points)
-        most = max(1, AT_ONCE // len(points[0]) ** 2)
-        parts = [self._evaluate(points[i : i + most]) for i in range(0, len(points), most)]
-        return parts[0] if len(parts) == 1 else stacked([sums for part in parts for sums in part.unstacked()])
+    def at_all(self, points: list[NDArray]) -> list[NewtonSums]:
+        """Return the sums at each point, as many of them in one pass as their Hessians leave room for."""
+        most = max(1, AT_ONCE // len(points[0]) ** 2) if points else 1
+        return [sums for i in range(0, len(points), most) for sums in self._evaluate(points[i : i + most])]

@@ -6,9 +6,8 @@ Limits and ratios come from :mod:`gevglm.inference.profile_limits`. Where its st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from math import isnan
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,8 +17,8 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.display.brief import Brief
-from gevglm.engine.base import run
-from gevglm.engine.cholesky import Cholesky
+from gevglm.engine.arrow_cholesky import factor_of
+from gevglm.engine.base import run, run_in_lockstep
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.newton import newton, value_search
@@ -94,7 +93,7 @@ class PenalisedLikelihood:
         """Look at a likelihood at its maximum, or where it hardly rises any more on the way to infinity."""
         with one_blas_thread():
             sums = evaluate(params)
-            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse(), n_rows, problem, infinite)
+            return cls(evaluate, params, sums, factor_of(sums.hessian).inverse(), n_rows, problem, infinite)
 
     @classmethod
     def of(cls, problem: Problem, params: NDArray, infinite: NDArray | None = None) -> PenalisedLikelihood:
@@ -108,11 +107,12 @@ class PenalisedLikelihood:
     def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
         """Return the profile intervals of coefficients."""
         quantile = float(norm.ppf(1.0 - alpha / 2.0))
-        finite = [j for j in columns if not self.is_infinite(j)]
+        steps, finite = self.steps, [j for j in columns if not self.is_infinite(j)]
         with one_blas_thread():
+            found = run_in_lockstep((steps.limits(j, quantile) for j in finite), self.evaluate.at_all)
             limits = {
                 j: (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
-                for j, (lower, upper) in zip(finite, self.steps.limits(finite, quantile).tolist(), strict=True)
+                for j, (lower, upper) in zip(finite, found, strict=True)
             }
             return [
                 limits[j] if j in limits else (self._far_limit(j, -quantile), self._far_limit(j, quantile))
@@ -132,9 +132,9 @@ class PenalisedLikelihood:
         unit = 1.0 / np.sqrt(information) if np.isfinite(information) and information > 0.0 else 1.0
         return _far_crossing(ProfileCurve(self, [column]), target, unit)
 
-    def _limit(self, column: int, target: float, found: float) -> float:
+    def _limit(self, column: int, target: float, found: float | None) -> float:
         """Return a limit; where joint steps have not found it, by following the constrained minimum."""
-        return crossing(ProfileCurve(self, [column]), target) if isnan(found) else found
+        return crossing(ProfileCurve(self, [column]), target) if found is None else found
 
     def ratio(self, columns: list[int]) -> float:
         """Return the likelihood-ratio statistic of the hypothesis that coefficients are zero."""
@@ -142,22 +142,18 @@ class PenalisedLikelihood:
 
     def ratios(self, hypotheses: Sequence[list[int]]) -> list[float]:
         """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
-        curves = [ProfileCurve(self, columns) for columns in hypotheses]
+        steps, curves = self.steps, [ProfileCurve(self, columns) for columns in hypotheses]
         with one_blas_thread():
-            found = self.found_ratios(curves)
+            searches = (steps.ratio(curve.columns, curve.predicted(curve.null)) for curve in curves)
+            found = run_in_lockstep(searches, self.evaluate.at_all)
             return [
-                curve.ratio(curve.null) if isnan(ratio) else ratio for curve, ratio in zip(curves, found, strict=True)
+                curve.ratio(curve.null) if ratio is None else ratio for curve, ratio in zip(curves, found, strict=True)
             ]
-
-    def found_ratios(self, curves: Sequence[ProfileCurve]) -> list[float]:
-        """Return the statistics that joint steps find; NaN for the others."""
-        start = np.reshape([curve.predicted(curve.null) for curve in curves], (len(curves), len(self.params)))
-        return self.steps.ratios([curve.columns for curve in curves], start).tolist()
 
     def limit(self, column: int, target: float) -> float:
         """Find where the signed root of a coefficient reaches a value, below the estimate if that is negative."""
         with one_blas_thread():
-            ((lower, upper),) = self.steps.limits([column], abs(target)).tolist()
+            lower, upper = run(self.steps.limits(column, abs(target)), self.evaluate)
             return self._limit(column, target, lower if target < 0.0 else upper)
 
     def curve(self, columns: list[int]) -> ProfileCurve:
@@ -168,7 +164,7 @@ class PenalisedLikelihood:
     def steps(self) -> JointSteps:
         """The steps to limits and ratios."""
         careful = {} if self.n_rows <= MANY_ROWS else {"smallest_contraction": 0.0}
-        return JointSteps(self.evaluate, self.params, self.sums.value, self.covariance, **careful)
+        return JointSteps(self.params, self.sums.value, self.covariance, **careful)
 
 
 class ProfileCurve:
@@ -209,20 +205,22 @@ class ProfileCurve:
                 rise - found.decrement, 0.0
             )  # the last step, not evaluated, lowers the value by half its decrement
         if self.likelihood.infinite is None:
-            return self._ratio_from_scratch(values)
+            return self.from_scratch(values)[0]
         return max(rise, 0.0)  # others may be on their way to infinity, where the value hardly changes
 
-    def _ratio_from_scratch(self, values: NDArray) -> float:
-        """Return the likelihood-ratio statistic by a fit of the other coefficients that knows nothing of the estimates."""
+    def from_scratch(self, values: NDArray, start: NDArray | None = None) -> tuple[float, NDArray | None]:
+        """Return the likelihood-ratio statistic by a fit of the other coefficients that knows nothing of the estimates, and that fit; infinite where there is none."""
         if self.likelihood.problem is None:
-            return np.inf
-        problem = self.likelihood.problem.holding(self.columns, values)
+            return np.inf, None
+        problem = replace(self.likelihood.problem.holding(self.columns, values), start=start)
         try:
             params = problem.estimate().params
         except GevglmError:  # no coefficients keep every row inside the support
-            return np.inf
+            return np.inf, None
         value = problem.objective()(params).value
-        return max(2.0 * (value - self.likelihood.sums.value), 0.0) if np.isfinite(value) else np.inf
+        if not np.isfinite(value):
+            return np.inf, None
+        return max(2.0 * (value - self.likelihood.sums.value), 0.0), params
 
     def root(self, value: float) -> float:
         """Return the signed root z at a value of a single coefficient."""
@@ -235,7 +233,7 @@ class ProfileCurve:
         moved[self.columns] = values
         if len(self.free):
             change = sums.hessian[self.free[:, None], self.columns] @ (values - point[self.columns])
-            factor = Cholesky(sums.hessian[np.ix_(self.free, self.free)])
+            factor = factor_of(sums.hessian[np.ix_(self.free, self.free)])
             if factor.positive:  # not where other coefficients are infinite as well
                 moved[self.free] -= factor.solve(change)
         return moved
@@ -311,7 +309,7 @@ def crossing(curve: Any, target: float, tol: float = 1e-9) -> float:
     """Return where z crosses a quantile, by secant steps from minimum to minimum."""
     sign = np.sign(target)
     curve.restart()
-    center, scale = float(curve.center[0]), float(np.sqrt(np.diagonal(curve.likelihood.covariance)[curve.columns[0]]))
+    center, scale = float(curve.center[0]), float(np.sqrt(curve.likelihood.covariance.diagonal()[curve.columns[0]]))
     inner, z_inner = center, 0.0
     outer, z_outer = np.nan, np.nan
     value = center + target * scale

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from math import isnan
 
 import numpy as np
 import pandas as pd
@@ -24,6 +23,7 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.display.brief import Brief
+from gevglm.engine.base import run
 from gevglm.engine.cholesky import Cholesky
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.estimation.estimate import Estimate, Problem
@@ -143,13 +143,14 @@ class ShapeEstimate(Brief):
     def interval(self, alpha: float) -> tuple[float, float]:
         """Return the profile interval, cut off at the ends of the grid."""
         quantile = float(chi2.ppf(1.0 - alpha, 1))
-        lower = upper = np.nan
+        found: tuple[float | None, float | None] = (None, None)
         with one_blas_thread():
             if self.joint is not None:
-                ((lower, upper),) = self.joint.steps.limits([len(self.params)], np.sqrt(quantile)).tolist()
+                found = run(self.joint.steps.limits(len(self.params), np.sqrt(quantile)), self.joint.evaluate)
+            lower, upper = found
             return (
-                self._crossing(-1, quantile) if isnan(lower) else lower,
-                self._crossing(1, quantile) if isnan(upper) else upper,
+                self._crossing(-1, quantile) if lower is None else lower,
+                self._crossing(1, quantile) if upper is None else upper,
             )
 
     def _crossing(self, side: int, quantile: float) -> float:

@@ -36,9 +36,8 @@ from gevglm.engine.base import (
 )
 from gevglm.engine.cholesky import inverse
 from gevglm.engine.linalg import dense, hstack_columns, one_blas_thread, scale_rows, weighted_gram
-from gevglm.estimation.newton_sums import NewtonSums, stacked
 from gevglm.estimation.objective import Objective
-from gevglm.estimation.sums import LossSums
+from gevglm.estimation.sums import LossSums, NewtonSums
 from gevglm.exceptions import InvalidOptionError
 from gevglm.links.base import JointDerivatives, Point
 from gevglm.losses import Canonical, Log, Loss
@@ -68,7 +67,7 @@ def path_direction(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
         point = loss.link.at(block.linear_predictor(params))
         return block.weighted(point.dcdf_dshape) @ block.X
 
-    hessian = engine.reduce(LossSums(loss, params, expected=True)).hessian
+    hessian = dense(engine.reduce(LossSums(loss, params, expected=True)).hessian)
     return -_inverse(hessian) @ engine.reduce(ArraySum(shift))
 
 
@@ -101,7 +100,7 @@ class JointLikelihood:
         """Value, gradient and second derivative; infeasible where the shape leaves its range."""
         return Objective(lambda points: run(self.sums_at_all(points), make_pass))
 
-    def sums_at_all(self, points: Sequence[NDArray]) -> Passes[NewtonSums]:
+    def sums_at_all(self, points: Sequence[NDArray]) -> Passes[list[NewtonSums]]:
         """Sum up at several points in one pass."""
         inside = [i for i, point in enumerate(points) if self.lowest <= point[-1] <= self.highest]
         asked: list[Reducer] = [JointSums(self.loss_of(float(points[i][-1])), points[i][:-1]) for i in inside]
@@ -111,7 +110,7 @@ class JointLikelihood:
             if self.omitted:  # so that their coefficients stay where they are
                 total.hessian[self.omitted, self.omitted] = 1.0
             sums[i] = total
-        return stacked(sums)
+        return sums
 
 
 class JointSums(LossSums):

@@ -12,13 +12,13 @@ so that a profile interval is the union over the shapes of those at a shape, by 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import isnan
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 
+from gevglm.engine.base import run_in_lockstep
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.inference.profile import PenalisedLikelihood, ProfileCurve, crossing
 from gevglm.inference.shape import ShapeEstimate
@@ -46,10 +46,11 @@ class ShapeLikelihood:
     def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
         """Return the profile intervals of coefficients."""
         quantile = float(norm.ppf(1.0 - alpha / 2.0))
-        found = [[np.nan, np.nan]] * len(columns)
+        found: Sequence[tuple[float | None, float | None]] = [(None, None)] * len(columns)
         with one_blas_thread():
             if self.joint is not None:
-                found = self.joint.steps.limits(columns, quantile).tolist()
+                searches = (self.joint.steps.limits(j, quantile) for j in columns)
+                found = run_in_lockstep(searches, self.joint.evaluate.at_all)
             return [
                 (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
                 for j, (lower, upper) in zip(columns, found, strict=True)
@@ -57,12 +58,14 @@ class ShapeLikelihood:
 
     def ratios(self, hypotheses: Sequence[list[int]]) -> list[float]:
         """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
-        found = [np.nan] * len(hypotheses)
+        found: Sequence[float | None] = [None] * len(hypotheses)
         with one_blas_thread():
             if self.joint is not None:
-                found = self.joint.found_ratios([ProfileCurve(self.joint, columns) for columns in hypotheses])
+                curves = [ProfileCurve(self.joint, columns) for columns in hypotheses]
+                searches = (self.joint.steps.ratio(curve.columns, curve.predicted(curve.null)) for curve in curves)
+                found = run_in_lockstep(searches, self.joint.evaluate.at_all)
             return [
-                ratio if self.is_near(ratio) else self.held(columns, np.zeros(len(columns)))
+                self.held(columns, np.zeros(len(columns))) if ratio is None or not self.is_near(ratio) else ratio
                 for columns, ratio in zip(hypotheses, found, strict=True)
             ]
 
@@ -101,14 +104,14 @@ class ShapeLikelihood:
 
         return self._smallest(ratio, self._shapes(np.inf))
 
-    def _limit(self, column: int, target: float, found: float) -> float:
+    def _limit(self, column: int, target: float, found: float | None) -> float:
         """Return a limit; where joint steps have not found it, by a walk, and where the shape meets an end of its range, by a search."""
-        if isnan(found) and self.joint is not None and self.is_near(target**2):
+        if found is None and self.joint is not None and self.is_near(target**2):
             curve = ProfileCurve(self.joint, [column])
             found = crossing(curve, target)
             if not (np.isfinite(found) and abs(curve.root(found) - target) < SAME_ROOT):
-                found = np.nan
-        return self._outermost(column, target) if isnan(found) else found
+                found = None
+        return self._outermost(column, target) if found is None else found
 
     def is_near(self, ratio: float) -> bool:
         """Whether the shape cannot have met an end of its range where the likelihood ratio is no larger than this."""

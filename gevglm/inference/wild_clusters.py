@@ -194,7 +194,7 @@ class WildScores:
         for _ in range(ROUNDS):
             if not active:
                 break
-            for i, sums in zip(active, evaluate([points[i] for i in active]).unstacked(), strict=True):
+            for i, sums in zip(active, evaluate([points[i] for i in active]), strict=True):
                 good = bool(sums.feasible) and sums.factor.positive and np.isfinite(sums.gradient).all()
                 step = _step(sums.factor.inverse(), sums.gradient, contrasts[i]) if good else np.zeros_like(self.params)
                 decrement = float(-step @ sums.gradient) if good else np.inf

@@ -38,7 +38,7 @@ def test_sums_are_those_of_each_point(loss, weighted, expected):
     X, y, columns = rows(rng)
     engine = MemoryEngine(X, y, **(columns if weighted else {}))
     given = points(rng)
-    found = engine.reduce(LossSumsAtAll(loss, given, expected=expected, value=True)).sums.unstacked()
+    found = engine.reduce(LossSumsAtAll(loss, given, expected=expected, value=True)).unstacked()
     for params, sums in zip(given, found, strict=True):
         alone = engine.reduce(LossSums(loss, params, expected=expected, value=True))
         assert_allclose(sums.gradient, alone.gradient, rtol=1e-11, atol=1e-11)
@@ -51,14 +51,14 @@ def test_sums_are_those_of_each_point(loss, weighted, expected):
 def test_feasibility_is_that_of_each_point():
     X, y = np.ones((10, 1)), np.repeat([0.0, 1.0], 5)
     loss, given = Log(GEV(0.5)), [np.array([value]) for value in (-3.0, -1.0, -2.5, 0.0)]
-    found = MemoryEngine(X, y).reduce(LossSumsAtAll(loss, given)).sums.unstacked()
+    found = MemoryEngine(X, y).reduce(LossSumsAtAll(loss, given)).unstacked()
     assert [sums.feasible for sums in found] == [False, True, False, True]
 
 
 def test_rows_of_weight_zero_may_be_infeasible():
     X, y = np.array([[1.0], [5.0]]), np.array([1.0, 1.0])
     engine = MemoryEngine(X, y, freq=np.array([1.0, 0.0]))
-    [found] = engine.reduce(LossSumsAtAll(Log(GEV(0.5)), [np.array([-1.0])], value=True)).sums.unstacked()
+    [found] = engine.reduce(LossSumsAtAll(Log(GEV(0.5)), [np.array([-1.0])], value=True)).unstacked()
     assert found.feasible and np.isfinite(found.value)
 
 
@@ -70,7 +70,7 @@ def test_adjusted_sums_are_those_of_each_point(adjustment, loss):
     problem = Problem(MemoryEngine(X, y, **columns), loss, adjustment=adjustment)
     evaluate, given = problem.objective(), points(rng)
     assert worthwhile(len(given), X.shape[1])
-    for params, sums in zip(given, evaluate.at_all(given).unstacked(), strict=True):
+    for params, sums in zip(given, evaluate.at_all(given), strict=True):
         alone = evaluate(params)
         assert_allclose(sums.gradient, alone.gradient, rtol=1e-10, atol=1e-10)
         assert_allclose(sums.value, alone.value, rtol=1e-12)

@@ -168,7 +168,9 @@ class Recipe:
             unseen = set(data[name].dropna().unique()).difference(variable.levels)
             if unseen:
                 listed = ", ".join(sorted(map(repr, unseen))[:5])
-                raise InvalidDataError(f"{name!r} has levels in the new data that the model has not seen: {listed}.")
+                raise InvalidDataError(
+                    f"{name!r} has levels in the new data that the model has not seen: {listed}. Leave their rows out, or join them to levels that it knows."
+                )
         return self.build(with_columns(data, self.dtypes, lambda column: as_before(column, self.dtypes[column.name])))
 
     def part(self, variables: Collection[str]) -> tuple[Recipe, NDArray]:

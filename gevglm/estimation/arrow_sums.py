@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from gevglm.estimation.paired_arrow import PairedArrow
 
 LONGEST = 2.0  # change of a constant in one step for an adjusted score
+LONGER = (
+    3.0  # than the scoring step, in the metric of the information, from which a step by the derivative is not believed
+)
 LEAST_CURVATURE = (
     0.2  # share of the information on a constant below which the derivative of its equation is not believed
 )
@@ -63,9 +66,19 @@ class ArrowSums:
         decrement = float(self.gradient @ inside)
         if self.jacobian is None:
             return -inside, decrement, False
-        step, n = -self.jacobian.solve(self.gradient), len(self.information.diagonal)
+        step, n = -self._by_jacobian(inside, decrement), len(self.information.diagonal)
         np.clip(step[:n], -LONGEST, LONGEST, out=step[:n])
         return step, decrement, False
+
+    def _by_jacobian(self, inside: NDArray, decrement: float) -> NDArray:
+        """Return the step by the derivative of the adjusted gradient, or `inside` where that is not believed: singular, or a step many times as long."""
+        assert self.jacobian is not None
+        try:
+            step = self.jacobian.solve(self.gradient)
+        except np.linalg.LinAlgError:
+            return inside
+        length = float(step @ self.information.times(step))  # type: ignore[union-attr]
+        return step if length <= LONGER**2 * decrement else inside
 
     def of_constants(self, k: int) -> ArrowSums:
         """Return the sums as a function of the constants, for given slopes: the last k coefficients."""

@@ -122,7 +122,8 @@ class PanelGLM(LikelihoodModel):
             fit = replace(
                 fit, options=replace(options, start_params=np.asarray(options.start_params, dtype=float)[kept])
             )
-        return PanelResultsWrapper(PanelResults(self, estimated(replace(fit, panel=panel)), omitted, options))
+        found = estimated(replace(fit, panel=panel), with_shape=self.options.shape_choice == "ml")
+        return PanelResultsWrapper(PanelResults(self, found, omitted, options))
 
     def _independent(self, panel: Panel, collinear: str) -> tuple[Panel, dict[int, tuple[int, ...]]]:
         """Return the panel with the columns that vary within units and are no combinations of others there, and those that are left out."""
@@ -168,9 +169,10 @@ def refuse_options(model: ModelOptions, fit: FitOptions) -> None:
             "use_t=True and absorbed constants cannot be combined: n - k has no meaning where constants are as many as units; with few clusters give "
             "use_t='satterthwaite'."
         )
-    if model.shape_choice is not None:
+    if model.shape_choice not in (None, "ml"):
         raise IncompatibleOptionsError(
-            f"xi={model.xi!r} and absorbed constants cannot be combined: give xi as a number, and compare llf of a few."
+            f"xi={model.xi!r} and absorbed constants cannot be combined: rows that are held out have no constants of their own to be predicted with. Use "
+            "xi='ml', or give xi as a number."
         )
 
 

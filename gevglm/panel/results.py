@@ -178,15 +178,19 @@ class PanelResults(WithinGroups):
 
     @property
     def aic(self) -> float:
-        """Akaike's criterion, with all constants counted."""
+        """Akaike's criterion, with all constants counted, and a shape that was estimated."""
         self._need_maximum("aic")
-        return 2.0 * (self.df_model + 1.0) - 2.0 * self.llf
+        return 2.0 * self._counted - 2.0 * self.llf
 
     @property
     def bic(self) -> float:
-        """Schwarz' criterion, with all constants counted."""
+        """Schwarz' criterion, with all constants counted, and a shape that was estimated."""
         self._need_maximum("bic")
-        return float(np.log(self.nobs) * (self.df_model + 1.0)) - 2.0 * self.llf
+        return float(np.log(self.nobs)) * self._counted - 2.0 * self.llf
+
+    @property
+    def _counted(self) -> float:
+        return self.df_model + 1.0 + (self._fit.shape is not None)
 
     def _need_maximum(self, what: str) -> None:
         if self.bias is not None:

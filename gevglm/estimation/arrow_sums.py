@@ -226,7 +226,7 @@ def linear_predictor(rows: BlockColumns, block: Block, params: NDArray) -> NDArr
 
 
 class AdjustmentSums(ByGroup):
-    """What bias reduction by the quadratic forms of rows adds to the score, and the derivative of the adjusted score."""
+    """What bias reduction by the quadratic forms of rows adds to the score, and (with `derivative`) the derivative of the adjusted score."""
 
     def __init__(
         self,
@@ -238,8 +238,10 @@ class AdjustmentSums(ByGroup):
         arrow: Arrow,
         variance: NDArray,
         known: dict[int, BlockPoint],
+        derivative: bool = True,
     ):
         super().__init__(groups)
+        self.derivative = derivative
         self.adjustment, self.loss, self.params = adjustment, loss, params
         self.forms, self.arrow, self.known = forms, arrow, known
         self.variance = variance  # M
@@ -249,6 +251,8 @@ class AdjustmentSums(ByGroup):
             rows, point, W = self.known.get(block.start) or self._block_point(block)
             rates = self.adjustment.rates(self.loss, point)
             shift = block.weighted(rates[-1][0]) * self.forms.of(rows)
+            if not self.derivative:
+                return Part(rows.groups, (rows.sums(shift),), (rows.totals(shift),), True)
             jacobian = self._jacobian(rows, block, point, W, rates)
             return Part(rows.groups, (rows.sums(shift), *jacobian[:3]), (rows.totals(shift), jacobian[3]), True)
 
@@ -298,6 +302,7 @@ class AdjustmentSums(ByGroup):
 
     def apply(self, sums: ArrowSums, total: Totals) -> None:
         """Change gradient and derivative of a loss in place."""
-        (of_groups, diagonal, upper, lower), (rest, schur) = total.of_groups, total.of_rows
-        sums.gradient -= np.concatenate([of_groups, np.asarray(rest)])
-        sums.jacobian = Arrow(diagonal, upper, lower, np.asarray(schur))
+        sums.gradient -= np.concatenate([total.of_groups[0], np.asarray(total.of_rows[0])])
+        if self.derivative:
+            diagonal, upper, lower = total.of_groups[1:]
+            sums.jacobian = Arrow(diagonal, upper, lower, np.asarray(total.of_rows[1]))

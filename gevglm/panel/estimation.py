@@ -139,7 +139,7 @@ def estimated(fit: PanelFit, *, with_shape: bool = False) -> PanelFit:
 
 def bias_of(problem: AbsorbedProblem, found: AbsorbedEstimate) -> NDArray:
     """Return the estimated bias of all coefficients (equation :eq:`weighted-bias` of the theory pages)."""
-    sums = problem.adjusted_sums(MeanReduction(), found.params)
+    sums = problem.adjusted_sums(MeanReduction(), found.params, derivative=False)
     return sums.information.solve(sums.gradient)
 
 

@@ -127,13 +127,16 @@ class PanelGLM(LikelihoodModel):
 
     def _independent(self, panel: Panel, collinear: str) -> tuple[Panel, dict[int, tuple[int, ...]]]:
         """Return the panel with the columns that vary within units and are no combinations of others there, and those that are left out."""
-        within = panel.X / np.maximum(np.abs(panel.centres).max(axis=1), np.abs(panel.X).max(axis=0)).clip(1e-300)
-        constant = np.abs(within).max(axis=0) <= CONSTANT
+        largest = np.maximum(panel.X.max(axis=0), -panel.X.min(axis=0))
+        size = np.maximum(np.abs(panel.centres).max(axis=1), largest).clip(1e-300)
+        constant = largest <= CONSTANT * size
+        plain = not panel.groups.n_levels and not constant.any()
+        if plain and Cholesky(panel.X.T @ panel.X).smallest_pivot > PLAINLY:
+            return panel, {}
+        within = panel.X / size
         within[:, constant] = 0.0
         if panel.groups.n_levels:
             within = _beside_levels(panel, within)
-        elif not constant.any() and Cholesky(within.T @ within).smallest_pivot > PLAINLY:
-            return panel, {}
         kept = independent_columns(within)
         dependent = [j for j in range(within.shape[1]) if j not in kept]
         if not dependent:

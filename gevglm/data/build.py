@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from gevglm.data import dialect
 from gevglm.data import formula as formulas
 from gevglm.data import outcome as outcomes
-from gevglm.data.design import Design, constant_column, first_look, weight_names
+from gevglm.data.design import Design, constant_column, copied, first_look, weight_names
 from gevglm.data.new_rows import is_read_by_formula, outcomes_in, read_matrix, read_table, weights_in
 from gevglm.data.selection import (
     WEIGHTS,
@@ -43,10 +43,6 @@ from gevglm.engine.base import product, times
 from gevglm.engine.linalg import Matrix
 from gevglm.engine.monitor import Monitor
 from gevglm.exceptions import GevglmWarning, InvalidDataError, warn
-
-IN_COLUMNS = (
-    1 << 18
-)  # numbers of a design up to which a copy of it is made column by column, which passes are faster over
 
 
 def from_table(
@@ -165,7 +161,7 @@ def from_arrays(
         rows, n_missing = _rows_used(X, y, columns, clustered, missing, weights | {"n_trials": n_trials})
     if rows is None:
         if not issparse(X) and (X.base is not None or X is exog) and not owned:  # the caller may change theirs
-            X = X.copy(order="F" if X.size <= IN_COLUMNS else "K")
+            X = copied(X)
     else:
         X, y = X[rows], y[rows]
         columns = {role: None if given is None else given[rows] for role, given in columns.items()}

@@ -127,6 +127,10 @@ def estimated_shape(fit: PanelFit) -> PanelShape:
             f"{link.shape_name}='ml' beside absorbed constants is maximum likelihood: it goes with loss='log', without bias= and with "
             f"cov_type='nonrobust'. Or give {link.shape_name} as a number."
         )
+    if fit.panel.groups.large:
+        raise IncompatibleOptionsError(
+            f"{link.shape_name}='ml' is available where one of two absorbed factors has few levels; give {link.shape_name} as a number."
+        )
     path, grid = PanelPath(fit), np.unique(np.asarray(link.default_grid, dtype=float))
     values = np.array([path.log_likelihood(xi) for xi in grid])
     if not np.isfinite(values).any():

@@ -1,4 +1,4 @@
-r"""A shape that is estimated beside absorbed constants: the maximum of the likelihood over it, its profile, and what it means for the errors of slopes.
+r"""A shape estimated beside absorbed constants: the maximum of the likelihood over it, its profile, and the errors of slopes that follow.
 
 The constants are eliminated from the joint second derivative as they are from that of the slopes: with D their curvatures, B the sums of columns, and
 :math:`h_i = \partial^2 \ell / \partial v \partial \xi` the derivative that a row shares with the shape, the information on slopes and shape is

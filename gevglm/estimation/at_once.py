@@ -123,7 +123,8 @@ def _root(
         if rough is None:
             return None
         params, passes = rough[0], rough[-1] + 1
-    last, loss, bend = np.inf, problem.loss, None
+    last, loss = np.inf, problem.loss
+    bend: _Bend | None = None
     for n_iter in range(problem.maxiter + 1):
         point = loss.link.at(block.linear_predictor(params))
         hessian = pairs.gram(block.weighted(loss.expected_curvature_at(point)))

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -291,7 +292,8 @@ def _iterated(U: NDArray, C: NDArray, of_z: NDArray, inverse: NDArray, rounds: i
 def _solved(U: NDArray, C: NDArray, Z: NDArray, inverse: NDArray, weights: NDArray) -> list[NDArray]:
     """Return the sum over the points of the same times weights, for each column of Z; the cross-products of all points are one matrix product."""
     parts = (slice(start, start + ROWS_AT_ONCE) for start in range(0, len(U), ROWS_AT_ONCE))
-    of_U = symmetric(sum(ColumnPairs(U[rows]).weighted_sums(inverse[:, rows].T) for rows in parts), len(C))
+    products: Any = sum(ColumnPairs(U[rows]).weighted_sums(inverse[:, rows].T) for rows in parts)
+    of_U = symmetric(products, len(C))
     of_Z = np.stack([(inverse * column) @ U for column in Z.T], axis=2)
     inside = weights[:, None, None] * (C @ np.linalg.solve(np.eye(len(C)) + of_U @ C, of_Z))
     return [np.einsum("nj,jn->n", U @ column, inverse) for column in inside.T]

@@ -14,7 +14,7 @@ from gevglm.engine.grouped import Groups
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.memory import MemoryEngine
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
-from gevglm.estimation.arrow import Arrow, BlockColumns
+from gevglm.estimation.arrow import Arrow, BlockColumns, RowForms
 from gevglm.estimation.arrow_cubes import median_direction
 from gevglm.estimation.arrow_sums import (
     AdjustmentSums,
@@ -78,14 +78,18 @@ class AbsorbedProblem:
         """
         with one_blas_thread(self.engine.n_rows * self.engine.n_cols):
             result = self._iterate(self._start(start))
-            sums = self._sums(result.params, expected=True, value=True)
+            sums = self.sums_at(result.params)
         how = (result.n_iter, result.decrement, result.converged, result.reason)
         return AbsorbedEstimate(result.params, sums.information, sums.value, *how)
 
     def at(self, found: AbsorbedEstimate, params: NDArray) -> AbsorbedEstimate:
         """Return an estimate with other coefficients, and the information and loss there."""
-        sums = self._sums(params, expected=True, value=True)
+        sums = self.sums_at(params)
         return replace(found, params=params, information=sums.information, value=sums.value)
+
+    def sums_at(self, params: NDArray) -> ArrowSums:
+        """Return gradient, expected second derivative and value of the loss."""
+        return self._sums(params, expected=True, value=True)
 
     def information_without_slopes(self) -> Arrow | PairedArrow:
         """Return the expected second derivative where every group has its own share of events, whatever its columns."""
@@ -122,20 +126,12 @@ class AbsorbedProblem:
     def adjusted_sums(self, adjustment: RowAdjustment, params: NDArray) -> ArrowSums:
         """Sum the adjusted loss: one pass for the information, one for the quadratic forms by its inverse."""
         known: dict[int, BlockPoint] = {}
-        variance = not self.loss.is_likelihood
         kept = known if self.engine.n_rows <= MOST_KNOWN else None
-        options: dict[str, Any] = {"expected": True, "variance": variance, "known": kept}
-        total = self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, **options))
-        sums = sums_of(total)
+        sums, forms, M = self.leverages_at(params, kept)
+        arrow = sums.information
         if not sums.finite:
             return sums
-        arrow, forms = sums.information, None
-        assert isinstance(arrow, Arrow), "two large factors have no leverages"
-        M = arrow.diagonal
-        if variance:
-            scores = ScoreVariance.of(total)
-            M, forms = scores.of_groups, scores.forms(arrow)
-        forms = forms or arrow.forms
+        assert isinstance(arrow, Arrow) and forms is not None
         reducer = AdjustmentSums(adjustment, self.loss, self.groups, params, forms, arrow, M, known)
         reducer.apply(sums, self.engine.reduce(reducer))
         cubes = getattr(adjustment, "cubes", None)
@@ -143,6 +139,23 @@ class AbsorbedProblem:
             direction = median_direction(self.engine, self.groups, self.loss, params, arrow, self.centres, cubes)
             sums.gradient -= arrow.times(direction)
         return sums
+
+    def leverages_at(
+        self, params: NDArray, known: dict[int, BlockPoint] | None = None
+    ) -> tuple[ArrowSums, RowForms | None, NDArray]:
+        """Return the sums of the loss, the quadratic form of rows in the covariance if the model is right, and the variance of the scores of groups."""
+        variance = not self.loss.is_likelihood
+        options: dict[str, Any] = {"expected": True, "variance": variance, "known": known}
+        total = self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, **options))
+        sums = sums_of(total)
+        arrow = sums.information
+        assert isinstance(arrow, Arrow), "two large factors have no leverages"
+        if not sums.finite:
+            return sums, None, arrow.diagonal
+        if not variance:
+            return sums, arrow.forms, arrow.diagonal
+        scores = ScoreVariance.of(total)
+        return sums, scores.forms(arrow), scores.of_groups
 
     def _start(self, slopes: NDArray | None) -> NDArray:
         """Return the constants at each group's share of events (with half an event added to both outcomes, if the score is adjusted)."""

@@ -10,7 +10,7 @@ import pandas as pd
 import statsmodels.base.wrapper as wrap
 from numpy.typing import NDArray
 from scipy.stats import chi2, norm
-from statsmodels.base.model import LikelihoodModelResults, LikelihoodResultsWrapper
+from statsmodels.base.model import LikelihoodResultsWrapper
 from statsmodels.iolib.summary import Summary
 
 from gevglm.covariance.rows import Nonrobust
@@ -29,6 +29,7 @@ from gevglm.options import FitOptions
 from gevglm.panel.estimation import PanelFit, events_and_risk
 from gevglm.panel.risks import AllUnits, bootstrapped, marginal_effects, of_all_units
 from gevglm.panel.summary import summary_of
+from gevglm.panel.wild import WildWithin
 from gevglm.results.core import check_alpha
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ PREDICTIONS = ("mean", "linear")
 NEW_UNITS = ("raise", "average")
 
 
-class PanelResults(LikelihoodModelResults):
+class PanelResults(WildWithin):
     """Results of a binary regression whose units (and periods) have constants, which are estimated and not shown.
 
     Attributes

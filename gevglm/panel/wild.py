@@ -10,7 +10,6 @@ from patsy import DesignInfo
 from statsmodels.base.model import LikelihoodModelResults
 
 from gevglm.bias.adjusted import MeanReduction
-from gevglm.covariance import Cluster
 from gevglm.engine.base import Block
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
 from gevglm.inference.wild_absorbed import WildAbsorbed

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.linalg import qr
 
 from gevglm.data.grouping import Grouping
 from gevglm.data.observations import times_within
@@ -22,6 +23,7 @@ LONELY = ("raise", "certainty", "adjust", "average")
 LONELY_ALIASES = {"fail": "raise", "remove": "certainty", "centre": "adjust", "center": "adjust", "scaled": "average"}
 REPLICATES = ("JK1", "JKn", "BRR", "Fay", "bootstrap")
 STRATUM, UNIT = "stratum", "unit"
+INDEPENDENT = 1e-5  # share of its length from which a column of replicate weights counts
 
 
 @dataclass(frozen=True, repr=False)
@@ -52,10 +54,13 @@ class Survey:
         return [name for name in (self.strata, self.psu, self.fpc) if isinstance(name, str)]
 
     def in_columns(self, data: Any) -> bool:
-        """Return whether a table has all columns of a design of strata and units that are given by name."""
+        """Return whether a table has all columns of a design that are given by name."""
         given = [value for value in (self.weights, self.strata, self.psu, self.fpc) if value is not None]
-        by_name = self.replicates is None and all(isinstance(value, str) for value in given)
-        return by_name and hasattr(data, "columns") and set(given) <= set(data.columns)
+        if not hasattr(data, "columns") or not all(isinstance(value, str) and value in data.columns for value in given):
+            return False
+        if self.replicates is None:
+            return True
+        return bool(names := names_of_replicates(self, data.columns)) and set(names) <= set(data.columns)
 
 
 def survey(
@@ -183,6 +188,12 @@ class SampleUnits:
         return len(self.strata)
 
     @property
+    def n_rows(self) -> int:
+        """The rows of the design, which are in memory."""
+        assert self.grouping.codes is not None, "the rows are in memory"
+        return len(self.grouping.codes)
+
+    @property
     def sizes(self) -> NDArray:
         """The units of each stratum."""
         return np.bincount(self.strata, minlength=len(self.fractions))
@@ -215,9 +226,32 @@ class SampleReplicates:
     kind: str
     mse: bool
 
+    @property
+    def n_rows(self) -> int:
+        """The rows of the design."""
+        return len(self.weights)
+
+    @cached_property
+    def df(self) -> int:
+        """The rank of the replicate weights minus one."""
+        diagonal = np.abs(np.diagonal(qr(self.weights, mode="r", pivoting=True)[0]))
+        return int((diagonal > INDEPENDENT * diagonal[0]).sum()) - 1
+
     def taken(self, positions: NDArray) -> SampleReplicates:
         """Return the replicate weights of some of the rows."""
         return replace(self, weights=self.weights[positions])
+
+    def relative_to(self, weights: NDArray) -> SampleReplicates:
+        """Return the replicates as factors of sampling weights."""
+        factors = np.divide(self.weights, weights[:, None], out=np.zeros_like(self.weights), where=weights[:, None] > 0)
+        return replace(self, weights=factors)
+
+    def variance(self, estimates: NDArray, center: NDArray) -> NDArray:
+        """Return the variance of estimates from those with replicate weights, one row each; around `center`, or their mean."""
+        if not self.mse:
+            center = estimates[self.factors > 0].mean(axis=0)
+        deviations = np.sqrt(self.factors)[:, None] * (estimates - center)
+        return deviations.T @ deviations
 
 
 def sample_of(given: Survey, frame: pd.DataFrame | None, n: int) -> SampleUnits | SampleReplicates:
@@ -330,15 +364,13 @@ def refuse_missing_facts(values: Any, role: str) -> None:
 
 
 def _replicates(given: Survey, frame: pd.DataFrame | None, n: int) -> SampleReplicates:
-    names = given.replicates
-    if isinstance(names, str) and frame is not None:
-        names = [name for name in frame.columns if fnmatch(str(name), given.replicates)]
+    names = None if frame is None else names_of_replicates(given, frame.columns)
+    if names is not None and frame is not None:
         if not names:
             raise InvalidDataError(f"no column of the data matches replicates={given.replicates!r}.")
-    if frame is not None and isinstance(names, Iterable) and all(isinstance(name, str) for name in names):
         weights = np.column_stack([_numbers(column(frame, name, "replicates"), name) for name in names])
     else:
-        weights = _numbers(names, "replicates")
+        weights = _numbers(given.replicates, "replicates")
     if weights.ndim != 2 or len(weights) != n or weights.shape[1] < 2:
         raise InvalidDataError(
             f"replicates has shape {weights.shape}; for {n} rows it has {n} rows and two or more columns."
@@ -360,6 +392,14 @@ def _replicates(given: Survey, frame: pd.DataFrame | None, n: int) -> SampleRepl
             f"scale and rscales are factors of squared deviations, and not negative nor all zero; their products are {factors.min():g} to {factors.max():g}."
         )
     return SampleReplicates(weights, factors, kind, given.mse)
+
+
+def names_of_replicates(given: Survey, columns: Iterable[Any]) -> list[str] | None:
+    """Return the columns of replicate weights, those of a pattern as far as a table has them; None where they are no names."""
+    names = given.replicates
+    if isinstance(names, str):
+        return [name for name in columns if fnmatch(str(name), names)]
+    return list(names) if isinstance(names, Iterable) and all(isinstance(name, str) for name in names) else None
 
 
 def _factors(rscales: Any, number: int) -> NDArray:

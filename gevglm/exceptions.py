@@ -71,6 +71,10 @@ class NotDefinedForLoss(GevglmError, AttributeError):
     """A statistic that the loss of this fit does not define; the message names the alternative."""
 
 
+class NotDefinedWithinGroups(GevglmError, AttributeError):
+    """What a fit within units or matched sets does not define; the message says why, and names the alternative."""
+
+
 class MissingDatasetError(GevglmError, LookupError):
     """A public data set is not at hand; the message says what was tried and what to do."""
 

@@ -219,6 +219,8 @@ class Log(Loss):
         lower, upper = self.link.support
         if lower == -np.inf and upper == np.inf:
             return True
+        if np.maximum.reduce(v, initial=-np.inf) < upper and np.minimum.reduce(v, initial=np.inf) > lower:
+            return True
         if (((v <= lower) & (y > 0)) | ((v >= upper) & (y < 1))).any():
             return False
         return self.link.edge != "wall" or not ((v < lower - AT_THE_END) | (v > upper + AT_THE_END)).any()

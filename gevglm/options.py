@@ -255,6 +255,12 @@ class FitOptions(_Options):
         shape = None if self.start_params is None else np.shape(self.start_params)
         if shape not in (None, (n_cols,)):
             raise InvalidOptionError(f"start_params has shape {shape}, but there are {n_cols} coefficients.")
+        if shape is not None and not np.isfinite(np.asarray(self.start_params, dtype=float)).all():
+            count = int((~np.isfinite(np.asarray(self.start_params, dtype=float))).sum())
+            verb = "is" if count == 1 else "are"
+            raise InvalidOptionError(
+                f"{count} of {n_cols} values of start_params {verb} not finite; give numbers, or no start_params."
+            )
         if not (isinstance(self.tol, Real) and 0.0 < float(self.tol) < 1.0):
             raise InvalidOptionError(f"tol={self.tol!r} must be a number between 0 and 1.")
         if not (isinstance(self.maxiter, Integral) and self.maxiter >= 0):

@@ -19,6 +19,7 @@ settings.load_profile("gevglm")
 # What a test may be skipped for with everything installed; `make test` fails for other reasons.
 EXPECTED_SKIPS = (
     "no Chromium on this machine",
+    "no node on this machine",
     "no /dev/full",
     "no fork on this system",
     "R with the package survey is not installed",  # whose data sets are in no other package

@@ -1,6 +1,7 @@
 """The borders of the package: imports point one way, the solver sees no table, pictures compute nothing."""
 
 import ast
+import re
 from pathlib import Path
 from typing import NamedTuple
 
@@ -167,3 +168,9 @@ def test_the_check_sees_what_it_must(module, source, reason):
 def test_imports_for_type_checking_are_free():
     source = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from gevglm.model import BinaryGLM"
     assert violations(imports_of(source, "links.base")) == []
+
+
+def test_the_contributors_page_names_the_layers_in_their_order():
+    page = (PACKAGE.parent / "CONTRIBUTING.md").read_text()
+    paragraph = page.split("Layers, from top to bottom")[1].split("\n\n")[0]
+    assert tuple(re.findall(r"`(\w+)`", paragraph)) == LAYERS

@@ -6,23 +6,29 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import brentq
+from scipy.special import logit
+from scipy.stats import t as student
 
 import gevglm
 from benchmarks.report import RESULTS, table
+from benchmarks.simulation.averaging_again import bootstrapped
+from gevglm.averaging.prediction import CLOSEST
 from gevglm.links import GEV, GEVc, Logit, Probit
 
 RECORDS = RESULTS / "simulation" / "averaging.csv"
+COVERAGE = RESULTS / "simulation" / "averaging_coverage.csv"
 SHARE = 0.1  # of events
-EVENTS = {100: (20, 8), 300: (12, 5), 1000: (8, 3)}  # data sets for the errors, and those among them for the coverage
-RESAMPLES, NEW_ROWS, NEW_INTERVALS = 24, 2_000, 300
+EVENTS = (100, 300, 1000)
+FIRST, SETS = 100, 30  # seed of the first data set of a cell, and their number
+WITH_INTERVALS = {100: 30, 300: 10, 1000: 4}  # data sets of each cell, for the coverage
+RESAMPLES, NEW_ROWS, NEW_INTERVALS = 12, 2_000, 300
 SLOPES = np.array([0.8, 0.5, -0.4, 0.3, -0.5, 0.0])
 
 
@@ -45,13 +51,16 @@ TEXT = f"""# Averages over links where the truth is known
 
 Six predictors (four standard normal ones, two of which are correlated by a half, and two binary ones), {100 * SHARE:g} % events; "step" has risks of 3, 15 and
 50 % below, between and above two values of the linear predictor. Errors are mean absolute differences between predicted and true risks of
-{NEW_ROWS:,} new rows. *Best single link*: the candidate whose error is least on average over the data sets, which an oracle would choose
-beforehand; *oracle per data set*: the candidate whose error is least in each data set, which nobody can choose. Monte Carlo standard errors in brackets.
+{NEW_ROWS:,} new rows, in multiples of that of the *best single link*: the candidate whose error is least on average over the data sets, which an oracle would
+have to name beforehand. All candidates, the best one too, are as the procedure fits them, each with its own penalty by cross-validation. *Picked*: the single
+candidate with the least held-out log loss, what one gets without an oracle and without averaging. *Best of each data set*: the candidate whose error is least
+there, which nobody can know. Monte Carlo standard errors in brackets.
 
 {{errors}}
 
-Intervals of {NEW_INTERVALS} of the new rows by the bootstrap of the whole procedure ({RESAMPLES} resamples): share of rows whose 95 % interval holds the true risk;
-the Monte Carlo standard error is that over data sets.
+Intervals of {NEW_INTERVALS} of the new rows by the bootstrap of the whole procedure ({RESAMPLES} resamples; `averaging_again.py`, which is `average_links` written
+again): share of rows whose 95 % interval holds the true risk. *Symmetric*: symmetric for the log odds, what predictions have, for all rows and for those whose true
+risk is at least 1 %. *Bias corrected*: of the same width, about the log odds less their bias by the bootstrap. The Monte Carlo standard error is that over data sets.
 
 {{coverage}}
 """
@@ -59,30 +68,60 @@ the Monte Carlo standard error is that over data sets.
 
 def run() -> str:
     """Draw what the records lack, return the tables."""
-    draw_missing(RECORDS)
-    return tables(pd.read_csv(RECORDS))
+    draw_missing(RECORDS, dict.fromkeys(EVENTS, SETS), errors)
+    draw_missing(COVERAGE, WITH_INTERVALS, coverage)
+    return tables(pd.read_csv(RECORDS), pd.read_csv(COVERAGE))
 
 
-def tables(records: pd.DataFrame) -> str:
+def tables(errors: pd.DataFrame, covered: pd.DataFrame) -> str:
     """Return the tables of the records."""
-    return TEXT.format(errors=errors_table(records), coverage=coverage_table(records))
+    return TEXT.format(errors=errors_table(errors), coverage=coverage_table(covered))
 
 
-def draw_missing(path: Path) -> None:
+def draw_missing(path: Path, sets: Mapping[int, int], look: Callable[[str, int, int], dict[str, float]]) -> None:
     """Append the data sets that are not in the file, those of all cells in turn."""
     done = set()
     if path.exists():
         done = set(pd.read_csv(path)[["truth", "events", "seed"]].itertuples(index=False, name=None))
-    cells = [(seed, events, truth) for seed in range(max(EVENTS.values())[0]) for events in EVENTS for truth in TRUTHS]
-    for seed, events, truth in cells:
-        sets, with_intervals = EVENTS[events]
-        if (truth, events, seed) not in done and seed < sets:
-            row = pd.DataFrame([drawn(truth, events, seed, seed < with_intervals)])
-            row.to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.6g")
+    seeds = range(FIRST, FIRST + max(sets.values()))
+    cells = [
+        (truth, events, seed) for seed in seeds for events in sets for truth in TRUTHS if seed < FIRST + sets[events]
+    ]
+    for truth, events, seed in cells:
+        if (truth, events, seed) not in done:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                found = {"truth": truth, "events": events, "seed": seed} | look(truth, events, seed)
+            pd.DataFrame([found]).to_csv(path, mode="a", header=not path.exists(), index=False, float_format="%.5g")
 
 
-def drawn(truth: str, events: int, seed: int, intervals: bool) -> dict[str, Any]:
-    """Return the errors of the average and of its candidates in one data set, and how many intervals hold the true risk."""
+def errors(truth: str, events: int, seed: int) -> dict[str, float]:
+    """Return the errors of the average, of the candidate with the least held-out log loss, and of all candidates in one data set."""
+    y, X, new, p = sample(truth, events, seed)
+    average = gevglm.average_links(y, X)
+    single = {name: np.abs(fit.predict(new) - p).mean() for name, fit in average.fits.items()}
+    own = np.abs(average.predict(new) - p).mean()
+    return {"average": own, "picked": single[average.weights["log_loss"].idxmin()]} | single
+
+
+def coverage(truth: str, events: int, seed: int) -> dict[str, float]:
+    """Return the share of new rows whose true risk is in the interval, for each kind of interval."""
+    y, X, new, p = sample(truth, events, seed)
+    new, true = new[:NEW_INTERVALS], logit(np.clip(p[:NEW_INTERVALS], CLOSEST, 1.0 - CLOSEST))
+    drawn = bootstrapped(X, y, new, RESAMPLES, np.random.default_rng(seed))
+    middle, *draws = logit(np.clip(drawn, CLOSEST, 1.0 - CLOSEST))
+    reach = student.isf(0.025, RESAMPLES - 1) * np.std(draws, axis=0, ddof=1)
+    held = np.abs(middle - true) <= reach
+    corrected = np.abs(2.0 * middle - np.mean(draws, axis=0) - true) <= reach
+    return {
+        "symmetric": held.mean(),
+        "from 1 %": held[p[:NEW_INTERVALS] >= 0.01].mean(),
+        "bias corrected": corrected.mean(),
+    }
+
+
+def sample(truth: str, events: int, seed: int) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """Return outcomes and rows of a data set, with new rows and their true risks."""
     rng = np.random.default_rng([20, events, list(TRUTHS).index(truth), seed])
     risk, factor = TRUTHS[truth]
     n = round(events / SHARE)
@@ -94,18 +133,7 @@ def drawn(truth: str, events: int, seed: int, intervals: bool) -> dict[str, Any]
     p = risk(linear)
     y = (rng.random(n) < p[:n]).astype(float)
     X = np.column_stack([np.ones(len(rows)), rows])
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        average = gevglm.average_links(y, X[:n])
-        new = X[n:]
-        row: dict[str, Any] = {"truth": truth, "events": events, "seed": seed}
-        row["average"] = np.abs(average.predict(new) - p[n:]).mean()
-        row["covered"] = np.nan
-        if intervals:
-            few = average.get_prediction(new[:NEW_INTERVALS], resamples=RESAMPLES).summary_frame()
-            true = p[n : n + NEW_INTERVALS]
-            row["covered"] = ((few["mean_ci_lower"] <= true) & (true <= few["mean_ci_upper"])).mean()
-        return row | {name: np.abs(fit.predict(new) - p[n:]).mean() for name, fit in average.fits.items()}
+    return y, X[:n], X[n:], p[n:]
 
 
 def predictors(rng: np.random.Generator, n: int) -> NDArray:
@@ -116,37 +144,35 @@ def predictors(rng: np.random.Generator, n: int) -> NDArray:
 
 
 def errors_table(records: pd.DataFrame) -> str:
-    """Return a row per truth and number of events."""
-    rows = []
+    """Return a row per truth and number of events, and one of their means."""
+    rows, means = [], []
     for (truth, events), part in records.groupby(["truth", "events"], sort=False):
-        single = part.drop(columns=["truth", "events", "seed", "average", "covered"])
+        single = part.drop(columns=["truth", "events", "seed", "average", "picked"])
         best = single.mean().idxmin()
-        average = part["average"]
-        ratio, error = _ratio(average, single[best])
-        each, each_error = _ratio(average, single.min(axis=1))
-        rows.append((truth, f"{events:,}", f"{len(part)}", f"{average.mean():.5f} ({average.sem():.5f})", best, f"{single[best].mean():.5f}",
-                     f"{ratio:.3f} ({error:.3f})", f"{each:.3f} ({each_error:.3f})"))  # fmt: skip
-    header = (
-        "truth",
-        "events",
-        "data sets",
-        "average",
-        "best single link",
-        "its error",
-        "ratio",
-        "ratio to the oracle per data set",
-    )
-    return table(header, _sorted(rows))
+        ratios = [_ratio(part["average"], single[best]), _ratio(part["picked"], single[best])]
+        ratios.append(_ratio(part["average"], single.min(axis=1)))
+        means.append(ratios)
+        cells = [f"{ratio:.3f} ({error:.3f})" for ratio, error in ratios]
+        rows.append((truth, f"{events:,}", f"{len(part)}", best, f"{single[best].mean():.5f}", *cells))
+    ratio, error = np.mean(means, axis=0)[:, 0], np.sqrt(np.square(means).sum(axis=0))[:, 1] / len(means)
+    last = [f"{each:.3f} ({its_error:.3f})" for each, its_error in zip(ratio, error, strict=True)]
+    header = ("truth", "events", "data sets", "best single link", "its error", "average", "picked",
+              "average, to the best of each data set")  # fmt: skip
+    return table(header, [*_sorted(rows), ("mean", "", f"{len(records)}", "", "", *last)])
 
 
 def coverage_table(records: pd.DataFrame) -> str:
     """Return the coverage by truth and number of events."""
-    rows = []
-    for (truth, events), part in records.dropna(subset="covered").groupby(["truth", "events"], sort=False):
-        shares = 100 * part["covered"]
-        error = f" ({shares.sem():.1f})" if len(part) > 1 else ""
-        rows.append((truth, f"{events:,}", f"{len(part)}", f"{shares.mean():.1f} %{error}"))
-    return table(("truth", "events", "data sets", "coverage"), _sorted(rows))
+    kinds, rows = ("symmetric", "from 1 %", "bias corrected"), []
+    for (truth, events), part in records.groupby(["truth", "events"], sort=False):
+        shares = 100 * part[list(kinds)]
+        cells = [
+            f"{shares[kind].mean():.1f} %" + (f" ({shares[kind].sem():.1f})" if len(part) > 1 else "") for kind in kinds
+        ]
+        rows.append((truth, f"{events:,}", f"{len(part)}", *cells))
+    return table(
+        ("truth", "events", "data sets", "symmetric", "symmetric, risks from 1 %", "bias corrected"), _sorted(rows)
+    )
 
 
 def _sorted(rows: list[tuple]) -> list[tuple]:

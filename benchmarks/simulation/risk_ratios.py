@@ -18,10 +18,6 @@ from gevglm.links import Log as LogLink
 from gevglm.losses import Canonical, Log
 
 SETS = 2_500  # of each setting
-BOOTSTRAPPED, DRAWS = (
-    100,
-    59,
-)  # data sets on the boundary of each setting whose likelihood ratios are bootstrapped, and draws
 QUANTILE = 1.959963984540054
 EFFECTS = np.array([np.log(1.5), 1.0])  # of the treatment and of x
 TERMS = ("treatment", "x")
@@ -30,11 +26,14 @@ TEXT = """# Risk ratios by the log link
 
 {sets:,} data sets of each setting: ln risk = b + ln(1.5) treatment + x, half of the rows treated, the largest risk as given. "Recommended" is the
 profile interval with the bounds kept where the fit is on the boundary and Wald's elsewhere, "Wald" that along the boundary, "modified Poisson" the
-canonical loss with HC0; "bootstrap" compares the likelihood ratio of the true value with those of {draws} data sets drawn from the fit with that value held,
-of which only those count that end on the boundary too (the first {bootstrapped} data sets on the boundary of each setting; Monte Carlo error 2 percentage points). Goals: every fit converges, inside or on the boundary, and 95 % intervals cover in 93 to 97 %; the Monte Carlo error of a share is
+canonical loss with HC0; "boundary ignored" is Wald's interval by the observed information of the rows that are not at the end, as if they were all there is. Goals:
+every fit converges, inside or on the boundary, and 95 % intervals cover in 93 to 97 %; the Monte Carlo error of a share is
 0.4 percentage points, and larger where only fits on the boundary are counted.
 
 {rows}
+
+Fits on the boundary are selected by their data, and no interval is made to cover 95 % of what is selected. Where 10 % of the data sets end there, and these are the ones
+with the largest estimates, the 2.5 % of all intervals that lie above the truth are among them, which leaves 75 %.
 
 {unconverged} of {total:,} fits did not converge. The smallest multiplier was {smallest:.2g}; the largest difference between score and multipliers {residual:.1g} of the size of the
 scores."""
@@ -84,9 +83,11 @@ def one_set(setting: Setting, X: NDArray, y: NDArray) -> dict[str, float]:
     recommended = covered
     if fitted.boundary is not None:
         shown |= {"multiplier": fitted.boundary.multipliers.min(), "residual": fitted.boundary.residual}
-        likelihood = BoundaryLikelihood.of(problem, fitted.params, fitted.inverse_information)
+        likelihood = BoundaryLikelihood.on(problem, fitted.params, fitted.inverse_information)
         ratios = [likelihood.curve([j]).ratio(truth[j : j + 1]) for j in (1, 2)]
         recommended = np.array([False, *(ratio <= QUANTILE**2 for ratio in ratios)])
+        ignoring = off <= QUANTILE * np.sqrt(np.diagonal(np.linalg.pinv(observed_information(X, y, fitted.params))))
+        shown |= {f"{term} ignoring": ignoring[j] for j, term in enumerate(TERMS, 1)}
     poisson = Problem(engine, Canonical(LogLink()), constant=0).estimate()
     loss, bread = Canonical(LogLink()), poisson.inverse_information
     errors = np.sqrt(np.diagonal(HC(0).matrix(Fitted(engine, loss, poisson.params, bread, len(y)))))
@@ -96,22 +97,11 @@ def one_set(setting: Setting, X: NDArray, y: NDArray) -> dict[str, float]:
     return shown
 
 
-def bootstrapped(setting: Setting, X: NDArray, y: NDArray, column: int, rng: np.random.Generator) -> bool:
-    """Return whether the true value is kept by a parametric bootstrap of its likelihood ratio, among data that end on the boundary."""
-    held, seen, _ = _ratio(setting, X, y, column)
-    risk = np.minimum(np.exp(X @ np.insert(held, column, setting.truth[column])), 1.0)
-    drawn = [_ratio(setting, X, (rng.random(len(y)) < risk).astype(float), column)[1:] for _ in range(DRAWS)]
-    ratios = np.array([ratio for ratio, boundary in drawn if boundary])
-    return bool((1 + (ratios >= seen).sum()) / (1 + len(ratios)) > 0.05)
-
-
-def _ratio(setting: Setting, X: NDArray, y: NDArray, column: int) -> tuple[NDArray, float, bool]:
-    """Return the estimates with the true value held, its likelihood ratio, and whether the fit is on the boundary."""
-    problem = Problem(MemoryEngine(X, y), Log(LogLink()), constant=0)
-    holding = problem.holding([column], setting.truth[column : column + 1])
-    fitted, held = problem.estimate(), holding.estimate()
-    rise = holding.objective()(held.params).value - problem.objective()(fitted.params).value
-    return held.params, 2.0 * float(rise), fitted.boundary is not None
+def observed_information(X: NDArray, y: NDArray, params: NDArray) -> NDArray:
+    """Return the second derivative of the negative log-likelihood, to which events add nothing."""
+    others = X[y == 0.0]
+    odds = 1.0 / np.expm1(-(others @ params))
+    return (others * (odds * (1.0 + odds))[:, None]).T @ others
 
 
 def run(sets: int = SETS) -> str:
@@ -119,15 +109,7 @@ def run(sets: int = SETS) -> str:
     rows, everything = [], []
     for number, setting in enumerate(SETTINGS):
         rng = np.random.default_rng([23, number])
-        draws, resampling, found_sets = np.random.default_rng([23, number, 1]), 0, []
-        for _ in range(sets):
-            X, y = setting.draw(rng)
-            shown = one_set(setting, X, y)
-            if shown["boundary"] and resampling < BOOTSTRAPPED:
-                resampling += 1
-                shown |= {f"{term} bootstrap": bootstrapped(setting, X, y, j, draws) for j, term in enumerate(TERMS, 1)}
-            found_sets.append(shown)
-        found = pd.DataFrame(found_sets)
+        found = pd.DataFrame([one_set(setting, *setting.draw(rng)) for _ in range(sets)])
         everything.append(found)
         on, share = found["boundary"].astype(bool), partial(_percent, found)
         for term in TERMS:
@@ -141,7 +123,7 @@ def run(sets: int = SETS) -> str:
                     share(f"{term} Wald"),
                     share(f"{term} Poisson"),
                     _percent(found[on], f"{term} Poisson"),
-                    _percent(found, f"{term} bootstrap"),
+                    _percent(found[on], f"{term} ignoring"),
                 )
             )
     header = (
@@ -153,13 +135,11 @@ def run(sets: int = SETS) -> str:
         "Wald",
         "modified Poisson",
         "on the boundary only",
-        "bootstrap, on the boundary only",
+        "boundary ignored, on the boundary only",
     )
     together = pd.concat(everything)
     return TEXT.format(
         sets=sets,
-        draws=DRAWS,
-        bootstrapped=BOOTSTRAPPED,
         rows=table(header, rows),
         unconverged=int((~together["converged"].astype(bool)).sum()),
         total=len(together),

@@ -118,6 +118,8 @@ def average_links(
     model = _model(words | {"loss": next(iter(candidates.values()))})
     options = FitOptions.of(words)
     options.check(len(model.design.names))
+    if alpha != "cv":
+        model.penalty(alpha)  # refuses what is no penalty, which is not the fault of a candidate
     clusters = None if groups is None else one_way(model.design.grouping(groups))
     split = make_folds(model.endog, _possible(model, folds), rng, counts=model.design.counts, groups=clusters)
     procedure = Procedure(candidates, criterion, options)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from copy import copy
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from gevglm import calibration
 from gevglm.averaging.prediction import AveragedPrediction
 from gevglm.averaging.procedure import Average, Procedure
 from gevglm.averaging.resampling import Mixture, resampled
-from gevglm.averaging.summary import summary_of
+from gevglm.averaging.summary import LEAST_SHOWN, summary_of
 from gevglm.calibration.assessment import Assessment
 from gevglm.data.sources import as_source
 from gevglm.display.brief import Summarised
@@ -76,8 +76,9 @@ class AveragedLinks(Summarised):
     """
 
     def _in_a_line(self) -> str:
-        used = (self.weights["weight"] > 0.0).sum()
-        return f"{used} of {len(self.weights)} links, {self.n_events:,.10g} events in {self.nobs:,.10g} observations"
+        weight = self.weights["weight"]
+        links = f"{len(weight)} links, {weight.idxmax()} with a weight of {weight.max():.3f}"
+        return f"{links}, {self.n_events:,.10g} events in {self.nobs:,.10g} observations"
 
     def __init__(
         self,
@@ -290,14 +291,25 @@ class AveragedLinks(Summarised):
         return self.calibration(data, **options).plot(ax=ax, scale=scale)
 
     def plot_weights(self, ax: Any = None):
-        """Draw the weights of the candidates; see :func:`gevglm.plots.plot_weights`."""
+        """Draw the weights of the candidates, those that are hardly any together; see :func:`gevglm.plots.plot_weights`."""
         from gevglm.plots import plot_weights
 
-        return plot_weights(self.weights["weight"], ax=ax)
+        weight = self.weights["weight"].sort_values(ascending=False, kind="stable")
+        light = weight < LEAST_SHOWN
+        shown = weight[~light]
+        if light.any():
+            shown[f"{light.sum()} others"] = weight[light].sum()
+        return plot_weights(shown, ax=ax)
 
     def summary(self) -> Summary:
         """Summarise the weights and the held-out scores, with what is to be known of them."""
         return summary_of(self)
+
+    def calculator(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse a calculator, and say why there is none."""
+        raise InvalidOptionError(
+            "limits of an average over links are by resamples, which a page does not hold; write the calculator of one link, that of a fit by gevglm.fit."
+        )
 
     def report(
         self,

@@ -46,30 +46,11 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Average:
-    """What the procedure found on some rows.
-
-    Attributes
-    ----------
-    fits : dict of str to BinaryGLMResults
-        Of the candidates, to all rows.
-    table : DataFrame
-        One row per candidate.
-    optimum : Optimum
-        Before weights were moved towards equal ones.
-    scores : Series
-        Held-out ``log_loss`` and ``brier`` of the average.
-    held_out : HeldOut
-    alike : list of tuple of str
-        Candidates whose held-out risks are nearly the same.
-    ruled_out : int
-        Held-out outcomes that every candidate ruled out.
-    left_out : dict of str to str
-        Candidates that could not be fitted, and why.
-    """
+    """What the procedure found on some rows; see :class:`gevglm.AveragedLinks` for what has the same name there."""
 
     fits: dict[str, BinaryGLMResults]
-    table: pd.DataFrame
-    optimum: Optimum
+    table: pd.DataFrame  # one row per candidate
+    optimum: Optimum  # before weights were moved towards equal ones
     scores: pd.Series
     held_out: HeldOut
     alike: list[tuple[str, ...]]

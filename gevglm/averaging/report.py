@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,8 +79,8 @@ def _facts(average: AveragedLinks) -> Html:
 
 def _weights(average: AveragedLinks) -> list[Html]:
     gallery = Gallery()
-    axes = new_axes(SIZE[0], 0.9 + 0.22 * len(average.weights))
-    gallery.add("weights", lambda: average.plot_weights(ax=axes), "Weights of the links", "Weights of the links.")
+    shown = partial(average.plot_weights, ax=new_axes(*SIZE))
+    gallery.add("weights", shown, "Weights of the links", "Weights of the links.")
     return [table(("candidate", *HEADERS), weight_rows(average), words=2), items(notes_on(average)), gallery.html()]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,38 +58,22 @@ def resampled(
         raise InvalidOptionError(f"resamples={resamples!r} must be a whole number of at least 2.")
     if model.options.var_weights is not None:
         raise InvalidDataError("rows with var_weights cannot be resampled: what a row stands for is not known.")
-    found: list[Mixture] = []
-    errors = []
-    runs = _runs(model, procedure, folds, clusters, int(resamples), np.random.default_rng(rng))
-    for again in progress_bar(runs, int(resamples), progress):
-        if isinstance(again, GevglmError):
-            errors.append(again)
-        else:
-            found.append(again)
-    if len(errors) > FAILED * resamples:
-        raise GevglmError(f"{len(errors)} of {resamples} resamples could not be fitted; the first: {errors[0]}")
-    return found
-
-
-def _runs(
-    model: BinaryGLM,
-    procedure: Procedure,
-    folds: int,
-    clusters: NDArray | None,
-    resamples: int,
-    generator: np.random.Generator,
-) -> Iterator[Mixture | GevglmError]:
     rows = RowWeights.of(model.design, groups=clusters)
     together = np.arange(model.design.n_rows) if clusters is None else clusters
-    for _ in range(resamples):
+    generator = np.random.default_rng(rng)
+    found: list[Mixture] = []
+    errors: list[GevglmError] = []
+    for _ in progress_bar(range(int(resamples)), int(resamples), progress):
         try:
             part = rows.draw(model.design.y, generator).need_both_outcomes()
             with silenced():
                 drawn = model.on_rows(part)
                 # copies of an observation on both sides of a fold would be predicted by themselves
-                split = make_folds(
-                    drawn.endog, folds, generator, counts=drawn.design.counts, groups=together[part.rows]
-                )
-                yield Mixture.of(procedure.run(drawn, split))
+                groups = together[part.rows]
+                split = make_folds(drawn.endog, folds, generator, counts=drawn.design.counts, groups=groups)
+                found.append(Mixture.of(procedure.run(drawn, split)))
         except GevglmError as error:
-            yield error
+            errors.append(error)
+    if len(errors) > FAILED * resamples:
+        raise GevglmError(f"{len(errors)} of {resamples} resamples could not be fitted; the first: {errors[0]}")
+    return found

@@ -12,6 +12,7 @@ from gevglm.calibration._summary_table import EscapedSummary
 if TYPE_CHECKING:
     from gevglm.averaging.averaged import AveragedLinks
 
+LEAST_SHOWN = 0.5e-4  # of the weights, with four digits
 HEADERS = ("loss", "alpha", "weight", "held-out log loss", "held-out Brier")
 
 
@@ -36,10 +37,18 @@ def summary_of(average: AveragedLinks) -> Summary:
 
 
 def weight_rows(average: AveragedLinks) -> list[list[str]]:
-    """Return a row of text per candidate, the heaviest first: its name, and the columns of ``HEADERS``."""
-    table = average.weights.sort_values("weight", ascending=False, kind="stable")
+    """Return a row of text per candidate: its name, and the columns of ``HEADERS``; the heaviest first, then those without a weight by their score."""
+    table = average.weights.assign(shown=average.weights["weight"].where(average.weights["weight"] >= LEAST_SHOWN, 0.0))
+    table = table.sort_values(["shown", average.criterion], ascending=[False, True], kind="stable")
     return [
-        [name, row.loss, f"{row.alpha:g}", f"{row.weight:.4f}", f"{row.log_loss:.5f}", f"{row.brier:.5f}"]
+        [
+            name,
+            row.loss,
+            f"{row.alpha:g}",
+            f"{row.weight:.4f}" if row.shown else "< 0.0001",
+            f"{row.log_loss:.5f}",
+            f"{row.brier:.5f}",
+        ]
         for name, row in zip(table.index, table.itertuples(), strict=True)
     ]
 
@@ -51,6 +60,12 @@ def notes_on(average: AveragedLinks) -> list[str]:
         "risks are nearly the same can share their weight in any way; the average hardly depends on it."
     ]
     weight = average.weights["weight"]
+    light = int((weight < LEAST_SHOWN).sum())
+    if light:
+        notes.append(
+            f"No weight is zero: {light} of {len(weight)} candidates have the least, {weight.min():.1e}, so that an outcome that the others rule out "
+            "keeps a probability."
+        )
     shared = [group for group in average.alike if weight[list(group)].sum() > 1.0 / len(weight)]
     notes += [
         f"Nearly the same here (risks differ by less than 1 % of their mean): {', '.join(group)}; together they have {weight[list(group)].sum():.3f}."

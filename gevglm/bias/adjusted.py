@@ -15,6 +15,7 @@ from gevglm.covariance import Fitted, Nonrobust
 from gevglm.engine.arrow_cholesky import ArrowCholesky
 from gevglm.engine.base import Block, Engine
 from gevglm.engine.cholesky import Cholesky, CholeskyOfAll
+from gevglm.engine.factored_matrix import products
 from gevglm.engine.linalg import quadratic_forms, row_products
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
@@ -141,7 +142,7 @@ class MedianReduction(Adjusted):
     needs_likelihood = True
 
     def shift(self, loss: Loss, block: Block, point: Point, matrix: NDArray) -> NDArray:
-        projected = block.X @ matrix
+        projected = products(block.X, matrix)
         quadratic = row_products(block.X, projected)
         mean = block.weighted(loss.mean_adjustment_at(point, quadratic)) @ block.X
         return np.stack([mean, np.dot(self.cubes(loss, block, point), projected**3)])
@@ -154,7 +155,7 @@ class MedianReduction(Adjusted):
 
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Factor) -> None:
         mean, cubes = total
-        sums.gradient -= mean + sums.hessian @ (cubes / np.diagonal(matrix))
+        sums.gradient -= mean + sums.hessian @ (cubes / matrix.diagonal())
 
     def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
         # the median of the estimate of a constant alone, whose adjustment does not have the curvature of the link

@@ -116,7 +116,7 @@ def at_params(problem: Problem, found: Estimate, params: NDArray) -> Estimate:
     return replace(
         found,
         params=params,
-        information=np.diagonal(information).copy(),
+        information=information.diagonal().copy(),
         inverse_information=inverse,
         positive_definite=positive,
     )

@@ -48,7 +48,7 @@ class Correction(BiasReduction):
             return method.shift(loss, block, loss.link.at(block.linear_predictor(params)), matrix)
 
         corrected = at_params(problem, plain, params + inverse @ engine.reduce(ArraySum(shift)))
-        variances = np.diagonal(matrix)
+        variances = matrix.diagonal()
         steps = np.abs(corrected.params - params) / np.sqrt(np.where(variances == 0.0, 1.0, variances))
         if steps.max() > LARGEST_CORRECTION or not corrected.positive_definite:
             reason = f"the estimated bias is {steps.max():.2g} standard errors, more than a one-step correction can fix; use bias='mean'"

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from gevglm.bias.adjusted import MeanReduction
 from gevglm.bias.base import BiasReduction, at_params
 from gevglm.engine.base import Block, MappedEngine
+from gevglm.engine.factored_matrix import restricted
 from gevglm.engine.linalg import hstack_columns, quadratic_forms, vstack_rows
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
@@ -70,7 +71,7 @@ class Flac(BiasReduction):
             augmented,
             params=augmented.params[:k],
             information=augmented.information[:k],
-            inverse_information=augmented.inverse_information[:k, :k],
+            inverse_information=restricted(augmented.inverse_information, np.arange(k)),
             weight=firth.weight,
             events=firth.events,
             n_iter=firth.n_iter + augmented.n_iter,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from gevglm.bias.base import BiasReduction, need_positive
-from gevglm.engine.cholesky import diagonals
+from gevglm.engine.arrow_matrix import add_to_diagonal
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
@@ -74,6 +74,6 @@ class LogFPenalty:
     def added_to(self, sums: NewtonSums, params: NDArray) -> NewtonSums:
         probability = expit(params)
         sums.gradient += self.m * (probability - 0.5)
-        diagonals(sums.hessian)[...] += self.m * probability * expit(-params)
+        add_to_diagonal(sums.hessian, self.m * probability * expit(-params))
         sums.value += (np.logaddexp(0.0, params) - 0.5 * params) @ self.m
         return sums

@@ -44,6 +44,7 @@ def add_to(commands: Any, title: str) -> None:
     group.add_argument("--anova", nargs="?", const="II", choices=("I", "II", "III"), metavar="TYPE", help=terms)
     group.add_argument("--html", metavar="FILE", help="write a report, one file to read or print")
     group.add_argument("--title", help="title of the report")
+    group.add_argument("--checklist", choices=("tripod+ai",), help="a reporting guideline that the report answers")
     group.add_argument("--save", metavar="FILE", help="save the model without the data, for 'gevglm predict'")
     group.add_argument("--json", metavar="FILE", help="write the numbers as JSON; - prints them instead of the summary")
     group.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -95,7 +96,12 @@ def run(options: argparse.Namespace) -> None:
             print(f"\n{results.anova(options.anova)}", flush=True)
     if options.html:
         say("writing the report", options.quiet)
-        shown = {"title": options.title, "alpha": alpha, "progress": False if options.quiet else None}
+        shown = {
+            "title": options.title,
+            "alpha": alpha,
+            "checklist": options.checklist,
+            "progress": False if options.quiet else None,
+        }
         path = results.report(options.html, code=_code(options, data, words), **shown)
         say(f"report: {path}", options.quiet)
     if options.save:

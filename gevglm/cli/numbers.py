@@ -11,7 +11,6 @@ import numpy as np
 from gevglm import __version__
 from gevglm._files import write_text
 from gevglm.cli.messages import say
-from gevglm.panel.summary import notes_of as notes_of_panel
 from gevglm.results.summary import notes_of
 
 COLUMNS = ("estimate", "std_err", "z", "pvalue", "ci_lower", "ci_upper")
@@ -65,7 +64,7 @@ def numbers_within_units(results: Any, formula: str, data: str, alpha: float) ->
         "iterations": int(results.n_iter),
         "level": 1.0 - alpha,
         "coefficients": _coefficients(results, alpha),
-        "notes": notes_of_panel(results),
+        "notes": results.notes(),
     }
 
 

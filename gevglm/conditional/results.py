@@ -9,11 +9,7 @@ import numpy as np
 import pandas as pd
 import statsmodels.base.wrapper as wrap
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm
-from statsmodels.base.model import LikelihoodModelResults, LikelihoodResultsWrapper
-from statsmodels.iolib.summary import Summary
 
-from gevglm.calibration._summary_table import summary_table
 from gevglm.conditional.covariance import SetCovariance
 from gevglm.conditional.likelihood import ConditionalLikelihood
 from gevglm.conditional.sets import MatchedSets
@@ -21,20 +17,30 @@ from gevglm.data.new_rows import read_matrix, read_table
 from gevglm.data.tables import columns_given
 from gevglm.engine.cholesky import Cholesky
 from gevglm.estimation.newton import SolverResult
-from gevglm.exceptions import InvalidDataError, InvalidOptionError, nearest, unknown_option
-from gevglm.inference.profile import PenalisedLikelihood, Profile, profile, ratio_tests
+from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
+from gevglm.inference.profile import PenalisedLikelihood
 from gevglm.inference.separation import Separation
-from gevglm.results.core import check_alpha
-from gevglm.results.summary import notes_on_fit_within
+from gevglm.links import Logit
+from gevglm.results.within_groups import WithinGroups, WithinGroupsWrapper
 
 if TYPE_CHECKING:
     from gevglm.conditional.model import ConditionalLogit
 
-METHODS = ("wald", "profile")
 PREDICTIONS = ("probability", "linear")
+INSTEAD = {
+    "risks": "a conditional likelihood has no constants, and so no risks in the population; predict() has probabilities within sets, odds_ratios() ratios, and "
+    "'y ~ x | set' with bias='firth' has risks()",
+    "assessment": "a conditional likelihood has no risks in the population to be assessed; predict() has probabilities within sets",
+    "rows": "rows have no scores of their own, only sets have; leave out sets instead",
+    "tests": "use anova() for terms, lr_tests() for columns, lr_test() for all of them, or wald_test",
+    "fit": "llf, llnull and aic compare fits to the same sets",
+    "shape": "the constants of sets drop out with the logit only, which has no shape",
+    "files": "a score without the constants of sets is no risk; use summary() and predict()",
+    "other": "use 'y ~ x | set', whose constants are estimated",
+}
 
 
-class ConditionalResults(LikelihoodModelResults):
+class ConditionalResults(WithinGroups):
     """Results of a conditional logit: log odds ratios within matched sets.
 
     There is no constant, and there are no risks in the population: the likelihood is that of who the cases of a set are, given how many there are.
@@ -56,6 +62,8 @@ class ConditionalResults(LikelihoodModelResults):
     omitted : list of str
         Columns that do not vary within sets, or are combinations of others there: coefficient and standard error are 0.
     """
+
+    title, groups, instead, link = "Conditional Logit Results", "sets", INSTEAD, Logit()
 
     def __init__(
         self,
@@ -110,92 +118,6 @@ class ConditionalResults(LikelihoodModelResults):
         """How tests and intervals are made where no method is given: by profile likelihood after ``bias="firth"``, by Wald's method otherwise."""
         return "profile" if self.firth and self.cov_type == "nonrobust" and self.converged else "wald"
 
-    @property
-    def bse(self) -> NDArray:
-        """Standard errors."""
-        return np.sqrt(np.diagonal(self.cov_params_default))
-
-    @property
-    def tvalues(self) -> NDArray:
-        """Statistics of the tests that each coefficient is zero: z, or the signed root of the likelihood ratio, by ``inference``."""
-        return self.tests()[0]
-
-    @property
-    def pvalues(self) -> NDArray:
-        """Two-sided p-values of these tests."""
-        return self.tests()[1]
-
-    def tests(self, method: str | None = None) -> tuple[NDArray, NDArray]:
-        """Tests that each coefficient is zero: statistics (z, or the signed root of the likelihood ratio) and p-values.
-
-        Parameters
-        ----------
-        method : {"wald", "profile"}, optional
-            That of ``inference`` by default.
-        """
-        params = np.asarray(self.params)
-        if self._method(method) == "wald":
-            with np.errstate(divide="ignore", invalid="ignore"):
-                z = np.where(self.bse == 0.0, np.nan, params / self.bse)
-            return z, 2.0 * norm.sf(np.abs(z))
-        tests = self.lr_tests()
-        return np.sign(params) * np.sqrt(tests["statistic"].to_numpy()), tests["pvalue"].to_numpy()
-
-    def conf_int(self, alpha: float = 0.05, cols: Any = None, method: str | None = None) -> NDArray:
-        """Confidence intervals of the coefficients.
-
-        Parameters
-        ----------
-        alpha : float
-            One minus the coverage.
-        cols : sequence of int, optional
-            Which coefficients; all by default.
-        method : {"wald", "profile"}, optional
-            That of ``inference`` by default.
-        """
-        check_alpha(alpha)
-        limits = np.full((len(self.params), 2), np.nan)
-        if self._method(method) == "wald":
-            reach = norm.isf(alpha / 2.0) * self.bse[self._kept]
-            params = np.asarray(self.params)[self._kept]
-            limits[self._kept] = np.column_stack([params - reach, params + reach])
-        else:
-            limits[self._kept] = self._profiled.intervals(range(len(self._kept)), alpha)
-        return limits if cols is None else limits[np.asarray(cols)]
-
-    def lr_tests(self) -> pd.DataFrame:
-        """Likelihood-ratio tests that each coefficient is zero, by the penalised likelihood after ``bias="firth"``."""
-        names = self.model.design.names
-        found = ratio_tests(self._profiled, list(range(len(self._kept))), [names[j] for j in self._kept])
-        return found.reindex(names)
-
-    def lr_test(self) -> tuple[float, float, int]:
-        """Likelihood-ratio test that all coefficients are zero: statistic, p-value and degrees of freedom."""
-        k = len(self._kept)
-        statistic = self._profiled.ratio(list(range(k)))
-        return statistic, float(chi2.sf(statistic, k)), k
-
-    def profile(self, column: str | int, alpha: float = 0.05, points: int = 41) -> Profile:
-        """The profile likelihood of a coefficient, given by name or position, with a plot; see :meth:`gevglm.BinaryGLMResults.profile`."""
-        names = self.model.design.names
-        if isinstance(column, str) and column not in names:
-            raise InvalidOptionError(f"there is no coefficient {column!r}.{nearest(column, names)}")
-        j = names.index(column) if isinstance(column, str) else int(column)
-        if j not in self._kept:
-            raise InvalidOptionError(f"{names[j]!r} was left out of the fit, and has no profile.")
-        return profile(self._profiled, self._kept.index(j), names[j], alpha, points)
-
-    def odds_ratios(self, alpha: float = 0.05, method: str | None = None) -> pd.DataFrame:
-        """Odds ratios within sets: columns ``odds_ratio``, ``ci_lower`` and ``ci_upper``, by the intervals of :meth:`conf_int`."""
-        estimates = np.asarray(self.params).copy()
-        if self.separation is not None:
-            limits = self.separation.limits
-            estimates[self._kept] = np.where(limits == 0.0, estimates[self._kept], limits)
-        table = np.exp(np.column_stack([estimates, self.conf_int(alpha, method=method)]))
-        return pd.DataFrame(table, index=self.model.design.names, columns=["odds_ratio", "ci_lower", "ci_upper"])
-
-    exp_params = odds_ratios
-
     def predict(
         self, exog: Any = None, *, strata: Any = None, cases: Any = 1, offset: Any = None, which: str = "probability"
     ) -> pd.Series:
@@ -231,26 +153,8 @@ class ConditionalResults(LikelihoodModelResults):
     def __repr__(self) -> str:
         return f"<ConditionalResults: {self.model.design.outcome}, {self.n_events:,g} cases in {self.n_sets:,} sets>"
 
-    def _repr_html_(self) -> str:
-        return self.summary().as_html()
-
-    def summary(self, alpha: float = 0.05, method: str | None = None) -> Summary:
-        """Summarise the fit: sets, cases, likelihood, coefficients, and what is to be known of them."""
-        method = self._method(method)
-        z, pvalues = self.tests(method)
-        lower, upper = self.conf_int(alpha, method=method).T
-        frame = pd.DataFrame(
-            {
-                "coef": np.asarray(self.params),
-                "std err": self.bse,
-                "z": z,
-                "P>|z|": pvalues,
-                f"[{alpha / 2:g}": lower,
-                f"{1 - alpha / 2:g}]": upper,
-            },
-            index=self.model.design.names,
-        )
-        facts = {
+    def _facts(self) -> dict[str, str]:
+        return {
             "Dep. Variable": self.model.design.outcome,
             "Likelihood": "conditional logit" + (", Firth" if self.firth else ""),
             "Sets": f"{self.n_sets:,}",
@@ -262,25 +166,20 @@ class ConditionalResults(LikelihoodModelResults):
             "Converged": f"{'yes' if self.converged else 'NO'}, {self.n_iter} iterations",
             "Sets left out": f"{self.n_sets_dropped:,}",
         }
-        return summary_table("Conditional Logit Results", facts, frame, self._notes(method))
 
-    def _notes(self, method: str) -> list[str]:
-        notes = [self.cov_kwds["description"]]
-        if method == "profile":
-            penalised = "penalised " if self.firth else ""
-            notes.append(
-                f"Tests (z is the signed root of the ratio) and intervals are by profile {penalised}likelihood."
-            )
-        if self.n_sets_dropped:
-            notes.append(
-                f"{self.n_sets_dropped:,} sets ({self.n_rows_dropped:,} rows) have one outcome only, say nothing, and were left out."
-            )
-        return notes + notes_on_fit_within(self, "sets")
+    def _notes_on_groups(self) -> list[str]:
+        if not self.n_sets_dropped:
+            return []
+        return [
+            f"{self.n_sets_dropped:,} sets ({self.n_rows_dropped:,} rows) have one outcome only, say nothing, and were left out."
+        ]
 
-    def _method(self, method: str | None) -> str:
-        if method is not None and method not in METHODS:
-            raise unknown_option("method", method, METHODS)
-        return self.inference if method is None else method
+    @property
+    def _is_penalised(self) -> bool:
+        return self.firth
+
+    def _profile_likelihood(self, what: str) -> PenalisedLikelihood:
+        return self._profiled
 
     @cached_property
     def _profiled(self) -> PenalisedLikelihood:
@@ -292,11 +191,8 @@ class ConditionalResults(LikelihoodModelResults):
         return {name: value for name, value in self.__dict__.items() if name != "_profiled"}
 
 
-class ConditionalResultsWrapper(LikelihoodResultsWrapper):
-    """Results with the labels of the data attached."""
-
-    def __repr__(self) -> str:
-        return repr(self._results)
+class ConditionalResultsWrapper(WithinGroupsWrapper):
+    """Results with the names of the coefficients attached."""
 
 
 wrap.populate_wrapper(ConditionalResultsWrapper, ConditionalResults)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.base import Block, Engine, Reducer, times
-from gevglm.engine.cholesky import sandwich, symmetrised
+from gevglm.engine.factored_matrix import sandwich, symmetrised
 from gevglm.engine.linalg import Matrix, add_rows, group_sums, one_blas_thread, quadratic_forms
 from gevglm.exceptions import IncompatibleOptionsError
 from gevglm.losses import Loss
@@ -34,11 +34,12 @@ class Fitted:
     # constants of groups that columns were freed of: how many count as coefficients, and their part of the quadratic form of each row
     absorbed: int = 0
     absorbed_forms: NDArray | None = None
+    units: NDArray | None = None  # whose constants these are: of each row, numbered from 0
 
     @property
     def rank(self) -> int:
         """The number of coefficients, without those of columns that are left out."""
-        return int(np.count_nonzero(np.diagonal(self.bread))) + self.absorbed
+        return int(np.count_nonzero(self.bread.diagonal())) + self.absorbed
 
     def quadratic_forms(self, block: Block) -> NDArray:
         """Return the quadratic form of each row in the bread: its leverage over its curvature."""

@@ -13,8 +13,9 @@ from gevglm.covariance.base import Covariance, Fitted, GroupScores, GroupsSeen
 from gevglm.covariance.cluster_facts import ClusterFacts, cluster_facts
 from gevglm.covariance.degrees import Degrees, Satterthwaite
 from gevglm.covariance.leverage import Corrected, SingularCluster, corrected
+from gevglm.covariance.leverage_within import CorrectedWithin, corrected_within
 from gevglm.engine.base import Block, Engine
-from gevglm.engine.linalg import dense
+from gevglm.engine.factored_matrix import products_of_scores
 from gevglm.exceptions import (
     GevglmWarning,
     IncompatibleOptionsError,
@@ -61,7 +62,9 @@ class Cluster(Covariance):
         self.grouping = grouping
         self.kind = kind
         self.defined_for_shape = kind not in BY_LEVERAGE
-        self._known: tuple[NDArray, NDArray, Corrected] | None = None  # of the last fit, by its estimates and bread
+        self._known: tuple[NDArray, NDArray, Corrected | CorrectedWithin] | None = (
+            None  # of the last fit, by its estimates and bread
+        )
         self.repaired = False  # whether negative eigenvalues were set to zero in the last matrix
         self.counts = [int(code.max()) + 1 for sign, code in grouping.ways if sign > 0]
         if min(self.counts) < 2:
@@ -83,6 +86,7 @@ class Cluster(Covariance):
         covariance = super().finished(covariance)
         if len(self.counts) == 1:
             return covariance
+        covariance = np.asarray(covariance)
         values, vectors = np.linalg.eigh(covariance)
         self.repaired = bool(values[0] < -ROUNDING * values[-1])
         if not self.repaired:
@@ -105,13 +109,13 @@ class Cluster(Covariance):
                 )
             scores = self._corrected(fit).scores
             return scores.T @ scores
-        total = np.zeros_like(fit.bread)
         engine = fit.engine.with_groups(self.grouping)
+        parts = []
         for sign, code in self.grouping.ways:
             groups = partial(codes_of, self.grouping, code)
             scores = engine.reduce(GroupScores(fit.loss, fit.params, groups, int(code.max()) + 1))
-            total += sign * self._factor(fit, engine, code) * dense(scores.T @ scores)
-        return total
+            parts.append((sign * self._factor(fit, engine, code), scores))
+        return products_of_scores(parts, fit.bread)
 
     def weighted_ways(self, fit: Fitted) -> list[tuple[float, NDArray]]:
         """Return what the products of the scores of clusters are multiplied with, and the cluster of each row in memory, for each way."""
@@ -130,7 +134,8 @@ class Cluster(Covariance):
     def clusters(self, fit: Fitted) -> ClusterFacts:
         """Return what a reader has to know of the clusters, the first kind where there are two."""
         (_, code), *_ = self.grouping.ways
-        shares = self._corrected(fit).shares if self.kind in BY_LEVERAGE else None
+        found = self._corrected(fit) if self.kind in BY_LEVERAGE else None
+        shares = found.shares if isinstance(found, Corrected) else None
         fit = replace(fit, engine=fit.engine.with_groups(self.grouping))
         return cluster_facts(fit, partial(codes_of, self.grouping, code), self.counts[0], shares)
 
@@ -144,24 +149,29 @@ class Cluster(Covariance):
             raise InvalidOptionError(
                 "use_t='satterthwaite' looks at all rows of a cluster at once and needs them in memory; use_t=True does not."
             )
-        needed = 3 * self.counts[0] * len(fit.bread) ** 2
+        needed = self.counts[0] * (3 * len(fit.bread) ** 2 + (0 if fit.units is None else self.counts[0]))
         if needed > MOST_PRODUCTS:
             raise InvalidOptionError(
                 f"use_t='satterthwaite' is for few clusters; for {self.counts[0]:,} clusters it would take {8e-9 * needed:.0f} GB and change nothing. Leave it out."
             )
-        return Satterthwaite.of(self._corrected(fit, with_products=True))
+        found = self._corrected(fit, with_products=True)
+        if isinstance(found, Corrected):
+            return Satterthwaite.of(found)
+        assert found.degrees is not None
+        return found.degrees
 
-    def _corrected(self, fit: Fitted, with_products: bool = False) -> Corrected:
+    def _corrected(self, fit: Fitted, with_products: bool = False) -> Corrected | CorrectedWithin:
         if self._known is not None:
             params, bread, found = self._known
             known = params is fit.params and bread is fit.bread
-            if known and (found.products is not None or not with_products):
+            if known and (found.has_products or not with_products):
                 return found
         ((_, code),) = self.grouping.ways
+        correct = corrected if fit.units is None else corrected_within
         try:
-            found = corrected(fit, partial(codes_of, self.grouping, code), self.kind, with_products)
-        except SingularCluster as found:
-            name = self.grouping.keys.iloc[found.args[0], 0]
+            found = correct(fit, partial(codes_of, self.grouping, code), self.kind, with_products)
+        except SingularCluster as singular:
+            name = self.grouping.keys.iloc[singular.args[0], 0]
             raise InvalidDataError(
                 f"kind='CR3' is not defined: without cluster {name!r} some coefficient could not be estimated (a column varies in that cluster "
                 "only, such as its indicator or a treatment it alone has). Leave the column out, or use kind='CR2'."

@@ -55,6 +55,27 @@ class Given(Degrees):
 
 
 @dataclass(frozen=True)
+class OfColumns(Degrees):
+    """Those of contrasts of some of the coefficients that others are known of; coefficients that these do not have do not count."""
+
+    known: Degrees
+    places: NDArray  # of each coefficient among those that are known; -1 for none
+    size: int  # how many are known
+
+    def of_contrasts(self, contrasts: NDArray) -> NDArray:
+        return self.known.of_contrasts(self._placed(contrasts))
+
+    def of_joint_test(self, restriction: NDArray) -> tuple[float, float]:
+        return self.known.of_joint_test(self._placed(restriction))
+
+    def _placed(self, contrasts: NDArray) -> NDArray:
+        contrasts, there = np.atleast_2d(np.asarray(contrasts, dtype=float)), self.places >= 0
+        placed = np.zeros((len(contrasts), self.size))
+        placed[:, self.places[there]] = contrasts[:, there]
+        return placed
+
+
+@dataclass(frozen=True)
 class Satterthwaite(Degrees):
     """Satterthwaite's, for each contrast its own."""
 

@@ -85,7 +85,7 @@ class OfCluster:
         return (self.weight * residual) @ self.X
 
 
-class _Clusters(Reducer):
+class Clusters(Reducer):
     """The rows of clusters that have weight and can have either outcome, in parts that lie in one block.
 
     Repeated rows are one: each stands for m copies through factors of the root of m.
@@ -140,16 +140,20 @@ class Corrected:
     M: NDArray
     N: NDArray
 
+    @property
+    def has_products(self) -> bool:
+        """Whether degrees of freedom follow."""
+        return self.products is not None
+
 
 def corrected(fit: Fitted, codes: Callable[[Block], NDArray], kind: str, with_products: bool = False) -> Corrected:
     """Return the clusters with residuals as CR2 and CR3 correct them, as they are for other kinds.
 
     Raises SingularCluster with the code of a cluster that has no correction.
     """
-    M, clusters = fit.bread, fit.engine.reduce(_Clusters(fit.loss, fit.params, codes))
+    M, clusters = fit.bread, fit.engine.reduce(Clusters(fit.loss, fit.params, codes))
     N = Nonrobust().matrix(fit)
-    kinds: dict[str, type[_Correction]] = {"CR2": _Unbiased, "CR3": _WithoutCluster}
-    correction = kinds.get(kind, _Correction)(M, N, fit.loss.is_likelihood)
+    correction = correction_of(kind, M, N, fit.loss.is_likelihood)
     found, scores, shares, products = [], [], [], []
     for code in sorted(clusters):
         cluster = OfCluster.joined(clusters[code])
@@ -168,6 +172,12 @@ def corrected(fit: Fitted, codes: Callable[[Block], NDArray], kind: str, with_pr
         shares.append(np.append((moved * M).sum(axis=1), np.trace(moved)))
     stacked = tuple(np.array(part) for part in zip(*products, strict=True)) if with_products else None
     return Corrected(np.array(found), np.array(scores), np.array(shares), stacked, M, N)  # type: ignore[arg-type]
+
+
+def correction_of(kind: str, M: NDArray, N: NDArray, likelihood: bool) -> _Correction:
+    """Return the correction of a kind, given bread and variance of the columns."""
+    kinds: dict[str, type[_Correction]] = {"CR2": _Unbiased, "CR3": _WithoutCluster}
+    return kinds.get(kind, _Correction)(M, N, likelihood)
 
 
 class _Correction:
@@ -271,7 +281,7 @@ def _inverse_root(
     shifts = smallest * (sn / cn) ** 2
     weights = 2.0 * period * np.sqrt(smallest) * dn / (np.pi * points * cn**2)
     inverse = 1.0 / (diagonal + shifts[:, None])  # of shape (points, n)
-    rounds = int(DIGITS / -np.log(change)) if change < MANY_CLUSTERS else len(U)
+    rounds = int(DIGITS / -np.log(change)) if change < MANY_CLUSTERS else len(C)
     if rounds * Z.shape[1] <= len(C) // 2:
         changes = [weights @ _iterated(U, C, inverse * column, inverse, rounds) for column in Z.T]
     else:

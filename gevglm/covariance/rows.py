@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance.base import Covariance, Fitted
+from gevglm.engine.arrow_matrix import symmetric
 from gevglm.engine.base import ArraySum, Block, times
 from gevglm.estimation.sums import WeightedGram
 from gevglm.links.base import Point
@@ -28,7 +29,7 @@ class RowCovariance(Covariance):
         return 1.0
 
     def meat(self, fit: Fitted) -> NDArray:
-        meat = fit.engine.reduce(WeightedGram(fit.loss, fit.params, partial(self.row_variance, fit)))
+        meat = symmetric(fit.engine.reduce(WeightedGram(fit.loss, fit.params, partial(self.row_variance, fit))))
         factor = self.factor(fit)
         return meat if factor == 1.0 else meat * factor
 

@@ -52,7 +52,7 @@ def _pieces(source: Source, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
             if so_far > most:
                 raise InvalidDataError(
                     f"fits within units or sets have the columns of the model in memory ({', '.join(columns)}), and more than {most / 1e9:.1f} GB of them were read; "
-                    "give rows of fewer units, or a machine with more memory."
+                    "give rows of fewer units, have the units as C(...) among the terms, whose sums are made piece by piece, or take a machine with more memory."
                 )
             yield piece
 

@@ -80,7 +80,7 @@ class RiskModel:
 
         Draws of a shape beyond the range in which it was estimated are moved to its end.
         """
-        if not np.isfinite(self.covariance).all():
+        if not np.isfinite(self.covariance.diagonal()).all():
             return np.full((len(normals), X.shape[0]), np.nan)
         values, vectors = np.linalg.eigh(self._at_shape)
         root = vectors * np.sqrt(np.maximum(values, 0.0))

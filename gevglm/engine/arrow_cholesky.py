@@ -1,41 +1,44 @@
 r"""Cholesky factors of second derivatives: those of designs with a factor of many levels are arrows, whose diagonal is eliminated first.
 
-The indicators of the levels of a factor are never 1 in the same row, so that their block D of :math:`A = \begin{pmatrix} D & B \\ B' & C \end{pmatrix}` is diagonal:
+With the block D of :math:`A = \begin{pmatrix} D & B' \\ B & C \end{pmatrix}` diagonal,
 
-.. math:: S = C - B' D^{-1} B, \qquad A^{-1} = \begin{pmatrix} D^{-1} + U S^{-1} U' & -U S^{-1} \\ -S^{-1} U' & S^{-1} \end{pmatrix}, \quad U = D^{-1} B,
+.. math:: S = C - B D^{-1} B', \qquad A^{-1} = \begin{pmatrix} D^{-1} + U S^{-1} U' & -U S^{-1} \\ -S^{-1} U' & S^{-1} \end{pmatrix}, \quad U = D^{-1} B',
 
-in time proportional to the square of the number of columns, not to its cube. Where the diagonal is, the zeros of the matrix tell, whatever the terms it comes from.
+in time proportional to the number of columns, not to its cube; the inverse is a diagonal and a term of low rank.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm.engine.arrow_matrix import ArrowMatrix, Symmetric
 from gevglm.engine.cholesky import LARGE_MATRIX, Cholesky, blocks
+from gevglm.engine.factored_matrix import FactoredMatrix
 
-WIDEST = 0.5  # share of the columns that may stand beside the diagonal
-USUAL = 2.0  # times the usual number of elements in a row, up to which it may be one of the diagonal
+LOW = 8  # columns for every one beside the diagonal, from which an inverse is kept as a term of low rank
 
 
 class ArrowCholesky:
-    """What :class:`~gevglm.engine.cholesky.Cholesky` is, of a symmetric matrix of which some rows and columns, the `shaft`, are diagonal."""
+    """What :class:`~gevglm.engine.cholesky.Cholesky` is, of an arrow."""
 
-    def __init__(self, matrix: NDArray, shaft: NDArray, rest: NDArray, damping: float = 0.0):
-        self._shaft, self._rest, self._matrix = shaft, rest, matrix
-        self._diagonal = matrix.diagonal()[shaft] * (1.0 + damping)
-        beside = matrix[np.ix_(rest, rest)]
-        lengths = beside.diagonal().copy()
-        beside[np.diag_indices_from(beside)] *= 1.0 + damping
-        crossed = matrix[rest][:, shaft]
-        self._means = crossed / self._diagonal  # U', of shape (p, G)
-        self._factor = Cholesky(beside - self._means @ crossed.T)
-        left = np.diagonal(beside) - (self._means * crossed).sum(axis=1)
-        self.positive = bool(self._factor.positive and (left > 0.0).all())
-        self.smallest_pivot = float((self._factor.pivots * left / lengths).min()) if self.positive else 0.0
+    def __init__(self, matrix: ArrowMatrix, damping: float = 0.0):
+        self._shaft, self._rest = matrix.shaft, matrix.rest
+        self._diagonal = _damped(matrix.along, damping)
+        beside, lengths = matrix.beside.copy(), matrix.beside.diagonal()
+        beside[np.diag_indices_from(beside)] = _damped(lengths, damping)
+        with np.errstate(all="ignore"):
+            self._means = matrix.crossed / self._diagonal  # U', of shape (p, G)
+            explained = self._means @ matrix.crossed.T
+            left = np.diagonal(beside) - np.diagonal(explained)
+            self._factor = Cholesky(beside - explained)
+            self.positive = bool(self._factor.positive and (left > 0.0).all() and (self._diagonal > 0.0).all())
+            shares = self._factor.pivots * left / beside.diagonal() if self.positive else np.zeros(1)
+        self.smallest_pivot = float(shares.min())
 
     @property
     def log_determinant(self) -> float:
@@ -51,46 +54,32 @@ class ArrowCholesky:
         found[shaft] = rhs[shaft] / diagonal - self._means.T @ found[rest]
         return found
 
-    def inverse(self, *, in_place: bool = False) -> NDArray:
-        """Return the symmetric inverse; `in_place`, in the memory of the matrix, which is then gone."""
-        shaft, rest = self._shaft, self._rest
-        found = self._matrix if in_place else np.empty(self._matrix.shape)
-        inner = self._factor.inverse()
-        pulled = inner @ self._means
-        for some in blocks(len(shaft)):
-            found[np.ix_(shaft[some], shaft)] = self._means[:, some].T @ pulled
-        found[shaft, shaft] = 1.0 / self._diagonal + (self._means * pulled).sum(axis=0)
-        found[np.ix_(rest, shaft)] = -pulled
-        found[np.ix_(shaft, rest)] = -pulled.T
-        found[np.ix_(rest, rest)] = inner
-        return found
+    def inverse(self) -> Any:
+        """Return the symmetric inverse: factored, unless many columns are beside the diagonal."""
+        k, p = len(self._shaft) + len(self._rest), len(self._rest)
+        spread, tall = np.zeros(k), np.zeros((k, p))
+        spread[self._shaft] = 1.0 / self._diagonal
+        tall[self._shaft], tall[self._rest] = -self._means.T, np.eye(p)
+        found = FactoredMatrix(spread, tall, self._factor.inverse())
+        return found if p * LOW <= k else found.toarray()
 
 
-def factor_of(matrix: NDArray, damping: float = 0.0, *, in_place: bool = False) -> Cholesky | ArrowCholesky:
+def _damped(diagonal: NDArray, damping: float) -> NDArray:
+    """Return a diagonal with what is added to it, relative to its elements where they are not zero."""
+    return np.where(diagonal > 0.0, diagonal * (1.0 + damping), damping) if damping else diagonal
+
+
+def factor_of(matrix: Symmetric, damping: float = 0.0, *, in_place: bool = False) -> Cholesky | ArrowCholesky:
     """Return the Cholesky factor of a symmetric matrix; `in_place`, that of a dense one takes the place of its upper triangle."""
-    shaft = diagonal_part(matrix) if len(matrix) >= LARGE_MATRIX else None
-    if shaft is None:
-        return Cholesky(matrix, damping, in_place=in_place)
-    return ArrowCholesky(matrix, np.flatnonzero(shaft), np.flatnonzero(~shaft), damping)
-
-
-def diagonal_part(matrix: NDArray) -> NDArray | None:
-    """Return which rows and columns of a symmetric matrix have no other elements among themselves than a positive diagonal; None, if few do."""
-    elements = np.concatenate([np.count_nonzero(matrix[rows], axis=1) for rows in blocks(len(matrix))])
-    shaft = elements <= USUAL * np.median(elements)
-    rest = np.flatnonzero(~shaft)
-    if len(rest) > WIDEST * len(matrix) or elements.sum() > WIDEST * matrix.size:
-        return None
-    inside = elements[shaft] - np.count_nonzero(matrix[rest], axis=0)[shaft]
-    diagonal = matrix.diagonal()[shaft]
-    plain = (inside == 1) & (diagonal > 0.0) & np.isfinite(diagonal)
-    return shaft if len(rest) and plain.all() else None
+    if isinstance(matrix, ArrowMatrix):
+        return ArrowCholesky(matrix, damping)
+    return Cholesky(matrix, damping, in_place=in_place)
 
 
 @contextmanager
-def factored(matrix: NDArray, damping: float = 0.0) -> Iterator[Cholesky | ArrowCholesky]:
-    """Provide the Cholesky factor of a matrix for some time; that of a large one without a copy: the matrix is itself again at the end."""
-    if len(matrix) < LARGE_MATRIX or not matrix.flags.c_contiguous:
+def factored(matrix: Symmetric, damping: float = 0.0) -> Iterator[Cholesky | ArrowCholesky]:
+    """Provide the Cholesky factor of a matrix for some time; that of a large dense one without a copy: the matrix is itself again at the end."""
+    if isinstance(matrix, ArrowMatrix) or len(matrix) < LARGE_MATRIX or not matrix.flags.c_contiguous:
         yield factor_of(matrix, damping)
         return
     diagonal = [matrix[rows, rows].copy() for rows in blocks(len(matrix))]
@@ -98,13 +87,14 @@ def factored(matrix: NDArray, damping: float = 0.0) -> Iterator[Cholesky | Arrow
     try:
         yield factor
     finally:
-        if isinstance(factor, Cholesky):
-            for rows, block in zip(blocks(len(matrix)), diagonal, strict=True):
-                matrix[rows, rows] = block
-                matrix[rows, rows.stop :] = matrix[rows.stop :, rows].T
+        for rows, block in zip(blocks(len(matrix)), diagonal, strict=True):
+            matrix[rows, rows] = block
+            matrix[rows, rows.stop :] = matrix[rows.stop :, rows].T
 
 
-def inverted(matrix: NDArray) -> NDArray:
-    """Return the inverse of a positive definite matrix, which is gone: the inverse may take its place."""
+def inverted(matrix: Symmetric) -> Any:
+    """Return the inverse of a positive definite matrix, which is gone if it is dense: the inverse may take its place."""
+    if isinstance(matrix, ArrowMatrix):
+        return ArrowCholesky(matrix).inverse()
     in_place = len(matrix) >= LARGE_MATRIX and matrix.flags.c_contiguous
-    return factor_of(matrix, in_place=in_place).inverse(in_place=in_place)
+    return Cholesky(matrix, in_place=in_place).inverse(in_place=in_place)

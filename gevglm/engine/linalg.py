@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, hstack, issparse, vstack
 from gevglm.engine import sparse
 from gevglm.engine.blas import one_blas_thread as one_blas_thread
 from gevglm.engine.cholesky import COLLINEAR
+from gevglm.engine.factored_matrix import FactoredMatrix
 
 PART = 1e-6  # share of its length below which a column has no part in a combination
 
@@ -44,8 +45,10 @@ def weighted_gram(X: Matrix, weights: NDArray) -> Matrix:
     return X.T @ scaled  # dot would copy the block of a larger matrix
 
 
-def quadratic_forms(X: Matrix, matrix: NDArray) -> NDArray:
+def quadratic_forms(X: Matrix, matrix: Any) -> NDArray:
     """Return x'Ax for every row x of a block and a symmetric matrix A, through the same scratch copy; of more rows in parts."""
+    if isinstance(matrix, FactoredMatrix):
+        return matrix.quadratic_forms(X)
     if issparse(X):
         return sparse.quadratic_forms(X, matrix)
     if X.size > MOST_SCRATCH and len(X) > 1:

@@ -6,6 +6,7 @@ What :mod:`gevglm.engine.linalg` does with blocks of dense rows is done here wit
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,13 +52,34 @@ class SparseColumn:
         return column
 
 
+class IndicatorColumn(SparseColumn):
+    """The column of a level: 1 in the rows that have it, which are found when they are asked for."""
+
+    def __init__(self, order: NDArray, ends: NDArray, place: int):
+        self.order, self.ends, self.place = (
+            order,
+            ends,
+            place,
+        )  # the rows sorted by level, where each level ends, and which one it is
+        self.share = 1.0 / len(ends)
+
+    @property
+    def rows(self) -> NDArray:  # type: ignore[override]
+        """The rows that are not zero."""
+        return self.order[self.ends[self.place - 1] if self.place else 0 : self.ends[self.place]]
+
+    @property
+    def values(self) -> NDArray:  # type: ignore[override]
+        """Their values."""
+        return np.ones(len(self.rows))
+
+
 def indicators(codes: NDArray, n_levels: int, places: Sequence[int]) -> Iterator[SparseColumn]:
     """Yield a column for each of the levels at some places: 1 in the rows whose code it is."""
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=n_levels))
     for place in places:
-        rows = order[ends[place - 1] if place else 0 : ends[place]]
-        yield SparseColumn(rows, np.ones(len(rows)), 1.0 / n_levels)
+        yield IndicatorColumn(order, ends, place)
 
 
 def row_numbers(columns: Sequence[SparseColumn | NDArray]) -> float:
@@ -68,11 +90,29 @@ def row_numbers(columns: Sequence[SparseColumn | NDArray]) -> float:
 def matrix_of(columns: Sequence[SparseColumn | NDArray], n_rows: int) -> csr_array:
     """Return the matrix with these columns."""
     every = np.arange(n_rows)
-    sparse = [c if isinstance(c, SparseColumn) else SparseColumn(every, np.asarray(c, float), 1.0) for c in columns]
-    starts = np.concatenate([[0], np.cumsum([len(column.rows) for column in sparse])])
-    rows = np.concatenate([column.rows for column in sparse])
-    values = np.concatenate([column.values for column in sparse])
-    return csc_array((values, rows, starts), shape=(n_rows, len(columns))).tocsr()
+    lengths, rows, values = [], [], []
+    for factor, stretch in groupby(enumerate(columns), _stretch_of):
+        members = [column for _, column in stretch]
+        first, last = members[0], members[-1]
+        if factor is not None and isinstance(first, IndicatorColumn) and isinstance(last, IndicatorColumn):
+            ends = np.concatenate([[0], first.ends])[first.place : last.place + 2]
+            lengths.append(np.diff(ends))
+            rows.append(first.order[ends[0] : ends[-1]])
+            values.append(np.ones(ends[-1] - ends[0]))
+            continue
+        for c in members:
+            column = c if isinstance(c, SparseColumn) else SparseColumn(every, np.asarray(c, float), 1.0)
+            lengths.append(np.array([len(column.rows)]))
+            rows.append(column.rows)
+            values.append(column.values)
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    return csc_array((np.concatenate(values), np.concatenate(rows), starts), shape=(n_rows, len(columns))).tocsr()
+
+
+def _stretch_of(numbered: tuple[int, SparseColumn | NDArray]) -> tuple[int, int] | None:
+    """Return what neighbouring columns of one factor have in common, whose rows are neighbours in the order of its levels."""
+    j, column = numbered
+    return (id(column.order), column.place - j) if isinstance(column, IndicatorColumn) else None
 
 
 def sparse_if_mostly_zero(X: NDArray | csr_array) -> NDArray | csr_array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -91,20 +92,32 @@ class AbsorbedProblem:
         """Return gradient, expected second derivative and value of the loss."""
         return self._sums(params, expected=True, value=True)
 
+    def constants_given(self, slopes: NDArray, start: NDArray) -> SolverResult:
+        """Minimise over the constants, or find the root of their adjusted gradient, for given slopes."""
+        with one_blas_thread(self.engine.n_rows * self.engine.n_cols):
+            return self._iterate(start, slopes)
+
     def information_without_slopes(self) -> Arrow | PairedArrow:
         """Return the expected second derivative where every group has its own share of events, whatever its columns."""
         return self._sums(self._start(None), expected=True).information
 
-    def _iterate(self, start: NDArray) -> SolverResult:
+    def _iterate(self, start: NDArray, slopes: NDArray | None = None) -> SolverResult:
+        """Iterate over all coefficients, or for given slopes over the constants."""
+
+        def of(evaluate: Callable[[NDArray], ArrowSums]) -> Callable[[NDArray], ArrowSums]:
+            if slopes is None:
+                return evaluate
+            return lambda constants: evaluate(np.concatenate([constants, slopes])).of_constants(len(slopes))
+
         options: dict[str, Any] = {"scale": self._scale, "maxiter": self.maxiter, "on_step": self.monitor.on_step}
         if self.adjustment is not None:
             steps = newton(start, search=whole_step, tol=0.1 * self.tol, extrapolate=True, **options)
-            return run(steps, partial(self.adjusted_sums, self.adjustment))
+            return run(steps, of(partial(self.adjusted_sums, self.adjustment)))
         if self.loss.convex:
-            return run(newton(start, search=slope_search, tol=self.tol, **options), self._sums)
+            return run(newton(start, search=slope_search, tol=self.tol, **options), of(self._sums))
         return run(
             newton(start, search=value_search, tol=0.1 * self.tol, **options),
-            partial(self._sums, expected=True, value=True),
+            of(self.sums_at),
         )
 
     @cached_property

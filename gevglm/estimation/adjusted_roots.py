@@ -123,7 +123,7 @@ def adjusted_sums_at(problem: Problem, adjustment: Adjustment, point: NDArray, *
 def _root_by_secants(evaluate: Callable[[NDArray], NewtonSums], found: SolverResult, factor: float) -> NDArray:
     """Return where Powell's hybrid method ends, from a multiple of the point where Fisher scoring got stuck."""
     origin = factor * found.params
-    unit = 1.0 / np.sqrt(np.diagonal(found.sums.hessian))
+    unit = 1.0 / np.sqrt(found.sums.hessian.diagonal())
 
     def residual(z: NDArray) -> NDArray:
         sums = evaluate(origin + unit * z)

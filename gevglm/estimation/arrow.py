@@ -170,6 +170,12 @@ class Arrow:
             rest = self.factor.solve(rest) if self.lower is self.upper else np.linalg.solve(self.schur, rest)
         return np.concatenate([of_groups / self.diagonal - rest @ self.upper, rest])
 
+    def of_constants(self, k: int) -> Arrow:
+        """Return the block without the last k coefficients."""
+        m = len(self.schur) - k
+        upper = self.upper[:m]
+        return Arrow(self.diagonal, upper, upper if self.lower is self.upper else self.lower[:m], self.schur[:m, :m])
+
     def times(self, vector: NDArray) -> NDArray:
         """Return H times a vector, of a symmetric arrow."""
         n = len(self.diagonal)

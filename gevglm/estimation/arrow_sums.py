@@ -67,6 +67,12 @@ class ArrowSums:
         np.clip(step[:n], -LONGEST, LONGEST, out=step[:n])
         return step, decrement, False
 
+    def of_constants(self, k: int) -> ArrowSums:
+        """Return the sums as a function of the constants, for given slopes: the last k coefficients."""
+        jacobian = None if self.jacobian is None else self.jacobian.of_constants(k)
+        information = self.information.of_constants(k)
+        return ArrowSums(self.gradient[:-k], information, self.value, self.feasible, jacobian)
+
     def release(self) -> None:
         """Keep everything, which is small."""
 
@@ -158,10 +164,9 @@ class ArrowLossSums(ByGroup):
             of_rows = [rows.totals(slope), gram - means @ B.T, value]
             if self.variance:
                 m = block.weighted(loss.score_variance_at(point))
-                M, (Bm, gram) = rows.sums(m), rows.moments(m)
-                crossed = means @ Bm.T
-                of_groups += [M, Bm - means * M]
-                of_rows.append(gram - crossed - crossed.T + (means * M) @ means.T)
+                variance = ScoreVariance.centred(rows.sums(m), *rows.moments(m), means)
+                of_groups += [variance.of_groups, variance.crossed]
+                of_rows.append(variance.spread)
             feasible = loss.feasible(y, v) if weight is None else loss.feasible(y[weight > 0], v[weight > 0])
             return Part(rows.groups, tuple(of_groups), tuple(of_rows), feasible)
 
@@ -180,6 +185,12 @@ class ScoreVariance:
     of_groups: NDArray  # M, of shape (G,)
     crossed: NDArray  # with columns minus their means; of shape (p, G)
     spread: NDArray  # of shape (p, p)
+
+    @classmethod
+    def centred(cls, M: NDArray, B: NDArray, gram: NDArray, means: NDArray) -> ScoreVariance:
+        """Return it from sums of weights over groups, of weights times columns, and of weights times their products, by the means of the columns."""
+        crossed = means @ B.T
+        return cls(M, B - means * M, gram - crossed - crossed.T + (means * M) @ means.T)
 
     @classmethod
     def of(cls, total: Totals) -> ScoreVariance:

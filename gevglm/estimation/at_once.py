@@ -3,6 +3,7 @@
 A small fit takes less time than asking for its passes does. The steps, and what is looked at after them, are those of
 :mod:`gevglm.estimation.strategies`, :mod:`gevglm.estimation.adjusted_roots` and :mod:`gevglm.estimation.checks`. Where a step would be
 shortened, columns are collinear, or coefficients still move at the end, there is no answer here: the general way finds it, or says what is wrong.
+In front of a wall, :mod:`gevglm.estimation.boundary` goes on from there.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gevglm.engine.linalg import column_squares, weighted_gram
 from gevglm.estimation.adjusted_roots import MANY_ROWS, ROUGH, ROUGH_STEPS, SHRINKING, has_good_start
 from gevglm.estimation.checks import GROWING, ROUGH_TOL, VANISHED
 from gevglm.estimation.found import Estimate
-from gevglm.estimation.newton import CONVERGED, NEAR, SLOPE_LOST, SLOPE_OVERSHOT, Extrapolation
+from gevglm.estimation.newton import CONVERGED, NEAR, SLOPE_LOST, SLOPE_OVERSHOT, Extrapolation, SolverResult
 from gevglm.estimation.objective import Adjustment
 from gevglm.estimation.pairs import ColumnPairs
 from gevglm.estimation.sums import LossSums
@@ -30,12 +31,16 @@ if TYPE_CHECKING:
     from gevglm.estimation.estimate import Problem
 
 FEW_COLUMNS = 12  # whose products two by two are worth keeping
+SHORTENED = "a step is not taken in full"
 
 Look: TypeAlias = Callable[[NDArray], tuple[NDArray, NDArray]]  # gradient and Hessian as functions of the coefficients
 
 
-def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None:
-    """Return the estimate of a convex problem, whose weights and events are known, without a penalty; None if it is not that simple."""
+def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | SolverResult | None:
+    """Return the estimate of a convex problem, whose weights and events are known, without a penalty.
+
+    None if it is not that simple; if a step is to be shortened in front of a wall, where it begins.
+    """
     block, loss, adjustment = problem.engine.only_block, problem.loss, problem.adjustment
     if block is None or problem.penalty is not None or problem.omitted or problem.monitor.checkpoint is not None:
         return None
@@ -49,10 +54,14 @@ def estimate_at_once(problem: Problem, start: NDArray | None) -> Estimate | None
     if adjustment is not None and not (few and _is_usual(problem, adjustment)):
         return None
     pairs = ColumnPairs(block.X) if few else None
-    look = _residual_sums(loss, block, pairs) if by_residuals else _sums(loss, block)
-    if adjustment is None or pairs is None:
-        return _minimum(problem, block, look, problem.null_start if start is None else start)
-    return _root(problem, adjustment, block, pairs, look, start)
+    looks = _Looks(problem, block)
+    look = _residual_sums(loss, block, pairs) if by_residuals else looks.at
+    try:
+        if adjustment is None or pairs is None:
+            return _minimum(problem, block, look, problem.null_start if start is None else start)
+        return _root(problem, adjustment, block, pairs, look, start)
+    except _NotInFull:
+        return looks.before if problem.has_walls else None
 
 
 def _is_usual(problem: Problem, adjustment: Adjustment) -> bool:
@@ -73,7 +82,8 @@ def _minimum(problem: Problem, block: Block, look: Look, start: NDArray) -> Esti
     if moves or not least >= VANISHED or (factor.diagonal() ** 2 < COLLINEAR * information).any():
         return None
     if not problem.loss.curvature_is_expected:
-        expected = LossSums(problem.loss, params, expected=True).map(block).hessian
+        point = problem.loss.link.at(block.linear_predictor(params))
+        expected = weighted_gram(block.X, block.weighted(problem.loss.expected_curvature_at(point)))
         information, factor = expected.diagonal(), lapack.dpotrf(expected)[0]
     return _estimate(problem, params, information, _inverse(factor), decrement, n_iter, n_iter + 1, least)
 
@@ -83,13 +93,13 @@ def _full_steps(
 ) -> tuple[NDArray, NDArray, NDArray, NDArray, float, int] | None:
     """Take full Newton steps; return where they end, the last one, the Hessian before it and its factor, the decrement, and how many there were.
 
-    None if the Hessian is not positive definite, or if a search would shorten or lengthen a step.
+    None if the Hessian is not positive definite.
     """
     step, slope = params, 0.0
     for n_iter in range(maxiter + 1):
         gradient, hessian = look(params)
         if n_iter and not SLOPE_LOST * slope <= gradient.dot(step) <= -SLOPE_OVERSHOT * slope:
-            return None
+            raise _NotInFull
         factor, info = lapack.dpotrf(hessian)
         if info:
             return None
@@ -169,12 +179,26 @@ def _estimate(
     )
 
 
-def _sums(loss: Loss, block: Block) -> Look:
-    def look(params: NDArray) -> tuple[NDArray, NDArray]:
-        sums = LossSums(loss, params).map(block)
-        return sums.gradient, sums.hessian if sums.feasible else np.full_like(sums.hessian, np.nan)
+class _NotInFull(Exception):
+    """A search would shorten or lengthen the last step."""
 
-    return look
+
+class _Looks:
+    """Looks at a loss, of which the last two are remembered; beyond a wall there are no numbers."""
+
+    def __init__(self, problem: Problem, block: Block):
+        self.problem, self.block = problem, block
+        self.before: SolverResult | None = None  # the last but one, where the last step begins
+        self.last: SolverResult | None = None
+
+    def at(self, params: NDArray) -> tuple[NDArray, NDArray]:
+        """Return gradient and second derivative."""
+        self.problem.passes += 1
+        sums = LossSums(self.problem.loss, params).map(self.block)
+        taken = 0 if self.last is None else self.last.n_iter + 1
+        self.before = self.last
+        self.last = SolverResult(params, sums, taken, np.inf, False, SHORTENED, np.zeros_like(params))
+        return sums.gradient if sums.feasible else np.full_like(params, np.nan), sums.hessian
 
 
 def _residual_sums(loss: Loss, block: Block, pairs: ColumnPairs | None) -> Look:

@@ -16,6 +16,7 @@ hold the estimate are known, Newton steps along what they leave free end at the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,11 +25,11 @@ from scipy.linalg import eigh
 from scipy.optimize import linprog, lsq_linear, nnls
 
 from gevglm.engine.arrow_cholesky import ArrowCholesky
-from gevglm.engine.base import ArraySum, Block, Pass, Passes
+from gevglm.engine.base import ArraySum, Block, Pass, Passes, ReducerGroup
 from gevglm.engine.cholesky import COLLINEAR, Cholesky
 from gevglm.engine.linalg import dense, weighted_gram
 from gevglm.estimation.edge_rows import AtTheEnd, EdgeRows, Outermost, Reach
-from gevglm.estimation.newton import ARMIJO, CONVERGED, NEAR, TRIALS, UNBOUNDED, SolverResult
+from gevglm.estimation.newton import ARMIJO, CONVERGED, NEAR, SLOPE_OVERSHOT, TRIALS, UNBOUNDED, SolverResult
 from gevglm.estimation.sums import NewtonSums, WeightedGram
 from gevglm.links.base import AT_THE_END, Point
 
@@ -45,6 +46,7 @@ MUCH_LESS = 1e-3  # share of the information at the first point below which that
 VANISHED = 1e-8  # share of the null model's information below which there is no finite solution
 EXACTLY = 1e-14  # share of a coefficient below which a step is none
 ROUNDING = 1e-12  # of a linear predictor
+ROUNDED = 1e-14  # of a linear predictor, or of a direction: what is zero but for rounding
 DEEPEST = 1.0  # distance from the end that starting values are moved to, at most
 
 
@@ -58,7 +60,7 @@ class Boundary:
     normals: NDArray  # their rows of the design, with the sign that points outwards; of shape (a, k)
     residual: float  # largest difference between the score and what the multipliers make of it, as a share of the size of the scores
 
-    @property
+    @cached_property
     def free(self) -> NDArray:
         """An orthonormal basis of the directions that the rows leave free, of shape (k, k - a)."""
         return free_directions(self.normals)
@@ -66,26 +68,16 @@ class Boundary:
     def confined(self, information: NDArray) -> NDArray:
         """Return the inverse of an information along the directions that are free: the covariance on the boundary."""
         free = self.free
-        return free @ np.linalg.pinv(free.T @ information @ free, hermitian=True) @ free.T
+        along = free.T @ information @ free
+        factor = Cholesky(along) if len(along) else None
+        if factor is not None and factor.positive and factor.smallest_pivot >= COLLINEAR:
+            return free @ factor.inverse() @ free.T
+        return free @ np.linalg.pinv(along, hermitian=True) @ free.T
 
 
 def minimum_with_edge(problem: Problem, before: SolverResult) -> Passes[SolverResult]:
     """Minimise the loss from the feasible point where an iteration ended, inside the support or on its boundary."""
     return (yield from _Steps(problem).minimise(before))
-
-
-def information_inside(problem: Problem, params: NDArray) -> Passes[NDArray]:
-    """Find the information of the rows that are not at the end of the support, where the others have infinite or none."""
-    loss = problem.loss
-    lower, upper = loss.link.support
-
-    def weigh(block: Block, point: Point) -> NDArray:
-        there = (point.v <= lower + AT_THE_END) | (point.v >= upper - AT_THE_END)
-        return block.weighted(np.where(there, 0.0, loss.expected_curvature_at(point)))
-
-    problem.passes += 1
-    gram = yield Pass(problem.engine, WeightedGram(loss, params, weigh))
-    return problem.completed(NewtonSums(np.zeros_like(params), np.asarray(dense(gram), dtype=float)), params).hessian
 
 
 def interior_point(problem: Problem, start: NDArray) -> Passes[NDArray | None]:
@@ -135,66 +127,81 @@ class _Steps:
     def __init__(self, problem: Problem):
         self.problem, self.loss = problem, problem.loss
         self.support = problem.loss.link.support
+        self.walled = problem.has_walls
         self.met = EdgeRows.none(problem.engine.n_cols)
         self._null: NDArray | None = None
 
     def minimise(self, before: SolverResult) -> Passes[SolverResult]:
         """Take steps until one ends at the solution, after those that were taken before."""
-        problem, params = self.problem, before.params
-        enough, last = problem.tol**2 * problem.scale, np.zeros(0)
-        sums = yield from problem.sums_at(params, value=True)
-        self._first = sums.hessian
-        n_iter, look = before.n_iter, True
+        problem, params, n_iter = self.problem, before.params, before.n_iter
+        enough, last, looks = problem.tol**2 * problem.scale, np.zeros(0), 0
+        sums = before.sums if self.walled else (yield from problem.sums_at(params, value=True))
+        self._first, look = sums.hessian, True  # the iteration before ended where its step leads outside
         while True:
-            known = len(self.met)
-            step, held, share, damping = yield from self._step(params, sums, look)
-            decrement = float(step @ sums.hessian @ step + damping)
-            length = min(1.0, LONGEST * share)
+            step, held, decrement, damped = yield from self._step(params, sums)
             problem.monitor.on_step(params, decrement)
-            if len(held) and (decrement < NEAR or np.array_equal(held.position, last)):
-                found = yield from self._polished(params + length * step, held, n_iter)
+            if len(held) and not look and (decrement < NEAR or np.array_equal(held.position, last)):
+                found = yield from self._polished(params + step, held, n_iter)
                 if found is not None:
                     return found
-            elif not len(held) and decrement <= enough and damping == 0.0 and look:
-                return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
-            last = held.position
-            if n_iter >= problem.maxiter:
+            ended = decrement <= enough and not len(held) and not damped
+            if n_iter >= problem.maxiter and not ended:
                 reason = f"{problem.maxiter} iterations were not enough"
                 return SolverResult(params, sums, problem.maxiter, decrement, False, reason, step)
             trial = None
-            if look or decrement > enough:
-                trial = yield from self._shortened(params, sums, step, length, decrement, TRIALS if look else 1)
-            if trial is None and not look:
-                look = True
-                continue
+            if not (look or ended):
+                trial = yield from self._shortened(params, sums, step, 1.0, decrement, 1)
             if trial is None:
-                reason = (
-                    "no step improves the fit (it may lie at the end of the support, where the log loss is not smooth)"
-                )
-                return SolverResult(params, sums, n_iter, decrement, False, reason, step)
-            look = (
-                length < 1.0 or len(self.met) > known
-            )  # a step that met nothing is followed by one that is just tried
+                new, share = yield from self._ahead(params, step)
+                if len(new) and looks < ROUNDS:
+                    self.met, looks, look = self.met.joined(new), looks + 1, not self.walled
+                    continue
+                if ended:
+                    return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
+                trial = yield from self._shortened(params, sums, step, min(1.0, LONGEST * share), decrement, TRIALS)
+            if trial is None:
+                return SolverResult(params, sums, n_iter, decrement, False, "no step improves the fit", step)
+            # at a kink, a step that met nothing is followed by one that is just tried
+            look, last, looks = looks > 0 and not self.walled, held.position, 0
             params, sums = trial
             n_iter += 1
 
-    def _step(self, params: NDArray, sums: NewtonSums, look: bool) -> Passes[tuple[NDArray, EdgeRows, float, float]]:
-        """Find the step, the rows that hold it, the share of it to where an observed outcome is impossible, and what the damping adds to its length.
+    def _step(self, params: NDArray, sums: NewtonSums) -> Passes[tuple[NDArray, EdgeRows, float, bool]]:
+        """Find the step that minimises the model of the loss with the kinks of the rows met so far, the rows that hold it, its decrement, and whether it is damped.
 
-        The second derivative is damped where it is singular, and where the step is so ill-conditioned that its model does not fall. Without `look`,
-        only rows that were met before are in its way.
+        The second derivative is damped where it is singular, and where the step is so ill-conditioned that its model does not fall.
         """
         damping = 0.0
         while damping <= MOST_DAMPING:
             matrix = sums.hessian if damping == 0.0 else sums.hessian + damping * (yield from self.null_information())
             factor = Cholesky(matrix)
             if factor.positive and factor.smallest_pivot >= COLLINEAR:
-                step, held, share = yield from self._damped_step(params, sums, factor, look)
+                step, held = self._held_step(params, sums, factor)
                 length = float(step @ matrix @ step)
-                if self._model(params, sums, step) + 0.5 * length <= ROUNDING * abs(sums.value):
-                    return step, held, share, length - float(step @ sums.hessian @ step) if damping else 0.0
+                if self._model(params, sums, step) + 0.5 * length <= ROUNDING * self.problem.scale:
+                    return step, held, length, damping > 0.0
             damping = max(100.0 * damping, LEAST_DAMPING)
-        return np.zeros_like(params), self.met.take([]), 1.0, np.inf
+        return np.zeros_like(params), self.met.take([]), np.inf, True
+
+    def _held_step(
+        self, params: NDArray, sums: NewtonSums, factor: Cholesky | ArrowCholesky
+    ) -> tuple[NDArray, EdgeRows]:
+        """Return the step in the metric of a second derivative, and the rows that hold it."""
+        free = -factor.solve(sums.gradient)
+        if not len(self.met):
+            return free, self.met
+        room = self.met.room(params, self.support)
+        way = np.where((room < -AT_THE_END) & np.isfinite(self.met.size), -1.0, 1.0)
+        normals = (way * self.met.side)[:, None] * self.met.X
+        solved = factor.solve(normals.T)
+        multipliers = box_multipliers(normals @ solved, normals @ free - np.maximum(way * room, 0.0), self.met.size)
+        return free - solved @ multipliers, self.met.take((multipliers > 0.0) & (multipliers < self.met.size))
+
+    def _ahead(self, params: NDArray, step: NDArray) -> Passes[tuple[EdgeRows, float]]:
+        """Look for rows not yet met that a step would take across the end of the support, and for the share of it to where an observed outcome is impossible."""
+        self.problem.passes += 1
+        crossing, share = yield Pass(self.problem.engine, Reach(self.loss, params, step))
+        return crossing.take(~np.isin(crossing.position, self.met.position)) if len(crossing) else crossing, share
 
     def _model(self, params: NDArray, sums: NewtonSums, step: NDArray) -> float:
         """Return by how much the loss changes along a step by its slope, and by the kinks on the way."""
@@ -204,40 +211,24 @@ class _Steps:
         beyond = np.maximum(way * towards - np.maximum(way * room, 0.0), 0.0)
         return float(sums.gradient @ step + self.met.size[kinks] @ beyond)
 
-    def _damped_step(
-        self, params: NDArray, sums: NewtonSums, factor: Cholesky | ArrowCholesky, look: bool
-    ) -> Passes[tuple[NDArray, EdgeRows, float]]:
-        free, share = -factor.solve(sums.gradient), np.inf
-        for _ in range(ROUNDS):
-            room = self.met.room(params, self.support)
-            way = np.where((room < -AT_THE_END) & np.isfinite(self.met.size), -1.0, 1.0)
-            room = np.maximum(way * room, 0.0)
-            normals = (way * self.met.side)[:, None] * self.met.X
-            solved = factor.solve(normals.T) if len(normals) else normals.T
-            multipliers = box_multipliers(normals @ solved, normals @ free - room, self.met.size)
-            step = free - solved @ multipliers
-            if not look:
-                break
-            self.problem.passes += 1
-            crossing, share = yield Pass(self.problem.engine, Reach(self.loss, params, step))
-            new = crossing.take(~np.isin(crossing.position, self.met.position))
-            if not len(new):
-                break
-            self.met = self.met.joined(new)
-        return step, self.met.take((multipliers > 0.0) & (multipliers < self.met.size)), share
-
     def _shortened(
         self, params: NDArray, sums: NewtonSums, step: NDArray, length: float, decrement: float, trials: int
     ) -> Passes[tuple[NDArray, NewtonSums] | None]:
         """Halve the step until the loss falls: by the model, it falls by half the decrement at least."""
-        rounding = 8.0 * np.finfo(float).eps * abs(sums.value)
         for _ in range(trials):
-            trial = yield from self.problem.sums_at(params + length * step, value=True)
-            if trial.feasible and trial.value <= sums.value - ARMIJO * length * 0.5 * decrement + rounding:
-                moved = bool((np.abs(length * step) > EXACTLY * np.abs(params)).any())
-                return (params + length * step, trial) if moved else None
+            moved = params + length * step
+            trial = yield from self.problem.sums_at(moved, value=not self.walled)
+            if trial.finite and self._falls(sums, trial, step, length * decrement):
+                return (moved, trial) if (np.abs(moved - params) > EXACTLY * np.abs(params)).any() else None
             length *= 0.5
         return None
+
+    def _falls(self, sums: NewtonSums, trial: NewtonSums, step: NDArray, expected: float) -> bool:
+        """Whether the loss falls enough: by its slope, which is continuous up to a wall, or by its value."""
+        if self.walled:
+            return float(trial.gradient @ step) <= -SLOPE_OVERSHOT * float(sums.gradient @ step)
+        rounding = 8.0 * np.finfo(float).eps * abs(sums.value)
+        return bool(trial.value <= sums.value - ARMIJO * 0.5 * expected + rounding)
 
     def _polished(self, params: NDArray, held: EdgeRows, taken: int) -> Passes[SolverResult | None]:
         """Take Newton steps along what rows at the end leave free, and certify the solution; None if it is not one."""
@@ -245,11 +236,11 @@ class _Steps:
         enough = problem.tol**2 * problem.scale
         free = free_directions(normals)
         last, decrement, step = np.inf, 0.0, np.zeros_like(params)
+        params = params + np.linalg.lstsq(normals, held.room(params, self.support), rcond=None)[0]
         for _ in range(POLISHING):
             taken += 1
-            params = params + np.linalg.lstsq(normals, held.room(params, self.support), rcond=None)[0]
-            sums = yield from problem.sums_at(params, value=True)
-            if not (sums.feasible and np.isfinite(sums.value)):
+            sums = yield from problem.sums_at(params)
+            if not sums.finite:
                 return None
             if not free.shape[1]:
                 break
@@ -265,6 +256,7 @@ class _Steps:
             if decrement <= enough:  # the last step is taken without looking again
                 sums.gradient = sums.gradient + sums.hessian @ step
                 break
+        params = _without_rounding(params, normals)
         flat = bool(free.shape[1]) and (yield from self._is_flat(free, sums))
         boundary = None if decrement > enough and not flat else (yield from self._certified(params, held, sums))
         if boundary is None:
@@ -273,10 +265,14 @@ class _Steps:
         return SolverResult(params, sums, taken, decrement, not flat, reason, step, boundary=boundary)
 
     def _certified(self, params: NDArray, held: EdgeRows, sums: NewtonSums) -> Passes[Boundary | None]:
-        """Find the multipliers of the rows at the end of the support that make up for the gradient; None if there are none."""
+        """Find the multipliers of the rows at the end of the support that make up for the gradient; None if there are none.
+
+        With them, the second derivative becomes the information of the other rows: that of those at the end is infinite or none.
+        """
         problem = self.problem
         problem.passes += 1
-        there = yield Pass(problem.engine, AtTheEnd(self.loss, params))
+        looks = [AtTheEnd(self.loss, params), WeightedGram(self.loss, params, self._information_inside)]
+        there, information = yield Pass(problem.engine, ReducerGroup(looks))
         distinct = there.distinct()
         normals = distinct.side[:, None] * distinct.X
         size = max(float(np.abs(sums.gradient).max()), float(np.abs(normals).max(initial=0.0)), 1e-300)
@@ -290,8 +286,15 @@ class _Steps:
         within = (multipliers >= -CERTAIN * size).all() and (multipliers <= distinct.size + CERTAIN * size).all()
         if not (left <= CERTAIN and within):
             return None
+        inside = NewtonSums(np.zeros_like(params), np.asarray(dense(information), dtype=float))
+        sums.hessian = problem.completed(inside, params).hessian
         holding = multipliers > CERTAIN * size
         return Boundary(there.position, distinct.position[holding], multipliers[holding], normals[holding], left)
+
+    def _information_inside(self, block: Block, point: Point) -> NDArray:
+        lower, upper = self.support
+        there = (point.v <= lower + AT_THE_END) | (point.v >= upper - AT_THE_END)
+        return block.weighted(np.where(there, 0.0, self.loss.expected_curvature_at(point)))
 
     def _is_flat(self, free: NDArray, sums: NewtonSums) -> Passes[bool]:
         """Whether hardly any information is left along a direction that is free, as on the way to infinity."""
@@ -328,8 +331,15 @@ def free_directions(normals: NDArray) -> NDArray:
     scale = np.abs(normals).max(axis=0)
     scale[scale == 0.0] = 1.0
     _, values, directions = np.linalg.svd(normals / scale)
+    directions[np.abs(directions) < ROUNDED] = 0.0
     basis = directions[int((values > 1e-10 * values[0]).sum()) :].T / scale[:, None]
     return np.linalg.qr(basis)[0] if basis.shape[1] else basis
+
+
+def _without_rounding(params: NDArray, normals: NDArray) -> NDArray:
+    """Return coefficients of which those that only rounding keeps from zero are zero."""
+    shares = np.abs(params) * np.abs(normals).max(axis=0)  # of linear predictors
+    return np.where((shares < ROUNDED) & (shares > 0.0), 0.0, params)
 
 
 def box_multipliers(Q: NDArray, violation: NDArray, size: NDArray) -> NDArray:
@@ -338,6 +348,8 @@ def box_multipliers(Q: NDArray, violation: NDArray, size: NDArray) -> NDArray:
     Q has the inner products of normals, c how far a step violates each row without any of them. A row with :math:`0 < u <` size is active: it is not
     violated and has no room. The row that is violated most is brought in, the active ones giving way, until none is.
     """
+    if len(violation) == 1:
+        return np.clip(violation / Q[0], 0.0, size)
     u, active = np.zeros(len(violation)), list[int]()
     for _ in range(20 * len(u) + 20):
         left = violation - Q @ u

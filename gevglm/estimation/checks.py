@@ -255,7 +255,10 @@ def warn_of_problems(
 def warn_of_support(model: BinaryGLM, support: Support, boundary: Boundary | None = None) -> None:
     """Warn of rows at and outside the end of the support of the link, and name those whose outcome contradicts it."""
     if boundary is not None:
-        warn(f"the fit ends on the boundary: {boundary_text(model, boundary)}.", SupportWarning)
+        warn(
+            f"the fit ends on the boundary: {boundary_text(model, boundary)}; conf_int(method='profile') has the intervals to report of independent rows.",
+            SupportWarning,
+        )
     if not support.outside or (boundary is not None and support.outside == len(boundary.rows)):
         return
     if model.link.edge == "wall" and not model.loss.is_likelihood:
@@ -282,14 +285,15 @@ def warn_of_support(model: BinaryGLM, support: Support, boundary: Boundary | Non
 
 
 def boundary_text(model: BinaryGLM, boundary: Boundary) -> str:
-    """Return which rows a fit holds to be certain, and what that means for inference, in words."""
+    """Return which rows a fit holds to be certain, what proves it, and what its standard errors are, in words."""
     rows, ends = boundary.rows, np.isfinite(model.link.support)
     certain = " or ".join(risk for risk, finite in zip("01", ends, strict=True) if finite)
     named = _named(model, len(rows), tuple(rows[:ROWS_NAMED].tolist()))
+    count, smallest = len(boundary.active), f"{boundary.multipliers.min(initial=np.inf):.2g}"
+    proof = f"a multiplier of {smallest}" if count == 1 else f"{count} multipliers (the smallest {smallest})"
     return (
         f"{len(rows)} row{' has' if len(rows) == 1 else 's have'} a fitted probability of exactly {certain}, the outcome that was observed{named}, certified by "
-        f"{len(boundary.active)} multiplier{'' if len(boundary.active) == 1 else 's'} (the smallest {boundary.multipliers.min(initial=np.inf):.2g}). Standard errors are "
-        "those along the boundary; conf_int(method='profile') has the intervals to report"
+        f"{proof}. Standard errors are those along the boundary"
     )
 
 

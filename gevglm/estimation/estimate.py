@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import entr
 
+from gevglm.engine.arrow_matrix import ArrowMatrix, add_to_diagonal, symmetric
+from gevglm.engine.arrow_rows import Levels
 from gevglm.engine.base import (
     ArraySum,
     Block,
@@ -26,11 +28,11 @@ from gevglm.engine.base import (
     without_columns,
 )
 from gevglm.engine.cholesky import COLLINEAR
-from gevglm.engine.linalg import one_blas_thread
+from gevglm.engine.factored_matrix import with_value
+from gevglm.engine.linalg import dense, one_blas_thread
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.estimation.adjusted_roots import MOST_POINTS, adjusted_sums_at
 from gevglm.estimation.at_once import estimate_at_once
-from gevglm.estimation.boundary import information_inside
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.found import Estimate as Estimate
 from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
@@ -38,7 +40,14 @@ from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.pairs import MOST_PRODUCTS, PairsOfBlocks
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
 from gevglm.estimation.strategies import solution
-from gevglm.estimation.sums import LossSums, LossSumsAtAll, NewtonSums, ShiftsAtAll, ask_totals, worthwhile
+from gevglm.estimation.sums import (
+    LossSums,
+    LossSumsAtAll,
+    NewtonSums,
+    ShiftsAtAll,
+    ask_totals,
+    worthwhile,
+)
 from gevglm.links.base import LARGEST_PROBABILITY, SMALLEST_PROBABILITY, Point
 from gevglm.losses import Loss
 
@@ -110,9 +119,9 @@ class Problem:
         if start is not None and self.omitted:
             start[list(self.omitted)] = 0.0
         found = estimate_at_once(problem, start)
-        if found is not None:
+        if isinstance(found, Estimate):
             return found
-        result, steps = yield from solution(problem, start)
+        result, steps = yield from solution(problem, start, found)
         if result.reason == SINGULAR:
             refuse_nonfinite_columns(self.engine, self.names)
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
@@ -128,9 +137,7 @@ class Problem:
             positive, smallest_pivot = factor.positive, factor.smallest_pivot
         if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
-        if boundary is not None:
-            last.hessian = yield from information_inside(problem, result.params)
-        elif self.adjustment is None and not self.loss.curvature_is_expected:
+        if boundary is None and self.adjustment is None and not self.loss.curvature_is_expected:
             last, least = (yield from problem.sums_at(result.params, expected=True)), None
         information = last.hessian.diagonal().copy()
         return Estimate(
@@ -160,9 +167,7 @@ class Problem:
     def kept_only(self, matrix: NDArray) -> NDArray:
         """Return a k x k matrix with zeros in the rows and columns of coefficients that are left out."""
         if self.omitted:
-            columns = list(self.omitted)
-            matrix = matrix.copy()
-            matrix[columns] = matrix[:, columns] = 0.0
+            matrix = with_value(matrix, list(self.omitted), 0.0)
         return matrix
 
     def information_at(self, params: NDArray) -> tuple[NDArray, NDArray, bool]:
@@ -230,7 +235,9 @@ class Problem:
     ) -> Passes[NewtonSums]:
         """Sum loss plus penalty at a point; `points` takes the points of the link in each block."""
         self.passes += 1
-        sums = yield Pass(self.engine, LossSums(self.loss, point, expected=expected, value=value, points=points))
+        options: dict[str, Any] = {"expected": expected, "value": value, "points": points}
+        options["levels"] = self.engine.cache.get("levels")
+        sums = yield Pass(self.engine, LossSums(self.loss, point, **options))
         return self.completed(sums, point)
 
     def sums_at_all(
@@ -256,10 +263,15 @@ class Problem:
 
     def completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
         """Add the penalty; coefficients that are left out get a second derivative of 1, so that they stay where they are."""
+        sums.hessian = dense(sums.hessian) if self.has_walls else symmetric(sums.hessian)
+        if isinstance(sums.hessian, ArrowMatrix) and "levels" not in self.engine.cache:
+            self.engine.cache["levels"] = Levels(sums.hessian.shaft, sums.hessian.rest)
         if self.penalty is not None:
             sums = self.penalty.added_to(sums, point)
         if self.omitted:
-            sums.hessian[self.omitted, self.omitted] = 1.0
+            without = np.zeros(len(point))
+            without[list(self.omitted)] = 1.0
+            add_to_diagonal(sums.hessian, without - without * sums.hessian.diagonal())
         return sums
 
     def adjusted_sums_at_all(
@@ -340,7 +352,7 @@ class Problem:
         self.passes += 1
         gradient = yield Pass(self.engine, ArraySum(partial(_gradient, self.loss, rough.params)))
         if self.penalty is not None:
-            still = NewtonSums(gradient, np.zeros_like(rough.sums.hessian))
+            still = NewtonSums(gradient, rough.sums.hessian * 0.0)
             gradient = self.penalty.added_to(still, rough.params).gradient
         step = -part.n_rows / self.engine.n_rows * rough.sums.factor.solve(gradient)
         # a part that is like the rest is about as many standard errors away as it is smaller; one of sorted rows is far off

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.engine.arrow_cholesky import ArrowCholesky, factor_of, factored, inverted
+from gevglm.engine.arrow_matrix import ArrowMatrix
 from gevglm.engine.cholesky import COLLINEAR, LARGE_MATRIX, Cholesky
 
 MOST_DAMPING = 1e10
@@ -39,7 +40,7 @@ class NewtonSums:
     """Sums of a loss over the rows at one set of coefficients; or at many, with a leading axis for them."""
 
     gradient: NDArray  # of shape (k,)
-    hessian: NDArray  # second derivative or its expectation; of shape (k, k)
+    hessian: Any  # second derivative or its expectation, dense or an arrow; of shape (k, k)
     value: Any = 0.0  # the loss itself, if it was asked for, else 0
     feasible: Any = True  # whether the loss is finite at every row
     _factor: Cholesky | ArrowCholesky | None = None
@@ -57,6 +58,8 @@ class NewtonSums:
         if not (self.feasible and isfinite(self.value)):
             return False
         gradient, hessian = self.gradient, self.hessian
+        if isinstance(hessian, ArrowMatrix):
+            return hessian.finite and bool(np.isfinite(gradient).all())
         if isfinite(np.vdot(gradient, gradient) + np.vdot(hessian, hessian)):
             return True
         return bool(np.isfinite(gradient).all() and np.isfinite(hessian).all())  # squares overflow before numbers do
@@ -86,6 +89,6 @@ class NewtonSums:
         kept = damping == 0.0 and len(self.hessian) < LARGE_MATRIX
         return nullcontext(self.factor) if kept else factored(self.hessian, damping)
 
-    def inverted(self) -> NDArray:
-        """Return the inverse of the Hessian; a large Hessian is gone: the inverse takes its place."""
+    def inverted(self) -> Any:
+        """Return the inverse of the Hessian; a large dense Hessian is gone: the inverse takes its place."""
         return self.factor.inverse() if len(self.hessian) < LARGE_MATRIX else inverted(self.hessian)

@@ -9,8 +9,9 @@ from typing import Protocol
 from numpy.typing import NDArray
 
 from gevglm.engine.arrow_cholesky import ArrowCholesky
+from gevglm.engine.arrow_matrix import add_to_diagonal
 from gevglm.engine.base import Block, Engine
-from gevglm.engine.cholesky import Cholesky, CholeskyOfAll, diagonals
+from gevglm.engine.cholesky import Cholesky, CholeskyOfAll
 from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
 from gevglm.losses import Loss
@@ -42,7 +43,7 @@ class Ridge:
 
     def added_to(self, sums: NewtonSums, params: NDArray) -> NewtonSums:
         sums.gradient += self.curvature * params
-        diagonals(sums.hessian)[...] += self.curvature
+        add_to_diagonal(sums.hessian, self.curvature)
         sums.value += 0.5 * (params**2 @ self.curvature)
         return sums
 

@@ -66,9 +66,14 @@ class PairedArrow:
             return False
         return not len(self.gram) or (self.factor.positive and self.factor.smallest_pivot >= COLLINEAR)
 
+    def of_constants(self, k: int) -> PairedArrow:
+        """Return the block without the last k coefficients, which are all slopes."""
+        empty = np.empty((0, 0))
+        return PairedArrow(self.diagonal, self.levels, self.cells, empty, empty)
+
     def solve(self, rhs: NDArray) -> NDArray:
         """Return the solution x of H x = rhs."""
-        n = self.columns.shape[1]
+        n = len(self.diagonal) + len(self.levels)
         constants, rest = self._solve_constants(rhs[:n]), rhs[n:]
         if len(rest):
             rest = self.factor.solve(rest - self.explained @ rhs[:n])

@@ -64,6 +64,7 @@ def refuse_start(problem: Problem, start: NDArray) -> None:
 
     below, above = problem.engine.reduce(ArraySum(outside)).astype(int).tolist()
     if below or above:
+        lower, upper = lower + 0.0, upper + 0.0  # no minus before a zero
         seen = [f"{count} rows at risks {side}" for count, side in ((below, "below 0"), (above, "above 1")) if count]
         raise InvalidOptionError(
             f"start_params puts {' and '.join(seen)}, which {link.population!r} does not have; give values that keep every linear predictor "

@@ -25,8 +25,15 @@ SHIFTS = 60
 BEFORE_A_KINK = 12  # steps that do not look for kinks
 
 
-def solution(problem: Problem, start: NDArray | None) -> Passes[tuple[SolverResult, int]]:
-    """Find the minimum, or the root of the adjusted score, and the number of steps before the last iteration."""
+def solution(
+    problem: Problem, start: NDArray | None, before: SolverResult | None = None
+) -> Passes[tuple[SolverResult, int]]:
+    """Find the minimum, or the root of the adjusted score, and the number of steps before the last iteration.
+
+    With `before`, steps in front of a wall were taken until one was to be shortened.
+    """
+    if before is not None:
+        return (yield from minimum_with_edge(problem, before)), 0
     if problem.adjustment is None:
         return (yield from _minimum(problem, start))
     return (yield from _root(problem, problem.adjustment, start)), 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gevglm.engine.arrow_rows import Levels, add_products
 from gevglm.engine.base import LARGE, ArraySum, Block, Engine, Pass, Passes, Reducer, make_pass, run
-from gevglm.engine.linalg import add, dense, weighted_gram
+from gevglm.engine.linalg import dense, weighted_gram
 from gevglm.estimation.newton_sums import NewtonSums
 from gevglm.estimation.pairs import ColumnPairs, PairsOfBlocks, symmetric
 from gevglm.exceptions import InvalidDataError
@@ -25,7 +27,8 @@ ROWS = 2048  # of a part of a block: few enough for the cache, enough to keep th
 class LossSums(Reducer[NewtonSums]):
     """Gradient, Hessian and (with `value`) value of a loss; with `expected`, by the expected curvature (Fisher scoring).
 
-    `points`, if given, takes the point of the link in each block, by the first row of the block, for whoever asks for more there.
+    `points`, if given, takes the point of the link in each block, by the first row of the block, for whoever asks for more there. `levels` are those of sparse
+    rows, if they are known.
     """
 
     def __init__(
@@ -36,45 +39,49 @@ class LossSums(Reducer[NewtonSums]):
         expected: bool = False,
         value: bool = False,
         points: dict[int, Point] | None = None,
+        levels: Levels | None = None,
     ):
         self.loss = loss
         self.params = params
+        self.levels = levels
         self.expected = expected or loss.curvature_is_expected
         self.value = value
         self.points = points
 
     def zero(self) -> NewtonSums:
         k = len(self.params)
-        return NewtonSums(np.zeros(k), np.zeros((k, k)))
+        return NewtonSums(np.zeros(k), np.zeros(()))
 
     def map(self, block: Block) -> NewtonSums:
         loss, y = self.loss, block.y
         with np.errstate(all="ignore"):
-            v = block.linear_predictor(self.params)
+            v, weight = block.linear_predictor(self.params), block.weight
+            used = None if weight is None else weight > 0
+            feasible = loss.feasible(y, v) if used is None else loss.feasible(y[used], v[used])
+            if not feasible and self.levels is None:  # nothing else is looked at
+                k = len(self.params)
+                return NewtonSums(np.zeros(k), np.zeros((k, k)), np.inf, False)
             point = loss.link.at(v)
             if self.points is not None:
                 self.points[block.start] = point
             slope = loss.slope_at(y, point)
             curvature = loss.expected_curvature_at(point) if self.expected else loss.curvature_at(y, point)
             value = loss.value_at(y, point) if self.value else None
-            weight = block.weight
-            if weight is None:
-                feasible = loss.feasible(y, v)
-            else:
-                used = weight > 0
-                feasible = loss.feasible(y[used], v[used])
+            if used is not None:
                 slope = np.where(used, slope * weight, 0.0)
                 curvature = np.where(used, curvature * weight, 0.0)
                 value = None if value is None else np.where(used, value * weight, 0.0)
             total = 0.0 if value is None else float(value.sum())
-            return NewtonSums(slope @ block.X, weighted_gram(block.X, curvature), total, feasible)
+            levels = self.levels
+            gram = weighted_gram(block.X, curvature) if levels is None else levels.weighted_gram(block, curvature)
+            return NewtonSums(slope @ block.X, gram, total, feasible)
 
     def total(self, block: Block) -> NewtonSums:
         return self.map(block) if isinstance(block.X, np.ndarray) else super().total(block)
 
     def combine(self, total: NewtonSums, part: NewtonSums) -> NewtonSums:
         total.gradient += part.gradient
-        total.hessian = add(total.hessian, part.hessian)
+        total.hessian = add_products(total.hessian, part.hessian)
         total.value += part.value
         total.feasible &= part.feasible
         return total
@@ -99,6 +106,9 @@ class WeightedGram(ArraySum):
             return symmetric(ColumnPairs(block.X).weighted_sums(used), block.X.shape[1])
 
         super().__init__(gram)
+
+    def combine(self, total: Any, part: Any) -> Any:
+        return add_products(total, part)
 
 
 def totals(engine: Engine) -> tuple[float, float]:

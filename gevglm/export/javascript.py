@@ -1,15 +1,15 @@
-"""The scoring formula as a function of JavaScript."""
+"""The scoring formula as functions of JavaScript: the risk of a row, and the risk with its limits."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
-from gevglm.export.nodes import Column, Node, Piecewise
-from gevglm.export.printer import Printer
-from gevglm.export.scoring import Input, ScoringFormula
+from gevglm.export.link_formulas import Steps, link_steps, shape_column
+from gevglm.export.nodes import Piecewise
+from gevglm.export.printer import SHARED, SIGNS, Printer
+from gevglm.export.scoring import Limits, ScoringFormula
 
-HELPERS = """const piecewise = (x, breaks, pieces) => {
+PIECEWISE = """const piecewise = (x, breaks, pieces) => {
   let place = 0;
   while (place < breaks.length && x >= breaks[place]) place++;
   if (place === breaks.length && pieces[place] === null && x === breaks[place - 1]) place--;
@@ -22,58 +22,79 @@ HELPERS = """const piecewise = (x, breaks, pieces) => {
 """
 
 
+WORDS = SHARED | {
+    "not": "!({0})", "if": "({0} ? {1} : {2})", "missing": "NaN", "true": "true", "false": "false", "same": "{0} === {1}", "same text": "{0} === {1}",
+    "among": "[{1}].includes({0})", "expm1": "Math.expm1({0})",
+    **{f"is {kind}": f'typeof {{0}} === "{own}"' for kind, own in (("number", "number"), ("text", "string"), ("boolean", "boolean"))},
+}  # fmt: skip
+FUNCTIONS = "exp log sqrt abs floor ceil sin cos tan sinh cosh tanh atanh atan2 min max pow"
+
+
 class JavaScriptPrinter(Printer):
     """JavaScript; a row is an object ``row`` with numbers, texts and truth values."""
 
-    functions = {
-        name: f"Math.{name}"
-        for name in "exp log sqrt abs floor ceil sin cos tan sinh cosh tanh atanh atan2 min max pow expm1".split()
-    }
-    templates = {"neg": "(-{0})"}
-    comparisons = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "===", "ne": "!=="}
-    missing = "NaN"
+    signs = SIGNS | {"eq": " === ", "ne": " !== ", "and": " && ", "or": " || "}
+    words = WORDS
+    functions = {name: f"Math.{name}" for name in FUNCTIONS.split()}
 
-    def column(self, node: Column) -> str:
-        return f"row[{json.dumps(node.name)}]"
+    def name(self, column: str) -> str:
+        return f"row[{self.text(column)}]"
 
-    def step(self, name: str) -> str:
-        return name
-
-    def level(self, level: Any) -> str:
-        return json.dumps(level).replace("<", "\\u003c")
-
-    def same(self, of: Node, level: Any) -> str:
-        return f"{self(of)} === {self.level(level)}"
-
-    def choice(self, condition: str, yes: str, no: str) -> str:
-        return f"({condition} ? {yes} : {no})"
-
-    def joined(self, word: str, conditions: list[str]) -> str:
-        return f"!({conditions[0]})" if word == "not" else f"({(' && ' if word == 'and' else ' || ').join(conditions)})"
+    def text(self, text: str) -> str:
+        return json.dumps(text).replace("<", "\\u003c")
 
     def piecewise(self, node: Piecewise) -> str:
         pieces = [None if piece is None else [piece.origin, *piece.coefficients] for piece in node.pieces]
         return f"piecewise({self(node.of)}, {json.dumps(node.breaks)}, {json.dumps(pieces)})"
 
-    def known(self, each: Input) -> str:
-        """Return the condition that a value is one that the model knows."""
-        value = self.column(each.column)
-        if each.levels:
-            return f"{self.level(list(each.levels))}.includes({value})"
-        return f"typeof {value} === {json.dumps({'text': 'string'}.get(each.column.kind, each.column.kind))}"
-
 
 def to_javascript(formula: ScoringFormula) -> str:
     """Return the source of a function ``risk(row)``; see :meth:`gevglm.BinaryGLMResults.to_javascript`."""
     write = JavaScriptPrinter()
-    lines = [f"  const {name} = {write(node)};" for name, node in formula.steps()]
-    return (
-        f"{HELPERS}function risk(row) {{\n  if (!({known(formula, write)})) return NaN;\n"
-        + "\n".join(lines[:-1])
-        + f"\n  return {write(formula.steps()[-1][1])};\n}}\n"
+    return _with_helpers(
+        f"function risk(row) {{\n  if (!({known(write, formula)})) return NaN;\n{_body(formula.steps(), write)}}}\n"
     )
 
 
-def known(formula: ScoringFormula, write: JavaScriptPrinter) -> str:
+def to_prediction(formula: ScoringFormula, limits: Limits) -> str:
+    """Return the source of a function ``prediction(row)``, which has a risk and its limits; see :meth:`gevglm.BinaryGLMResults.to_javascript`."""
+    write = JavaScriptPrinter()
+    columns = ",\n    ".join(map(write, formula.columns))
+    coefficients = [b for term in formula.terms for b in term.coefficients]
+    triangle = [row[: j + 1] for j, row in enumerate(limits.covariance.tolist())]
+    own = ""
+    if limits.with_shape:
+        own = f"""  const column = {write(shape_column(formula.link))};
+  columns.push(Number.isFinite(column) ? column : 0);
+"""
+    return _with_helpers(f"""const coefficients = {json.dumps(coefficients)};
+const covariance = {json.dumps(triangle)};
+const inverse = linear_predictor => {{
+{_body(link_steps(formula.link), write)}}};
+function prediction(row) {{
+  if (!({known(write, formula)})) return {{risk: NaN, lower: NaN, upper: NaN, se: NaN}};
+  const columns = [
+    {columns}
+  ];
+  const linear_predictor = columns.reduce((sum, x, j) => sum + x * coefficients[j], {write(formula.offset)});
+{own}  let variance = 0;
+  covariance.forEach((row, i) => row.forEach((v, j) => {{ variance += (i === j ? 1 : 2) * v * columns[i] * columns[j]; }}));
+  const se = Math.sqrt(Math.max(variance, 0)), reach = {write.number(limits.quantile)} * se;
+  return {{risk: inverse(linear_predictor), lower: inverse(linear_predictor - reach), upper: inverse(linear_predictor + reach), se}};
+}}
+""")
+
+
+def _body(steps: Steps, write: JavaScriptPrinter) -> str:
+    """Return the steps to a risk as the lines of a function."""
+    lines = [f"  const {name} = {write(node)};\n" for name, node in steps[:-1]]
+    return "".join([*lines, f"  return {write(steps[-1][1])};\n"])
+
+
+def _with_helpers(source: str) -> str:
+    return f"{PIECEWISE}{source}" if "piecewise(" in source else source
+
+
+def known(write: JavaScriptPrinter, formula: ScoringFormula) -> str:
     """Return the condition that a row has a risk."""
-    return " && ".join([*map(write.known, formula.inputs), *map(write.condition, formula.conditions)]) or "true"
+    return " && ".join(write.requirements(formula)) or "true"

@@ -24,6 +24,7 @@ ETA = Step("linear_predictor")
 LARGEST_EXPONENT = 708.0
 CERTAIN = 800.0  # a t with exp(-t) = 0
 NEARLY_ZERO = 1e-3  # shapes below are taken through the inverse hyperbolic tangent
+SMALL, SERIES_TERMS = 0.1, 16  # of the column of a shape
 NORMAL_SCALE = 4.0  # the c
 NORMAL_TERMS = 29
 
@@ -70,6 +71,25 @@ def _gev_t(xi: float, v: Node) -> Node:
         return call("exp", call("min", call("mul", -2.0 / xi, logarithm), LARGEST_EXPONENT))
     base = call("add", 1.0, call("mul", xi, v))
     return call("pow", call("max", base, CERTAIN**-xi if xi > 0 else 0.0), -1.0 / xi)
+
+
+def shape_column(link: BinaryLink) -> Node:
+    r"""Return the column of an estimated shape in the design: :math:`F_\xi/F' = (u - (1 + u) \log(1 + u))/\xi^2` with :math:`u = \xi v`.
+
+    It does not change where the odds are scaled. The series of small u is :math:`-v^2 \sum_k (-u)^k/((k + 1)(k + 2))`.
+    """
+    while isinstance(link, ScaledOdds):
+        link = link.link
+    assert isinstance(link, (GEV, GEVc))
+    v = call("neg", ETA) if isinstance(link, GEVc) else ETA
+    u = call("mul", link.xi, v)
+    series = Piecewise(u, (), (Piece(0.0, tuple((-1.0) ** k / ((k + 1) * (k + 2)) for k in range(SERIES_TERMS))),))
+    column = call("neg", product([v, v, series]))
+    if link.xi != 0.0:
+        above = call("add", 1.0, u)
+        exact = call("div", call("sub", u, call("mul", above, call("log", above))), link.xi**2)
+        column = call("if", call("lt", call("abs", u), SMALL), column, exact)
+    return call("neg", column) if isinstance(link, GEVc) else column
 
 
 def _normal_steps() -> Steps:

@@ -84,6 +84,15 @@ class ScoringFormula:
         }
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What limits of risks need besides the formula: they are those of the linear predictor, transformed."""
+
+    covariance: NDArray  # of the coefficients and, last, of a shape that was estimated
+    quantile: float
+    with_shape: bool = False
+
+
 def scoring_formula(layout: Layout, params: NDArray, link: BinaryLink) -> ScoringFormula:
     """Return the scoring formula of a model.
 

@@ -3,69 +3,52 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
-from gevglm.export.nodes import Column, Lookup, Node
-from gevglm.export.printer import Printer
+from gevglm.export.nodes import Lookup, Node
+from gevglm.export.printer import SHARED, Printer
 from gevglm.export.scoring import Input, ScoringFormula
 
 LONGEST = 8192  # characters that Excel takes
-FUNCTIONS = "exp log sqrt abs floor ceil sin cos tan sinh cosh tanh atanh min max"
+NAMES = "exp sqrt abs sin cos tan sinh cosh tanh atanh min max and or"
+WORDS = SHARED | {
+    "neg": "(-({0}))", "expm1": "(EXP({0})-1)", "pow": "POWER({0},{1})", "atan2": "ATAN2({1},{0})", "normal": "NORMSDIST({0})", "log": "LN({0})",
+    "floor": "INT({0})", "ceil": "(-INT(-({0})))", "not": "NOT({0})", "if": "IF({0},{1},{2})", "missing": "NA()", "same text": "EXACT({0},{1})",
+    "is number": "ISNUMBER({0})", "is boolean": "ISNUMBER({0})", "is text": "ISTEXT({0})",
+}  # fmt: skip
 
 
 class CellPrinter(Printer):
     """Formulas of spreadsheets; steps are written where they are used."""
 
-    functions = {name: name.upper() for name in FUNCTIONS.split()} | {"log": "LN"}
-    templates = {
-        "neg": "(-({0}))",
-        "expm1": "(EXP({0})-1)",
-        "pow": "POWER({0},{1})",
-        "atan2": "ATAN2({1},{0})",
-        "normal": "NORMSDIST({0})",
-        "floor": "INT({0})",
-        "ceil": "(-INT(-({0})))",
-    }
-    missing = "NA()"
+    words = WORDS
+    functions = {name: name.upper() for name in NAMES.split()}
 
     def __init__(self, cells: Mapping[str, str]):
         self.cells = cells
         self.steps: dict[str, str] = {}
 
-    def column(self, node: Column) -> str:
-        return self.cells[node.name]
+    def __call__(self, node: Node) -> str:
+        if not isinstance(node, Lookup):
+            return super().__call__(node)
+        parts = (f"{self.same(node.of, level)}*{self.number(code)}" for level, code in node.codes)
+        return f"({'+'.join(parts)})"  # a cell takes few brackets
+
+    def name(self, column: str) -> str:
+        return self.cells[column]
 
     def step(self, name: str) -> str:
         return self.steps[name]
 
-    def level(self, level: Any) -> str:
-        if isinstance(level, bool):
-            return "TRUE" if level else "FALSE"
-        return self.number(level) if isinstance(level, (int, float)) else '"' + str(level).replace('"', '""') + '"'
-
-    def same(self, of: Node, level: Any) -> str:
-        return (
-            f"EXACT({self(of)},{self.level(level)})" if isinstance(level, str) else f"({self(of)}={self.level(level)})"
-        )
-
-    def lookup(self, node: Lookup) -> str:
-        parts = (f"{self.same(node.of, level)}*{self.number(code)}" for level, code in node.codes)
-        return f"({'+'.join(parts)})"
-
-    def choice(self, condition: str, yes: str, no: str) -> str:
-        return f"IF({condition},{yes},{no})"
-
-    def joined(self, word: str, conditions: list[str]) -> str:
-        return f"{word.upper()}({','.join(conditions)})"
+    def text(self, text: str) -> str:
+        return '"' + text.replace('"', '""') + '"'
 
     def known(self, each: Input) -> str:
-        """Return the condition that a cell has a value that the model knows; an empty one would count as 0."""
-        cell, levels = self.cells[each.column.name], [self.same(each.column, level) for level in each.levels]
-        if not levels:
-            return f"{'ISTEXT' if each.column.kind == 'text' else 'ISNUMBER'}({cell})"
-        among = f"OR({','.join(levels)})"
-        return among if each.column.kind == "text" else f"NOT(ISBLANK({cell})),{among}"
+        if not each.levels:
+            return super().known(each)
+        among = f"OR({','.join(self.same(each.column, level) for level in each.levels)})"
+        empty = f"NOT(ISBLANK({self.cells[each.column.name]}))"  # which would count as 0
+        return among if each.column.kind == "text" else f"{empty},{among}"
 
 
 def to_cell(formula: ScoringFormula, cells: Mapping[str, str] | None) -> str:
@@ -79,7 +62,7 @@ def to_cell(formula: ScoringFormula, cells: Mapping[str, str] | None) -> str:
     write = CellPrinter(cells)
     for name, node in formula.steps(own_normal=True):
         write.steps[name] = write(node)
-    conditions = [*map(write.known, formula.inputs), *map(write.condition, formula.conditions)]
+    conditions = write.requirements(formula)
     text = f"=IF(AND({','.join(conditions)}),{write.steps['risk']},NA())" if conditions else f"={write.steps['risk']}"
     text = text.replace(" ", "") if "EXACT" not in text else text
     if len(text) > LONGEST:
@@ -91,9 +74,5 @@ def to_cell(formula: ScoringFormula, cells: Mapping[str, str] | None) -> str:
 
 def _letters(place: int) -> str:
     """Return the name of a column of a sheet: A, B, ..., Z, AA, ..."""
-    name = ""
-    place += 1
-    while place:
-        place, rest = divmod(place - 1, 26)
-        name = chr(65 + rest) + name
-    return name
+    before, letter = divmod(place, 26)
+    return (_letters(before - 1) if before else "") + chr(65 + letter)

@@ -10,36 +10,29 @@ over coefficients that keep every row inside the support is still close to chi-s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from gevglm.engine.base import ArraySum, make_pass, run
+from gevglm.engine.base import ArraySum
 from gevglm.engine.linalg import column_squares, one_blas_thread
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.sums import totals
-from gevglm.exceptions import GevglmError
-from gevglm.inference.profile import crossing
+from gevglm.inference.profile import PenalisedLikelihood, ProfileCurve, crossing
 
 
 @dataclass(frozen=True)
-class BoundaryLikelihood:
-    """A likelihood at its maximum on the boundary; see :class:`gevglm.inference.profile.Likelihood`."""
+class BoundaryLikelihood(PenalisedLikelihood):
+    """A likelihood at its maximum on the boundary.
 
-    problem: Problem
-    params: NDArray  # of shape (k,)
-    value: float  # the negative log-likelihood there
-    covariance: (
-        NDArray  # along the boundary, with the variances of the null model where nothing is left; of shape (k, k)
-    )
-    infinite: NDArray | None = None
+    Its covariance is the one along the boundary, with the variances of the null model where nothing is left.
+    """
 
     @classmethod
-    def of(cls, problem: Problem, params: NDArray, covariance: NDArray) -> BoundaryLikelihood:
+    def on(cls, problem: Problem, params: NDArray, covariance: NDArray) -> BoundaryLikelihood:
         """Look at the loss of a problem at its minimum on the boundary."""
-        sums = run(problem.sums_at(params, expected=True, value=True), make_pass)
         held = np.diagonal(covariance) <= 1e-20 * np.maximum(params**2, 1.0)
         if held.any():  # without an error along the boundary: that of the null model is a unit to begin with
             covariance = covariance.copy()
@@ -47,11 +40,8 @@ class BoundaryLikelihood:
             weight, events = totals(problem.engine)
             null = problem.loss.expected_curvature_at(problem.loss.link.at_probability(np.array([events / weight])))
             covariance[held, held] = 1.0 / (null * squares)
-        return cls(problem, params, float(sums.value), covariance)
-
-    def is_infinite(self, column: int) -> bool:
-        """Whether a coefficient is infinite; none is."""
-        return False
+        evaluate = problem.objective()
+        return cls(evaluate, params, evaluate(params), covariance, problem.engine.n_rows, problem)
 
     def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
         """Return the profile intervals of coefficients."""
@@ -62,48 +52,25 @@ class BoundaryLikelihood:
     def ratios(self, hypotheses: Sequence[list[int]]) -> list[float]:
         """Return the likelihood-ratio statistics of hypotheses that coefficients are zero."""
         with one_blas_thread():
-            return [self.curve(columns).ratio(np.zeros(len(columns))) for columns in hypotheses]
+            return [curve.ratio(curve.null) for curve in map(self.curve, hypotheses)]
 
     def curve(self, columns: list[int]) -> BoundaryCurve:
         """Return the likelihood ratio as a function of some coefficients."""
         return BoundaryCurve(self, columns)
 
 
-class BoundaryCurve:
+class BoundaryCurve(ProfileCurve):
     """The minimum over the other coefficients, as a function of some of them, by fits that keep all bounds."""
-
-    def __init__(self, likelihood: BoundaryLikelihood, columns: list[int]):
-        self.likelihood = likelihood
-        self.columns = list(columns)
-        self.free = np.delete(np.arange(len(likelihood.params)), columns)
-        self.restart()
-
-    @property
-    def center(self) -> NDArray:
-        """The estimates of the coefficients in question."""
-        return self.likelihood.params[self.columns]
 
     def restart(self) -> None:
         """Return to the estimates, before turning to another side."""
-        self._last = self.likelihood.params[self.free]
+        super().restart()
+        self._start = self.likelihood.params[self.free]
 
     def ratio(self, values: NDArray) -> float:
         """Return the likelihood-ratio statistic at given values; infinite where no coefficients keep all bounds."""
-        likelihood = self.likelihood
         if not len(self.free):
-            sums = likelihood.problem.objective()(np.asarray(values, dtype=float))
-            value = float(sums.value) if sums.feasible else np.inf
-        else:
-            problem = likelihood.problem.holding(self.columns, values)
-            try:
-                found = replace(problem, start=self._last).estimate()
-            except GevglmError:  # no coefficients keep every row inside the support
-                return np.inf
-            value = float(problem.objective()(found.params).value)
-            if np.isfinite(value):
-                self._last = found.params
-        return max(2.0 * (value - likelihood.value), 0.0) if np.isfinite(value) else np.inf
-
-    def root(self, value: float) -> float:
-        """Return the signed root at a value of a single coefficient."""
-        return float(np.sign(value - self.center[0]) * np.sqrt(self.ratio(np.array([value]))))
+            return super().ratio(values)
+        ratio, params = self.from_scratch(values, self._start)
+        self._start = self._start if params is None else params
+        return ratio

@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.covariance import Covariance
+from gevglm.engine.factored_matrix import distance, restricted
 from gevglm.estimation.estimate import Problem
 from gevglm.exceptions import InvalidDataError
 from gevglm.inference.profile import Likelihood
@@ -42,20 +44,20 @@ def likelihood_ratios(likelihood: Likelihood, hypotheses: Sequence[Hypothesis]) 
     return np.array([max(ratios[each.all] - ratios[each.gone], 0.0) for each in hypotheses])
 
 
-def wald_statistics(params: NDArray, covariance: NDArray, hypotheses: Sequence[Hypothesis]) -> NDArray:
+def wald_statistics(params: NDArray, covariance: Any, hypotheses: Sequence[Hypothesis]) -> NDArray:
     """Return Wald's chi-squared statistics of hypotheses."""
 
-    def distance(columns: tuple[int, ...]) -> float:
+    def statistic(columns: tuple[int, ...]) -> float:
         places = list(columns)
-        part = covariance[np.ix_(places, places)]
-        if np.linalg.matrix_rank(part, hermitian=True) < len(places):
+        found = distance(restricted(covariance, np.array(places)), params[places])
+        if found is None:
             raise InvalidDataError(
                 f"there is no Wald test of {len(places)} coefficients at once: their robust covariance has a lower rank, as with fewer "
                 "clusters than coefficients. Test fewer of them, or use cov_type='nonrobust'."
             )
-        return float(params[places] @ np.linalg.solve(part, params[places]))
+        return found
 
-    return np.array([distance(each.all) - (distance(each.gone) if each.gone else 0.0) for each in hypotheses])
+    return np.array([statistic(each.all) - (statistic(each.gone) if each.gone else 0.0) for each in hypotheses])
 
 
 def wald_restriction(covariance: NDArray, hypothesis: Hypothesis) -> NDArray:

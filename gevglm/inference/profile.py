@@ -6,7 +6,7 @@ Limits and ratios come from :mod:`gevglm.inference.profile_limits`. Where its st
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -17,8 +17,8 @@ from scipy.optimize import brentq
 from scipy.stats import chi2, norm
 
 from gevglm.display.brief import Brief
+from gevglm.engine.arrow_cholesky import factor_of
 from gevglm.engine.base import run, run_in_lockstep
-from gevglm.engine.cholesky import Cholesky
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.newton import newton, value_search
@@ -93,7 +93,7 @@ class PenalisedLikelihood:
         """Look at a likelihood at its maximum, or where it hardly rises any more on the way to infinity."""
         with one_blas_thread():
             sums = evaluate(params)
-            return cls(evaluate, params, sums, Cholesky(sums.hessian).inverse(), n_rows, problem, infinite)
+            return cls(evaluate, params, sums, factor_of(sums.hessian).inverse(), n_rows, problem, infinite)
 
     @classmethod
     def of(cls, problem: Problem, params: NDArray, infinite: NDArray | None = None) -> PenalisedLikelihood:
@@ -205,20 +205,22 @@ class ProfileCurve:
                 rise - found.decrement, 0.0
             )  # the last step, not evaluated, lowers the value by half its decrement
         if self.likelihood.infinite is None:
-            return self._ratio_from_scratch(values)
+            return self.from_scratch(values)[0]
         return max(rise, 0.0)  # others may be on their way to infinity, where the value hardly changes
 
-    def _ratio_from_scratch(self, values: NDArray) -> float:
-        """Return the likelihood-ratio statistic by a fit of the other coefficients that knows nothing of the estimates."""
+    def from_scratch(self, values: NDArray, start: NDArray | None = None) -> tuple[float, NDArray | None]:
+        """Return the likelihood-ratio statistic by a fit of the other coefficients that knows nothing of the estimates, and that fit; infinite where there is none."""
         if self.likelihood.problem is None:
-            return np.inf
-        problem = self.likelihood.problem.holding(self.columns, values)
+            return np.inf, None
+        problem = replace(self.likelihood.problem.holding(self.columns, values), start=start)
         try:
             params = problem.estimate().params
         except GevglmError:  # no coefficients keep every row inside the support
-            return np.inf
+            return np.inf, None
         value = problem.objective()(params).value
-        return max(2.0 * (value - self.likelihood.sums.value), 0.0) if np.isfinite(value) else np.inf
+        if not np.isfinite(value):
+            return np.inf, None
+        return max(2.0 * (value - self.likelihood.sums.value), 0.0), params
 
     def root(self, value: float) -> float:
         """Return the signed root z at a value of a single coefficient."""
@@ -231,7 +233,7 @@ class ProfileCurve:
         moved[self.columns] = values
         if len(self.free):
             change = sums.hessian[self.free[:, None], self.columns] @ (values - point[self.columns])
-            factor = Cholesky(sums.hessian[np.ix_(self.free, self.free)])
+            factor = factor_of(sums.hessian[np.ix_(self.free, self.free)])
             if factor.positive:  # not where other coefficients are infinite as well
                 moved[self.free] -= factor.solve(change)
         return moved
@@ -307,7 +309,7 @@ def crossing(curve: Any, target: float, tol: float = 1e-9) -> float:
     """Return where z crosses a quantile, by secant steps from minimum to minimum."""
     sign = np.sign(target)
     curve.restart()
-    center, scale = float(curve.center[0]), float(np.sqrt(np.diagonal(curve.likelihood.covariance)[curve.columns[0]]))
+    center, scale = float(curve.center[0]), float(np.sqrt(curve.likelihood.covariance.diagonal()[curve.columns[0]]))
     inner, z_inner = center, 0.0
     outer, z_outer = np.nan, np.nan
     value = center + target * scale

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gevglm.engine.cholesky import Cholesky
+from gevglm.engine.arrow_cholesky import factor_of
 from gevglm.estimation.newton import Steps
 from gevglm.estimation.sums import NewtonSums
 
@@ -138,7 +138,7 @@ def _projections(sums: NewtonSums, columns: list[int], free: NDArray) -> tuple[N
     sides = np.array([sums.gradient[free], sums.hessian[columns[0], free]]).T
     if not len(free):
         return sides[:, 0], sides[:, 1]
-    factor = Cholesky(sums.hessian[free[:, None], free])
+    factor = factor_of(sums.hessian[np.ix_(free, free)])
     if not factor.positive:
         return None
     solved = factor.solve(sides)

@@ -20,6 +20,7 @@ from scipy.stats import chi2
 from gevglm.covariance import Covariance, Fitted
 from gevglm.engine import Engine
 from gevglm.engine.cholesky import inverse
+from gevglm.engine.linalg import dense
 from gevglm.estimation.sums import LossSums
 from gevglm.inference.shape_equations import StackedEquations, refuse_leverages
 from gevglm.losses import Loss
@@ -56,7 +57,7 @@ def score_test(
         restriction = np.hstack([restriction, np.zeros((len(restriction), 1))])
     else:
         sums = engine.reduce(LossSums(loss, params, expected=True))
-        scores, bread = sums.gradient, inverse(sums.hessian)
+        scores, bread = sums.gradient, inverse(dense(sums.hessian))
         meat = covariance.meat(Fitted(engine, loss, params, bread, nobs))
     half = restriction @ bread
     distance = half @ scores

@@ -67,7 +67,7 @@ def path_direction(engine: Engine, loss: Loss, params: NDArray) -> NDArray:
         point = loss.link.at(block.linear_predictor(params))
         return block.weighted(point.dcdf_dshape) @ block.X
 
-    hessian = engine.reduce(LossSums(loss, params, expected=True)).hessian
+    hessian = dense(engine.reduce(LossSums(loss, params, expected=True)).hessian)
     return -_inverse(hessian) @ engine.reduce(ArraySum(shift))
 
 

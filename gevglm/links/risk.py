@@ -24,7 +24,7 @@ from gevglm.links._gamma import gamma_deficit
 from gevglm.links.base import BinaryLink, Point
 from gevglm.links.mirrored import MirroredLink, MirroredPoint
 
-NEAR_ONE = -1.0  # above, 1 - e^v is taken without the difference
+NEAR_ONE = -1.0  # above, the logarithm of 1 - e^v is taken of the difference
 
 
 class ExponentialPoint(Point):
@@ -81,11 +81,8 @@ class LogPoint(Point):
 
     @cached_property
     def sf(self) -> NDArray:
-        value = 1.0 - self.cdf
-        near = self.v > NEAR_ONE
-        if near.any():
-            value[near] = -np.expm1(self.v[near])
-        return self._inside(value)
+        value = np.expm1(self.v)
+        return self._inside(np.negative(value, out=value))
 
     @cached_property
     def pdf(self) -> NDArray:
@@ -113,7 +110,7 @@ class LogPoint(Point):
 
     @cached_property
     def hazard(self) -> NDArray:
-        return self._inside(self.cdf / self.sf)
+        return self.cdf * self.dlog_hazard
 
     @cached_property
     def dlog_reverse_hazard(self) -> NDArray:

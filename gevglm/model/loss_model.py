@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from statsmodels.genmod.generalized_linear_model import GLM
 
 from gevglm.engine import Engine
-from gevglm.engine.linalg import Matrix, linear_predictor, rows_of, scale_rows
+from gevglm.engine.linalg import Matrix, dense, linear_predictor, rows_of, scale_rows
 from gevglm.estimation.sums import LossSums
 from gevglm.exceptions import unknown_option
 from gevglm.links.base import BinaryLink
@@ -85,7 +85,7 @@ class LossModel(GLM):
     def hessian(self, params, scale=None, observed=None):
         """Return the Hessian of the (quasi-)log-likelihood, observed by default."""
         sums = LossSums(self.loss, np.asarray(params, dtype=float), expected=observed is False)
-        return -self.engine().reduce(sums).hessian
+        return -dense(self.engine().reduce(sums).hessian)
 
     def _weighted(self, values: NDArray) -> NDArray:
         return values * self.iweights * self.n_trials

@@ -24,7 +24,7 @@ from gevglm.exceptions import (
 )
 from gevglm.inference.separation import Separation, find_directions
 from gevglm.losses import Loss
-from gevglm.options import FitOptions
+from gevglm.options import SATTERTHWAITE, FitOptions
 from gevglm.panel.units import MOST_LEVELS, Panel
 from gevglm.panel.within import Within, nested
 from gevglm.sampling.schemes import AS_FITTED
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 UNIDENTIFIED = 1e-6  # share of the information without slopes below which separation is looked for
 LARGE_BIAS = 0.5  # standard errors of estimated bias from which maximum likelihood is warned of
 FEW_EVENTS_PER_UNIT = 2.0
+MOST_PRODUCTS = 1 << 29  # of rows and units in a step of median bias reduction with two factors
 MOST_PAIRS = 2_000_000  # of events and others in the same unit, among which separation is looked for
 
 
@@ -61,18 +62,22 @@ class PanelFit:
                 "units='all' needs bias='firth', 'median' or 'jeffreys': without, the constants of units with one outcome only are infinite, and "
                 "these units say nothing about the slopes."
             )
-        if isinstance(bias, MedianReduction) and len(model.factors) > 1:
-            raise IncompatibleOptionsError(
-                "bias='median' is available for one absorbed factor; use bias='firth', or have the other factor as C(...) among the terms."
-            )
         panel = model.panel(all_units)
         covariance = _covariance(options, panel.design)
-        if panel.groups.large and (bias is not None or covariance.name in ("HC2", "HC3")):
+        by_leverage = covariance.name in ("HC2", "HC3") or getattr(covariance, "kind", "") in BY_LEVERAGE
+        if panel.groups.large and (bias is not None or by_leverage or options.use_t == SATTERTHWAITE):
             what = f"cov_type={covariance.name!r}" if bias is None else f"bias={bias.word!r}"
+            what = f"kind={covariance.kind!r}" if isinstance(covariance, Cluster) and bias is None else what
             levels = " and ".join(f"{len(factor):,} levels of {factor.name!r}" for factor in panel.factors)
             raise IncompatibleOptionsError(
                 f"{what} needs leverages, which there are none of with {levels} absorbed: one of two factors may have {MOST_LEVELS:,}. Use maximum likelihood "
                 "with 'nonrobust', 'HC0', 'HC1' or 'cluster', or absorb the larger factor only."
+            )
+        products = panel.design.n_rows * len(panel.groups)
+        if isinstance(bias, MedianReduction) and len(panel.factors) > 1 and products > MOST_PRODUCTS:
+            raise IncompatibleOptionsError(
+                f"bias='median' with two absorbed factors looks at every row with every unit, {products:.1g} pairs in each step; use bias='firth', or absorb one "
+                "factor and have the other as C(...) among the terms."
             )
         return cls(panel, model.loss, options, bias, covariance, all_units)
 
@@ -148,10 +153,9 @@ def _bias(options: FitOptions, loss: Loss, design: Design) -> BiasReduction | No
 def _covariance(options: FitOptions, design: Design) -> Covariance:
     default = "nonrobust" if design.population is None else "linearized"
     covariance = options.covariance(default, design.grouping)
-    if isinstance(covariance, HAC) or getattr(covariance, "kind", "") in BY_LEVERAGE:
-        word = "cov_type='HAC'" if isinstance(covariance, HAC) else f"kind={covariance.kind!r}"  # type: ignore[attr-defined]
+    if isinstance(covariance, HAC):
         raise IncompatibleOptionsError(
-            f"{word} is not available with absorbed constants; use cov_type='cluster' with kind='CR1S', 'CR1' or 'CR0', or 'HC0' to 'HC3'."
+            "cov_type='HAC' is not available with absorbed constants; use cov_type='cluster', with the units as groups, or 'HC0' to 'HC3'."
         )
     if design.population is not None and covariance.assumes_model:
         raise IncompatibleOptionsError(

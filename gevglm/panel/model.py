@@ -40,7 +40,6 @@ NO_MEANING = {
     "alpha": "there is no ridge penalty; use bias='firth'",
     "search_kwds": "there is nothing to search for",
     "design": "give sampling_weights=, and the units of the first stage as clusters",
-    "use_t": "tests use the normal distribution",
     "resume": "the rows are in memory",
     "n_trials": "give the outcome as two columns of counts",
 }
@@ -161,6 +160,11 @@ def refuse_options(model: ModelOptions, fit: FitOptions) -> None:
     for word, reason in NO_MEANING.items():
         if word in given:
             raise IncompatibleOptionsError(f"{word}= and absorbed constants cannot be combined: {reason}.")
+    if fit.use_t is True:
+        raise IncompatibleOptionsError(
+            "use_t=True and absorbed constants cannot be combined: n - k has no meaning where constants are as many as units; with few clusters give "
+            "use_t='satterthwaite'."
+        )
     if model.shape_choice is not None:
         raise IncompatibleOptionsError(
             f"xi={model.xi!r} and absorbed constants cannot be combined: give xi as a number, and compare llf of a few."

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 import statsmodels.base.wrapper as wrap
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm
-from statsmodels.base.model import LikelihoodResultsWrapper
-from statsmodels.iolib.summary import Summary
+from scipy.stats import chi2
 
-from gevglm.covariance.rows import Nonrobust
+from gevglm.covariance.clusters import BY_LEVERAGE
+from gevglm.covariance.degrees import OfColumns
 from gevglm.data.new_rows import read_matrix, read_table
 from gevglm.data.tables import as_frame, columns_given
+from gevglm.estimation.concentrated import ConcentratedLikelihood
 from gevglm.exceptions import (
     GevglmWarning,
     InvalidDataError,
@@ -25,12 +25,14 @@ from gevglm.exceptions import (
     unknown_option,
     warn,
 )
-from gevglm.options import FitOptions
+from gevglm.inference.profile import PenalisedLikelihood
+from gevglm.options import SATTERTHWAITE, FitOptions
 from gevglm.panel.estimation import PanelFit, events_and_risk
 from gevglm.panel.risks import AllUnits, bootstrapped, marginal_effects, of_all_units
-from gevglm.panel.summary import summary_of
+from gevglm.panel.summary import INSTEAD, facts_of, notes_on_units
 from gevglm.panel.wild import WildWithin
 from gevglm.results.core import check_alpha
+from gevglm.results.within_groups import WithinGroups, WithinGroupsWrapper
 
 if TYPE_CHECKING:
     from gevglm.panel.model import PanelGLM
@@ -39,7 +41,7 @@ PREDICTIONS = ("mean", "linear")
 NEW_UNITS = ("raise", "average")
 
 
-class PanelResults(WildWithin):
+class PanelResults(WildWithin, WithinGroups):
     """Results of a binary regression whose units (and periods) have constants, which are estimated and not shown.
 
     Attributes
@@ -62,6 +64,8 @@ class PanelResults(WildWithin):
         Columns that do not vary within units, or are combinations of others there: coefficient and standard error are 0.
     """
 
+    title, instead = "Binary Regression Results, constants absorbed", INSTEAD
+
     def __init__(self, model: PanelGLM, fit: PanelFit, omitted: dict[int, tuple[int, ...]], options: FitOptions):
         names, panel, found = model.names, fit.panel, fit.within.estimate
         kept = np.delete(np.arange(len(names)), list(omitted))
@@ -73,7 +77,14 @@ class PanelResults(WildWithin):
             spread = spread.copy()
             spread[unknown] = spread[:, unknown] = np.nan
         matrix[np.ix_(kept, kept)] = spread
-        super().__init__(model, params, matrix, 1.0)
+        if options.use_t == SATTERTHWAITE:
+            m = panel.groups.n_levels
+            places = np.full(len(names), -1)
+            places[kept] = m + np.arange(len(kept))
+            self._degrees = OfColumns(fit.covariance.satterthwaite(fit.within.beside_units), places, m + len(kept))
+        super().__init__(model, params, matrix, 1.0, use_t=self._degrees is not None)
+        if self._degrees is not None:
+            self.df_resid_inference = self._degrees_of_each  # the name that statsmodels looks for
         self.cov_params_default = matrix
         self.cov_type, self.cov_kwds = fit.covariance.name, {"description": fit.covariance.description}
         self.bias, self.loss, self.link, self.options = fit.bias, fit.loss, fit.loss.link, options
@@ -83,6 +94,7 @@ class PanelResults(WildWithin):
         self.omitted = [names[j] for j in omitted]
         self.nobs, self.n_events = panel.design.n_total, panel.design.n_events
         self.absorbed = [factor.name for factor in panel.factors]
+        self.groups = " and ".join(self.absorbed)
         self.n_levels = [len(factor) for factor in panel.factors]
         self.n_units, self.left_out = self.n_levels[0], panel.left_out
         self.n_units_dropped = sum(one.units for one in panel.left_out)
@@ -92,32 +104,7 @@ class PanelResults(WildWithin):
             float(len(kept) + constants - 1),
             float(panel.design.sum_freq - len(kept) - constants),
         )
-        self._kept, self._fit, self._loss_value = kept, fit, found.value
-
-    # -- the slopes ------------------------------------------------------------------------
-
-    @property
-    def bse(self) -> NDArray:
-        """Standard errors."""
-        return np.sqrt(np.diagonal(self.cov_params_default))
-
-    @property
-    def tvalues(self) -> NDArray:
-        """Estimates over their standard errors."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(self.bse == 0.0, np.nan, np.asarray(self.params) / self.bse)
-
-    @property
-    def pvalues(self) -> NDArray:
-        """Two-sided p-values of the tests that a slope is zero."""
-        return 2.0 * norm.sf(np.abs(self.tvalues))
-
-    def conf_int(self, alpha: float = 0.05, cols: Any = None) -> NDArray:
-        """Wald's confidence intervals."""
-        check_alpha(alpha)
-        params, half = np.asarray(self.params), norm.isf(alpha / 2.0) * np.where(self.bse == 0.0, np.nan, self.bse)
-        limits = np.column_stack([params - half, params + half])
-        return limits if cols is None else limits[cols]
+        self._kept, self._fit, self._loss_value = kept.tolist(), fit, found.value
 
     # -- the likelihood --------------------------------------------------------------------
 
@@ -137,11 +124,36 @@ class PanelResults(WildWithin):
         return -problem.estimate().value
 
     def lr_test(self) -> tuple[float, float, int]:
-        """Likelihood-ratio test that all slopes are zero: statistic, p-value and degrees of freedom; after maximum likelihood."""
-        if self.bias is not None:
-            raise InvalidOptionError("lr_test is that of maximum likelihood; use wald_test after a bias-reduced fit.")
+        """Likelihood-ratio test that all slopes are zero: statistic, p-value and degrees of freedom."""
+        if self.bias is not None or not self.loss.is_likelihood:
+            return super().lr_test()
         statistic, k = 2.0 * (self.llf - self.llnull), len(self._kept)
         return statistic, float(chi2.sf(statistic, k)), k
+
+    def _profile_likelihood(self, what: str) -> PenalisedLikelihood:
+        self._need_likelihood(what)
+        fit = self._fit
+        if fit.bias is not None and not fit.bias.maximises_likelihood(fit.loss):
+            raise InvalidOptionError(
+                f"{what} needs a penalised likelihood, which bias={fit.bias.word!r} does not have with {fit.loss!r}; use Wald's intervals and tests, or bias='jeffreys'."
+            )
+        return self._profiled
+
+    @cached_property
+    def _profiled(self) -> PenalisedLikelihood:
+        fit = self._fit
+        found = fit.within.estimate
+        concentrated = ConcentratedLikelihood(fit.problem, found.params, found.information)
+        infinite = None if fit.separation is None else fit.separation.limits
+        rows = fit.panel.design.n_rows
+        return PenalisedLikelihood.at(concentrated.objective, concentrated.slopes, rows, infinite=infinite)
+
+    @property
+    def _is_penalised(self) -> bool:
+        return self.bias is not None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_profiled"}
 
     @property
     def aic(self) -> float:
@@ -179,33 +191,34 @@ class PanelResults(WildWithin):
         n, m = len(panel.groups), panel.groups.n_levels
         slopes = found.params[n + m :]
         estimate = found.params[:n] - slopes @ panel.centres
-        parts = [_table(panel.factors[0].levels, estimate, self._errors_of_constants(), panel.groups.codes, panel)]
+        of_units, of_levels = self._errors_of_constants()
+        parts = [_table(panel.factors[0].levels, estimate, of_units, panel.groups.codes, panel)]
         if m:
             second = panel.factors[1]
             free = np.delete(np.arange(len(second)), panel.references)
             estimate, errors = np.zeros(len(second)), np.full(len(second), np.nan)
-            estimate[free] = found.params[n : n + m]
-            if self.cov_type == "nonrobust" and fit.loss.is_likelihood and not panel.groups.large:
-                errors[free] = np.sqrt(np.diagonal(found.information.inverse)[:m])
+            estimate[free], errors[free] = found.params[n : n + m], of_levels
             parts.append(_table(second.levels, estimate, errors, second.codes, panel))
         if len(parts) == 1:
             return parts[0].rename_axis(panel.factors[0].name)
         return pd.concat(parts, keys=self.absorbed, names=["factor", "level"])
 
-    def _errors_of_constants(self) -> NDArray:
+    def _errors_of_constants(self) -> tuple[NDArray, NDArray]:
+        """Return the standard errors of the constants of units, and of the levels of a second factor; missing where there are none."""
         fit = self._fit
-        n = len(fit.panel.groups)
-        by_model = isinstance(fit.covariance, Nonrobust) and fit.loss.is_likelihood
+        groups = fit.panel.groups
+        if groups.large or getattr(fit.covariance, "kind", "") in BY_LEVERAGE:
+            return np.full(len(groups), np.nan), np.full(groups.n_levels, np.nan)
+        with np.errstate(invalid="ignore"):  # two-way clusters may have negative variances
+            of_units, of_levels = (np.sqrt(one) for one in fit.within.variances_of_constants(fit.covariance))
         if fit.nested and fit.bias is None:
             warn(
                 "the scores of a unit sum to zero, so that clusters of whole units say nothing about the error of its constant: std_err is missing. "
                 "Fit again without cov_type='cluster' for model-based errors of the constants.",
                 GevglmWarning,
             )
-            return np.full(n, np.nan)
-        if fit.panel.groups.large or (fit.panel.groups.n_levels and not by_model):
-            return np.full(n, np.nan)
-        return np.sqrt(fit.within.variances_of_constants(fit.covariance, fit.within.covariance(fit.covariance)))
+            of_units = np.full(len(groups), np.nan)
+        return of_units, of_levels
 
     # -- predictions -----------------------------------------------------------------------
 
@@ -355,16 +368,21 @@ class PanelResults(WildWithin):
         """The mean fitted risk over the share of events, in the rows of the fit."""
         return events_and_risk(self._fit)[1]
 
-    def summary(self, alpha: float = 0.05) -> Summary:
-        """Summarise the fit: units, events, slopes, and what is to be known of them."""
-        return summary_of(self, alpha)
+    # -- the summary -----------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        units = f"{self.n_units:,} levels of {self.absorbed[0]}"
+        return f"<PanelResults: {self.model.design.outcome}, {self.n_events:,g} events in {units}>"
+
+    def _facts(self) -> dict[str, str]:
+        return facts_of(self)
+
+    def _notes_on_groups(self) -> list[str]:
+        return notes_on_units(self)
 
 
-class PanelResultsWrapper(LikelihoodResultsWrapper):
-    """Results with the names of the slopes attached; rows have their labels already."""
-
-    _attrs = {name: what for name, what in LikelihoodResultsWrapper._attrs.items() if what != "rows"}
-    _wrap_attrs = _attrs
+class PanelResultsWrapper(WithinGroupsWrapper):
+    """Results with the names of the slopes attached."""
 
 
 wrap.populate_wrapper(PanelResultsWrapper, PanelResults)

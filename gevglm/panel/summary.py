@@ -1,38 +1,32 @@
-"""The summary of a fit with absorbed constants."""
+"""What the summary of a fit with absorbed constants says of it, and why there is none of other methods."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
-from statsmodels.iolib.summary import Summary
-
-from gevglm.calibration._summary_table import summary_table
-from gevglm.results.summary import notes_on_fit_within
 
 if TYPE_CHECKING:
     from gevglm.panel.results import PanelResults
 
+INSTEAD = {
+    "risks": "constants belong to units; risks() and predict() have risks with them, and marginal_effects() effects on the risk",
+    "assessment": "constants of units fit their own rows too well to be assessed on them; predict() rows that were held out, and use gevglm.calibration.assess",
+    "rows": "rows of a unit share its constant; leave out units instead, or have C(unit) among the terms",
+    "tests": "use anova() for terms, lr_tests() for columns, lr_test() for all of them, or wald_test",
+    "fit": "llf, llnull, aic and bic compare fits to the same units, with all constants counted",
+    "shape": "there is none; give xi='ml' to estimate one, or xi as a number",
+    "files": "its constants are as many as there are units; use summary(), fixed_effects and predict()",
+    "other": "have the constants as C(unit) among the terms to use it",
+}
 
-def summary_of(results: PanelResults, alpha: float) -> Summary:
-    """Summarise a fit: units, events, slopes, and what is to be known of them."""
-    lower, upper = results.conf_int(alpha).T
-    frame = pd.DataFrame(
-        {
-            "coef": np.asarray(results.params),
-            "std err": results.bse,
-            "z": results.tvalues,
-            "P>|z|": results.pvalues,
-            f"[{alpha / 2:g}": lower,
-            f"{1 - alpha / 2:g}]": upper,
-        },
-        index=results.model.names,
-    )
+
+def facts_of(results: PanelResults) -> dict[str, str]:
+    """Return what stands above the slopes: units, events, likelihood."""
     likelihood = results.loss.is_likelihood
     method = "maximum likelihood" if likelihood else "minimum loss"
     levels = ", ".join(f"{name} ({n:,})" for name, n in zip(results.absorbed, results.n_levels, strict=True))
-    facts = {
+    return {
         "Dep. Variable": results.model.design.outcome,
         "Link": repr(results.link).replace("()", ""),
         "Loss": results.loss.name,
@@ -48,17 +42,17 @@ def summary_of(results: PanelResults, alpha: float) -> Summary:
         else "Canonical loss": f"{results.llf if likelihood else results._loss_value:.5g}",
         "Units left out": f"{results.n_units_dropped:,}",
     }
-    return summary_table("Binary Regression Results, constants absorbed", facts, frame, notes_of(results))
 
 
-def notes_of(results: PanelResults) -> list[str]:
-    """Return what is to be known of a fit, in sentences."""
-    notes = [results.cov_kwds["description"]]
+def notes_on_units(results: PanelResults) -> list[str]:
+    """Return what is to be known of units that are left out, and of the estimator, in sentences."""
+    notes = []
     for name, left in zip(results.absorbed, results.left_out, strict=True):
         if left.units:
+            one = left.units == 1
             notes.append(
-                f"{left.units:,} levels of {name} ({left.rows:,} rows) have one outcome only ({left.never:,} no event, {left.always:,} nothing else), say "
-                "nothing about slopes, and were left out."
+                f"{left.units:,} level{'' if one else 's'} of {name} ({left.rows:,} rows) {'has' if one else 'have'} one outcome only ({left.never:,} no event, "
+                f"{left.always:,} nothing else), {'says' if one else 'say'} nothing about slopes, and {'was' if one else 'were'} left out."
             )
     components = results._fit.panel.components
     if components > 1:
@@ -72,4 +66,4 @@ def notes_of(results: PanelResults) -> list[str]:
         notes.append(
             f"All units are in the fit: the mean fitted risk is {results.mean_risk_over_share:.3g} times the share of events."
         )
-    return notes + notes_on_fit_within(results, " and ".join(results.absorbed))
+    return notes

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from gevglm.covariance import Cluster, Covariance, Fitted
+from gevglm.covariance.clusters import BY_LEVERAGE
 from gevglm.covariance.rows import Nonrobust, RowCovariance
 from gevglm.engine.base import Block, times
 from gevglm.engine.memory import MemoryEngine
 from gevglm.estimation.absorbed import AbsorbedEstimate, AbsorbedProblem
 from gevglm.estimation.arrow import Arrow, BlockColumns
-from gevglm.estimation.arrow_sums import linear_predictor
+from gevglm.estimation.arrow_sums import ScoreVariance, linear_predictor
 from gevglm.estimation.paired_arrow import PairedArrow
 from gevglm.panel.units import Panel
 
@@ -76,60 +78,70 @@ class Within:
         engine = MemoryEngine(X, design.y, freq=design.freq, var=design.var, trials=design.trials, offset=self.linear)
         return Fitted(engine, self.problem.loss, np.zeros(k), self.bread, self.nobs, False, self.counted, constants)
 
+    @cached_property
+    def beside_units(self) -> Fitted:
+        """The fit of the levels of a second factor and of the slopes, free of the constants of units only, which covariances by leverages know of."""
+        (_, rows), arrow, m = self._whole, self.estimate.information, self.panel.groups.n_levels
+        assert isinstance(arrow, Arrow), "two large factors have no leverages"
+        X = rows.centred(arrow.upper)
+        if rows.levels is not None:
+            X = np.hstack([np.eye(m + 1)[:, :m][rows.levels] - rows.at_rows(arrow.upper[:m]).T, X])
+        design = self.panel.design
+        engine = MemoryEngine(X, design.y, freq=design.freq, var=design.var, trials=design.trials, offset=self.linear)
+        units = self.panel.groups.codes
+        return Fitted(engine, self.problem.loss, np.zeros(X.shape[1]), arrow.inverse, self.nobs, units=units)
+
     def covariance(self, covariance: Covariance) -> NDArray:
         """Return the covariance of the slopes."""
+        if isinstance(covariance, Cluster) and covariance.kind in BY_LEVERAGE:
+            m = self.panel.groups.n_levels
+            return covariance.matrix(self.beside_units)[m:, m:]
         if isinstance(covariance, Nonrobust) and self.problem.loss.is_likelihood:
             return self.bread
         return covariance.matrix(self.fitted)
 
-    def variances_of_constants(self, covariance: Covariance, slopes: NDArray) -> NDArray:
-        r"""Return the variances of the constants of the units, given the covariance V of the slopes; of shape (G,).
+    def variances_of_constants(self, covariance: Covariance) -> tuple[NDArray, NDArray]:
+        r"""Return the variances of the constants of the units, and of the levels of a second factor; of shape (G,) and (m,).
 
         Notes
         -----
-        With :math:`\bar x` the means of the columns and m the meat of rows, or :math:`u_{cg}` the summed scores of cluster c in unit g and
-        :math:`U_c` those of its columns,
+        With :math:`\bar x` the means of the other columns, m the meat of rows and V the covariance of all that is no constant of a unit,
 
-        .. math:: \frac{\sum_g m}{D_g^2} - \frac{2}{D_g} \bar x_g' S^{-1} \sum_g m \tilde x + \bar x_g' V \bar x_g, \qquad
-            \frac{\sum_c u_{cg}^2}{D_g^2} - \frac{2}{D_g} \bar x_g' S^{-1} \sum_c u_{cg} U_c + \bar x_g' V \bar x_g.
+        .. math:: \frac{\sum_g m}{D_g^2} - \frac{2}{D_g} \bar x_g' S^{-1} \sum_g m \tilde x + \bar x_g' V \bar x_g.
         """
         arrow, m = self.estimate.information, self.panel.groups.n_levels
         assert isinstance(arrow, Arrow), "of two large factors there are no variances of constants"
         means = arrow.upper.copy()
         means[m:] += self.panel.centres
+        uncentred = replace(arrow, upper=means, lower=means)
         if isinstance(covariance, Nonrobust) and self.problem.loss.is_likelihood:
-            inverse = arrow.inverse
-            return 1.0 / arrow.diagonal + ((inverse @ means) * means).sum(axis=0)
-        assert m == 0, "robust variances of constants are those of one factor"
-        squares, crossed = self._meat_of_constants(covariance)
-        D = arrow.diagonal
-        return (
-            squares / D**2
-            - 2.0 / D * (means * (self.bread @ crossed)).sum(axis=0)
-            + ((slopes @ means) * means).sum(axis=0)
-        )
+            return uncentred.variances_of_constants, np.diagonal(arrow.inverse)[:m]
+        forms = self._meat(covariance, arrow.upper).forms(uncentred)
+        return forms.constant, np.diagonal(forms.matrix)[:m]
 
-    def _meat_of_constants(self, covariance: Covariance) -> tuple[NDArray, NDArray]:
-        """Return the sums of the meat over each unit, and those times the columns; of shape (G,) and (k, G)."""
-        fit, groups, design = self.fitted, self.panel.groups, self.panel.design
-        block = Block(0, fit.engine.X, design.y, design.freq, design.var, design.trials)  # type: ignore[attr-defined]
+    def _meat(self, covariance: Covariance, means: NDArray) -> ScoreVariance:
+        """Return the variance of the summed scores of the constants of units, and of the other columns."""
+        (block, rows), fit = self._whole, self.fitted
         point = self.problem.loss.link.at(self.linear)
         if isinstance(covariance, RowCovariance):
-            m = covariance.factor(fit) * covariance.row_variance(fit, block, point)
-            return groups.sums(m), groups.sums(m * block.X.T)
+            free = Block(0, fit.engine.X, block.y, block.freq, block.var, block.trials)  # type: ignore[attr-defined]
+            m = covariance.factor(fit) * covariance.row_variance(fit, free, point)
+            return ScoreVariance.centred(rows.sums(m), *rows.moments(m), means)
         assert isinstance(covariance, Cluster)
         scores = times(self.problem.loss.slope_at(block.y, point), block.weight)
-        squares, crossed = np.zeros(len(groups)), np.zeros((block.X.shape[1], len(groups)))
-        for weight, codes in covariance.weighted_ways(fit):
-            n = int(codes.max()) + 1
-            cells, place = np.unique(codes * np.int64(len(groups)) + groups.codes, return_inverse=True)
-            in_cell = np.bincount(place, scores)
-            cluster, unit = np.divmod(cells, len(groups))
-            squares += weight * np.bincount(unit, in_cell**2, len(groups))
-            for j, column in enumerate(block.X.T):
-                summed = np.bincount(codes, scores * column, n)
-                crossed[j] += weight * np.bincount(unit, in_cell * summed[cluster], len(groups))
-        return squares, crossed
+        ways = [(weight, self._of_clusters(codes, scores, means)) for weight, codes in covariance.weighted_ways(fit)]
+        return ScoreVariance(*(np.sum([weight * part[j] for weight, part in ways], axis=0) for j in range(3)))
+
+    def _of_clusters(self, codes: NDArray, scores: NDArray, means: NDArray) -> tuple[NDArray, NDArray, NDArray]:
+        """Return the sums over clusters of the products of their scores, by the constants of units and by the other columns minus their means."""
+        block, rows = self._whole
+        m, n = self.panel.groups.n_levels, int(codes.max()) + 1
+        in_units = csr_array((scores, (codes, self.panel.groups.codes)), (n, len(self.panel.groups)))
+        summed = [np.bincount(codes, scores * column, n) for column in block.X.T]
+        if rows.levels is not None:
+            summed = [*csr_array((scores, (codes, rows.levels)), (n, m + 1)).toarray().T[:m], *summed]
+        of_columns = np.array(summed).T - in_units @ means.T
+        return (in_units**2).sum(axis=0), (in_units.T @ of_columns).T, of_columns.T @ of_columns
 
 
 def nested(codes: NDArray, clusters: NDArray) -> bool:

@@ -13,6 +13,7 @@ from gevglm.plots.axes import color, finish, new_axes
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+FINE = (1.0, 1.1, 1.2, 1.3, 1.4, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0)  # ratios of a short axis
 SPREAD = 0.6  # of the distance between two coefficients that models take
 
 
@@ -64,7 +65,7 @@ def plot_coefficients(
 
 def _ratio_ticks(low: float, high: float) -> list[float]:
     """Return round ratios between two logarithms of ratios, few enough to be read."""
-    for steps in ((1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
+    for steps in (FINE, (1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 7.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,)):
         powers = range(int(np.floor(low / np.log(10.0))), int(np.ceil(high / np.log(10.0))) + 1)
         ticks = [step * 10.0**power for power in powers for step in steps]
         ticks = [tick for tick in ticks if low <= np.log(tick) <= high]

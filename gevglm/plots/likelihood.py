@@ -32,6 +32,7 @@ def plot_profile(profile: Profile, *, ax: Axes | None = None) -> Axes:
     if np.isfinite(profile.estimate):
         ax.plot(profile.estimate, 0.0, "o", color=COLORS[0])
     ax.set_ylim(0.0, 2.2 * quantile)
+    ax.locator_params(axis="x", nbins=6)  # labels of small coefficients are long
     lower, upper = profile.interval
     ax.set_title(f"{100 * (1 - profile.alpha):g} % interval: {lower:.4g} to {upper:.4g}", fontsize=10)
     return finish(ax, profile.name, "likelihood-ratio statistic", "best")

@@ -92,7 +92,7 @@ def plot_weights(weights: pd.Series, *, ax: Axes | None = None) -> Axes:
         With the names of the candidates as index.
     ax : Axes, optional
     """
-    ax = ax or new_axes()
+    ax = ax or new_axes(height=0.9 + 0.22 * len(weights))
     places = np.arange(len(weights))[::-1]
     ax.barh(places, weights.to_numpy(), color=color(0))
     ax.set_yticks(places, list(weights.index))

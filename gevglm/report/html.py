@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-ALONE = ("br", "hr", "meta")  # elements without an end
+ALONE = ("br", "hr", "input", "meta")  # elements without an end
 
 
 class Html(str):

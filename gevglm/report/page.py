@@ -38,10 +38,20 @@ svg.picture { display: block; width: 100%; height: auto; }
 .status .mark { position: absolute; left: 0; width: 4.6rem; font-size: .78rem; font-weight: 700; text-transform: uppercase; letter-spacing: .03em; padding-top: .12rem; }
 .problem .mark { color: var(--bad); } .warning .mark { color: var(--warning); } .fine .mark { color: var(--good); }
 .alert { border-left: 4px solid var(--bad); padding: .5rem .9rem; background: #fdf3f2; }
+h2 .items { float: right; max-width: 50%; text-align: right; font-size: .78rem; font-weight: 500; color: var(--soft); padding: .35rem 0 0 1rem; }
+.checklist table { width: 100%; } .checklist th, .checklist td { vertical-align: top; padding: .45rem .9rem .45rem 0; } .checklist tbody th { width: 9rem; }
+.checklist td { min-width: 13rem; }
+.answer { font-weight: 600; } .answer.here { color: var(--good); } .answer.in-part { color: var(--blue); } .answer.authors { color: var(--warning); } .answer.other-data { color: var(--soft); }
 pre { overflow-x: auto; background: #f6f7f9; padding: .8rem 1rem; border-radius: 6px; font-size: .86rem; line-height: 1.45; }
+@media (max-width: 42rem) {
+  h2 .items { float: none; display: block; max-width: none; text-align: left; padding: .1rem 0 0; }
+  .checklist thead { display: none; } .checklist tr { display: block; padding: .5rem 0; border-bottom: 1px solid var(--line); }
+  .checklist tbody th, .checklist td { display: block; width: auto; border: 0; padding: .1rem 0; } .checklist th br { display: none; }
+}
 @media (max-width: 30rem) { body { padding: 1rem .8rem 3rem; } h1 { font-size: 1.35rem; } }
 @media print {
   html { font-size: 9.5pt; } body { max-width: none; padding: 0; } nav { display: none; } a { color: inherit; text-decoration: none; }
+  #calculator-section { display: none; }
   h2, h3 { break-after: avoid; } figure, tr, li { break-inside: avoid; } .wide { overflow: visible; } pre { white-space: pre-wrap; }
   h2 { margin-top: 1.6rem; } .figures { grid-template-columns: 1fr 1fr; } .figures:has(> :only-child) { grid-template-columns: 26rem; }
 }
@@ -55,10 +65,12 @@ class Section:
     key: str  # its place in the page, for links
     title: str
     parts: Sequence[Html]
+    items: str = ""  # of a checklist, that it answers
 
     def html(self) -> Html:
         """Return the section."""
-        return tag("section", tag("h2", self.title), *self.parts, id=self.key)
+        items = tag("span", self.items, class_="items") if self.items else ""
+        return tag("section", tag("h2", self.title, items), *self.parts, id=self.key)
 
 
 def page(title: str, subtitle: str, sections: Sequence[Section], foot: str) -> Html:

@@ -32,7 +32,7 @@ def facts(results: BinaryGLMResults) -> Html:
         ("Model", results.model.formula if design.recipe is not None else columns),
         ("Link", results.link.population.label),
         ("Loss", results.loss.name),
-        ("Estimation", _estimation(results)),
+        ("Estimation", estimation_of(results)),
         ("Standard errors", _errors(results)),
         *((name.rstrip(":"), words[0]) for name, words in results.model.sampling.facts()),
         ("Converged", f"{'yes' if results.converged else 'NO'}, after {results.n_iter} iterations"),
@@ -49,7 +49,8 @@ def _observations(results: BinaryGLMResults) -> str:
     return text + (f"; {count(design.n_missing)} incomplete rows were left out" if design.n_missing else "")
 
 
-def _estimation(results: BinaryGLMResults) -> str:
+def estimation_of(results: BinaryGLMResults) -> str:
+    """Say how the model was estimated."""
     text = method_of(results)
     if results.posterior is not None:
         return text

@@ -15,6 +15,8 @@ from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import GevglmError
 from gevglm.plots import new_axes
 from gevglm.report import assessment, figures, findings, study, tables
+from gevglm.report.calculator import Calculator, Wording
+from gevglm.report.checklist import Checklist, Known, check_checklist
 from gevglm.report.code import code_of
 from gevglm.report.effects import Effects, effects_of
 from gevglm.report.html import Html, items, tag
@@ -33,7 +35,14 @@ SECTIONS = {
     "predictions": "Predictions and calibration",
     "diagnostics": "Diagnostics and warnings",
     "code": "Code",
+    "checklist": "Checklist: TRIPOD+AI",
+    "calculator-section": "Calculator",
 }
+LARGEST_CALCULATOR = 150_000  # characters that are put into a report
+OWN_PAGE = (
+    "The interval says how well the data determine the risk; it does not say for whom the outcome will happen. results.calculator() writes a page of its own, "
+    "with labels, units and other words."
+)
 GONE = (
     "Not available: the rows of the fit are not in memory (they were removed, or are read in pieces). Effects on the risk need rows to average over: "
     "results.risk(..., data=...) takes them."
@@ -48,22 +57,29 @@ def write_report(
     author: str = "",
     code: str | None = None,
     alpha: float = 0.05,
+    checklist: str | None = None,
     progress: bool | None = None,
 ) -> Path:
     """Write the report of a fit; see :meth:`gevglm.BinaryGLMResults.report`."""
     path = check_target(path)
     check_alpha(alpha)
+    check_checklist(checklist)
     new_axes()  # says how to get matplotlib, before anything is computed
     outcome, link = results.model.design.outcome, results.link.population.label
     subtitle = ", ".join(part for part in (author, datetime.date.today().isoformat(), f"{link} link") if part)
     foot = f"Made with gevglm {__version__} and Python {platform.python_version()}."
-    contents = dict(progress_bar(_contents(results, code, alpha), len(SECTIONS), progress))
-    sections = [Section(name, heading, contents[name]) for name, heading in SECTIONS.items()]
+    titles = {name: title for name, title in SECTIONS.items() if checklist is not None or name != "checklist"}
+    filled = None if checklist is None else Checklist(titles)
+    contents = dict(progress_bar(_contents(results, code, alpha, filled), len(titles), progress))
+    items = {} if filled is None else filled.items_of_sections()
+    sections = [Section(name, heading, contents[name], items.get(name, "")) for name, heading in titles.items()]
     write_text(path, page(title or f"Regression of {outcome}", subtitle, sections, foot))
     return path
 
 
-def _contents(results: BinaryGLMResults, code: str | None, alpha: float) -> Iterator[tuple[str, list[Html]]]:
+def _contents(
+    results: BinaryGLMResults, code: str | None, alpha: float, checklist: Checklist | None
+) -> Iterator[tuple[str, list[Html]]]:
     """Yield the sections one after the other, as they are made: the findings last, for they sum up what the others found."""
     stop = assessment.fatal(results)
     yield "study", _study(results)
@@ -80,6 +96,24 @@ def _contents(results: BinaryGLMResults, code: str | None, alpha: float) -> Iter
     yield "diagnostics", [assessment.diagnostics(remarks), *pictures]
     yield "findings", _findings(results, effects, assessed, remarks, stop, alpha)
     yield "code", [tag("pre", tag("code", Html(escape(code or code_of(results)))))]
+    calculator, reason = (None, "; ".join(stop)) if stop else _calculator(results, alpha)
+    if checklist is not None:
+        yield "checklist", checklist.fill(Known(results, assessed, calculator is not None))
+    yield "calculator-section", [tag("p", f"Not shown: {reason}", class_="note")] if calculator is None else calculator
+
+
+def _calculator(results: BinaryGLMResults, alpha: float) -> tuple[list[Html] | None, str]:
+    """Return the calculator, or why there is none."""
+    try:
+        made = Calculator.of(results, Wording(), alpha)
+    except GevglmError as error:
+        return None, str(error)
+    if len(made.script) > LARGEST_CALCULATOR:
+        return (
+            None,
+            f"{results.k_params} coefficients make it large; results.calculator() writes it to a page of its own.",
+        )
+    return [*made.html("Risk", printed=False), tag("p", OWN_PAGE, class_="note")], ""
 
 
 def _assessed(results: BinaryGLMResults) -> tuple[assessment.Assessed | None, str]:

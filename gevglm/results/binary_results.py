@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from contextlib import AbstractContextManager, nullcontext
-from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from patsy import DesignInfo
-from statsmodels.tools.sm_exceptions import ValueWarning
 
 from gevglm.covariance import covariance_of
 from gevglm.data.design import FIT_AGAIN
@@ -142,30 +138,13 @@ class BinaryGLMResults(
         params, with_shape = np.append(self._params, np.zeros(m)), self._joint is not None
         return score_test(engine, self.loss, params, restriction, covariance, model.wnobs, with_shape=with_shape)
 
-    def t_test(self, r_matrix, cov_p=None, use_t=None):
-        """Tests of linear combinations of the coefficients, one by one; see statsmodels. Each has its degrees of freedom."""
-        results = self if self._degrees is None else copy(self)
-        if self._degrees is not None:
-            results.df_resid_inference = self._degrees.of_contrasts(self._restriction(r_matrix)[0])
-        return super(BinaryGLMResults, results).t_test(r_matrix, cov_p=cov_p, use_t=use_t)
-
     def wald_test(self, r_matrix, **kwargs):
         """Wald test of linear restrictions; see statsmodels. Restrictions of coefficients that were left out do not count.
 
         With ``use_t="satterthwaite"`` it is the F test "HTZ" of R's clubSandwich, with a survey design that of the design.
         """
-        kwargs = {name: value for name, value in kwargs.items() if value is not None}
-        given = {"cov_p", "invcov", "df_constraints"} & set(kwargs)
-        if self._degrees is not None and kwargs.get("use_f") is not False and not given:
-            results = copy(self)
-            results._degrees, (df, factor) = None, self._degrees.of_joint_test(self._restriction(r_matrix)[0])
-            results.df_resid_inference = df
-            return results.wald_test(r_matrix, cov_p=self.cov_params_matrix / factor, **kwargs)
         try:
-            with warnings.catch_warnings():
-                if self.omitted:
-                    warnings.filterwarnings("ignore", "covariance of constraints does not have full rank", ValueWarning)
-                return super().wald_test(r_matrix, **kwargs)
+            return super().wald_test(r_matrix, **kwargs)
         except ValueError as error:
             if not self.separated:
                 raise
@@ -182,11 +161,6 @@ class BinaryGLMResults(
         """Pairwise comparisons of the levels of a factor; see statsmodels."""
         with self._formula_engine():
             return super().t_test_pairwise(*args, **kwargs)
-
-    def _restriction(self, r_matrix: Any) -> tuple[NDArray, NDArray]:
-        """Return the matrix and the values of linear restrictions, from the words of statsmodels: a text, a matrix, or a matrix and values."""
-        found = DesignInfo(list(self.model.exog_names)).linear_constraint(r_matrix)
-        return found.coefs, found.constants.ravel()
 
     def _formula_engine(self) -> AbstractContextManager:
         recipe = self.model.design.recipe
@@ -246,9 +220,10 @@ class BinaryGLMResults(
         author: str = "",
         code: str | None = None,
         alpha: float = 0.05,
+        checklist: str | None = None,
         progress: bool | None = None,
     ) -> Path:
-        """Write a report of the fit: one HTML file with tables, findings in words and pictures, that needs no network.
+        """Write a report of the fit: one HTML file with tables, findings in words, pictures and a calculator, that needs no network.
 
         Parameters
         ----------
@@ -259,6 +234,8 @@ class BinaryGLMResults(
             The code that made the fit; by default it is put together from the results.
         alpha : float
             One minus the coverage of the intervals.
+        checklist : {"tripod+ai"}, optional
+            Adds a reporting guideline, item by item: where the report has it, and what its authors have to write. Headings have the numbers of the items.
         progress : bool, optional
             Whether a bar follows the sections; by default it appears in terminals and notebooks after two seconds, if tqdm is installed.
 
@@ -269,7 +246,9 @@ class BinaryGLMResults(
         """
         from gevglm.report import write_report
 
-        return write_report(self, path, title=title, author=author, code=code, alpha=alpha, progress=progress)
+        return write_report(
+            self, path, title=title, author=author, code=code, alpha=alpha, checklist=checklist, progress=progress
+        )
 
     def remove_data(self) -> None:
         """Drop everything of the length of the data; summaries, tests and predictions for new data still work.

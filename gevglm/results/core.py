@@ -19,7 +19,9 @@ from gevglm.covariance.cluster_facts import ClusterFacts
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.survey import SampleUnits
 from gevglm.effects.king_zeng import RiskModel
+from gevglm.effects.seen import Seen
 from gevglm.effects.standardised import Risk
+from gevglm.engine.factored_matrix import FactoredMatrix, restricted, with_value
 from gevglm.engine.linalg import Matrix, dense
 from gevglm.estimation.estimate import Estimate
 from gevglm.estimation.objective import Ridge
@@ -30,6 +32,7 @@ from gevglm.inference.separation import Separation
 from gevglm.inference.shape import ShapeEstimate
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
+from gevglm.results.wald_tests import WaldTests
 from gevglm.sampling.schemes import AS_FITTED
 
 if TYPE_CHECKING:
@@ -39,7 +42,7 @@ if TYPE_CHECKING:
     from gevglm.options import FitOptions
 
 
-class ResultsCore(GLMResults):
+class ResultsCore(WaldTests, GLMResults):
     """The state of a fit; every part of :class:`gevglm.BinaryGLMResults` inherits from it and from nothing else.
 
     Attributes
@@ -68,7 +71,7 @@ class ResultsCore(GLMResults):
         self,
         model: BinaryGLM,
         fitted: Estimate,
-        cov_params: NDArray,
+        cov_params: Any,
         *,
         covariance: Covariance,
         cov_words: tuple[str, dict[str, Any] | None],
@@ -118,6 +121,7 @@ class ResultsCore(GLMResults):
         self._profiled: dict[
             tuple[str, float | None], Any
         ] = {}  # tests and limits by profile likelihood that were asked for
+        self._seen: Seen | None = None  # what the rows say of the columns of a prediction, once they are gone
         self.saved_by: str | None = None  # version that wrote the file they were loaded from
         self.method = "Newton"
         self.fit_history = {"iteration": fitted.n_iter}
@@ -153,15 +157,30 @@ class ResultsCore(GLMResults):
     def bse(self) -> NDArray:
         """The standard errors of the coefficients."""
         with np.errstate(invalid="ignore"):
-            return np.sqrt(np.diagonal(self.cov_params()))
+            return np.sqrt(self.cov_params_default.diagonal())
+
+    def cov_params(
+        self, r_matrix: Any = None, column: Any = None, scale: Any = None, cov_p: Any = None, other: Any = None
+    ) -> Any:
+        """Return the covariance of the coefficients, or that of linear combinations of them, as statsmodels has it.
+
+        The whole matrix of a fit with thousands of levels is made here, when it is asked for.
+        """
+        cov_p = self.cov_params_default if cov_p is None else cov_p
+        if isinstance(cov_p, FactoredMatrix):
+            if r_matrix is not None and column is None:
+                right = np.asarray(r_matrix if other is None else other)
+                return np.asarray(r_matrix) @ (cov_p @ right.T)
+            cov_p = cov_p if column is not None else np.asarray(cov_p)
+        return super().cov_params(r_matrix, column, scale, cov_p, other)
 
     @property
-    def cov_params_matrix(self) -> NDArray:
-        """The covariance of the coefficients as a plain array."""
+    def cov_params_matrix(self) -> Any:
+        """The covariance of the coefficients: an array, or with many levels a :class:`~gevglm.engine.factored_matrix.FactoredMatrix`."""
         return self.cov_params_default
 
     @property
-    def joint_covariance(self) -> NDArray:
+    def joint_covariance(self) -> Any:
         """The covariance of everything that was estimated: the coefficients, and after ``xi="ml"`` or "map" the shape, which is last."""
         return self.cov_params_matrix if self._joint is None else self._joint
 
@@ -203,15 +222,12 @@ class ResultsCore(GLMResults):
         """The coefficients, with infinite ones as such; ``params`` has where the iteration ended on the way there."""
         return np.where(self.infinite == 0.0, self._params, self.infinite)
 
-    def without_infinite(self, covariance: NDArray) -> NDArray:
+    def without_infinite(self, covariance: Any) -> Any:
         """Return a covariance without the variances of infinite estimates, which there are none of."""
         if not self.separated:
             return covariance
         unknown = np.flatnonzero(self.infinite != 0.0)
-        if len(unknown):
-            covariance = covariance.copy()
-            covariance[unknown] = covariance[:, unknown] = np.nan
-        return covariance
+        return with_value(covariance, unknown, np.nan) if len(unknown) else covariance
 
     def delta_covariance(self, gradient: NDArray, what: str = "this") -> NDArray:
         """Return the covariance of functions of the coefficients (and the shape) from their gradients, one row each.
@@ -219,11 +235,11 @@ class ResultsCore(GLMResults):
         It is missing for those that lean on an infinite estimate, with a warning that says so.
         """
         covariance = self.joint_covariance
-        unknown = np.isnan(np.diagonal(covariance))
+        unknown = np.isnan(covariance.diagonal())
         if not unknown.any():
             return gradient @ covariance @ gradient.T
         leaning = self.leaning(gradient, what)
-        found = gradient[:, ~unknown] @ covariance[np.ix_(~unknown, ~unknown)] @ gradient[:, ~unknown].T
+        found = gradient[:, ~unknown] @ restricted(covariance, np.flatnonzero(~unknown)) @ gradient[:, ~unknown].T
         found[leaning] = found[:, leaning] = np.nan
         return found
 
@@ -305,8 +321,9 @@ class ResultsCore(GLMResults):
         degrees = self.degrees
         if degrees is None:
             return norm()
-        rows = np.eye(self.k_params) if contrasts is None else contrasts
-        return t(degrees.df if isinstance(degrees, Given) else degrees.of_contrasts(dense(rows)))
+        if isinstance(degrees, Given):
+            return t(degrees.df)
+        return t(degrees.of_contrasts(dense(np.eye(self.k_params) if contrasts is None else contrasts)))
 
     def _quantile(self, alpha: float, contrasts: Matrix | None = None) -> Any:
         check_alpha(alpha)

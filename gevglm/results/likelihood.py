@@ -219,7 +219,7 @@ class LikelihoodInference(ResultsCore):
                 )
             infinite = self.infinite if self.separated else None
             if self.boundary is not None and infinite is None:
-                return BoundaryLikelihood.of(problem, self._params, self.cov_params_matrix)
+                return BoundaryLikelihood.on(problem, self._params, self.cov_params_matrix)
             return PenalisedLikelihood.of(problem, self._params, infinite)
         return PenalisedLikelihood.at(*method.penalised_likelihood(problem, self._params), problem.engine.n_rows)
 

@@ -219,8 +219,10 @@ def ratio_name(models: Mapping[str, Any]) -> str:
     """Return what the exponentiated coefficients of all models are; refuse links that have none, or different ones."""
     kinds = {name: getattr(res, "_results", res).model.population_link.exponentiated for name, res in models.items()}
     if None in kinds.values() or len(set(kinds.values())) > 1:
-        wrong = next((name for name, kind in kinds.items() if kind is None), list(kinds)[-1])
+        words = (
+            f"{name!r} has {'none' if kind is None else kind.replace('_', ' ') + 's'}" for name, kind in kinds.items()
+        )
         raise InvalidOptionError(
-            f"exp=True needs models whose exponentiated coefficients are all ratios of the same kind, such as odds ratios; {wrong!r} has no such link."
+            f"exp=True needs models whose exponentiated coefficients are ratios of the same kind: {', '.join(words)}; leave it out, or draw them apart."
         )
     return str(next(iter(kinds.values()))).replace("_", " ")

@@ -30,6 +30,7 @@ from gevglm.effects.king_zeng import shape_column
 from gevglm.effects.posterior import DrawnPredictions
 from gevglm.effects.sampled import RowInfluence, influence_for
 from gevglm.engine.base import product
+from gevglm.engine.factored_matrix import FactoredMatrix, restricted, with_value
 from gevglm.engine.linalg import Matrix, dense, hstack_columns, quadratic_forms, rows_of
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, SupportWarning, unknown_option, warn
 from gevglm.links.base import BinaryLink
@@ -131,10 +132,12 @@ class Predictions(ResultsCore):
         leaning = None
         if self.separated:
             leaning = self.leaning(self.model.exog if exog is None else exog, "a prediction")
-            results.cov_params_default = np.nan_to_num(results.cov_params_default)
-        if issparse(self.model.exog if exog is None else exog):
-            if average and which != "linear":
-                raise InvalidOptionError(f"an average of which={which!r} needs a dense design; give exog=X.toarray().")
+            unknown = np.flatnonzero(np.isnan(results.cov_params_default.diagonal()))
+            results.cov_params_default = with_value(results.cov_params_default, unknown, 0.0)
+        sparse, averaged = issparse(self.model.exog if exog is None else exog), average and which != "linear"
+        if sparse and averaged:
+            raise InvalidOptionError(f"an average of which={which!r} needs a dense design; give exog=X.toarray().")
+        if sparse or (isinstance(results.cov_params_default, FactoredMatrix) and not averaged):
             exog = _in_two_columns(results, exog)
         found = GLMResults.get_prediction(
             results,
@@ -257,7 +260,7 @@ def average_prediction(
     link: BinaryLink,
     X: Matrix,
     linear: NDArray,
-    cov_params: NDArray,
+    cov_params: Any,
     weights: Any = None,
     degrees: Degrees | None = None,
     influence: RowInfluence | None = None,
@@ -295,8 +298,10 @@ def average_prediction(
     risks = link.inverse(linear)
     average = (weights * risks).mean(axis=-1)
     gradient = (weights * link.inverse_deriv(linear)) @ X / n
-    unknown = np.isnan(np.diagonal(cov_params))  # infinite estimates
-    variance = np.einsum("...j,jk,...k->...", gradient, np.nan_to_num(cov_params), gradient)
+    unknown = np.isnan(cov_params.diagonal())  # infinite estimates
+    known = np.flatnonzero(~unknown)
+    along = gradient[..., known]
+    variance = ((along @ restricted(cov_params, known)) * along).sum(axis=-1)
     variance = np.where((gradient[..., unknown] != 0.0).any(axis=-1), np.nan, variance)
     if influence is not None:
         own = weights * (risks - average) / weights.sum()

@@ -15,6 +15,7 @@ from statsmodels.base.wrapper import ResultsWrapper
 
 from gevglm import __version__
 from gevglm._files import writing
+from gevglm.effects.seen import MOST_COLUMNS, Seen
 from gevglm.exceptions import GevglmError, GevglmWarning, InvalidDataError, warn
 
 if TYPE_CHECKING:
@@ -83,6 +84,8 @@ def _keep_scalars(results: ResultsCore) -> None:
     """Compute what summaries show, which needs the rows."""
     _ = results._scalars
     results.keep_inference()
+    if results._seen is None and results.has_data and results.k_params <= MOST_COLUMNS:
+        results._seen = Seen.of(results)
     if results.loss.is_likelihood:
         _ = results._log_coefficients
     if results.model.design.readable:

@@ -214,6 +214,15 @@ def notes_on_shape(results: ResultsCore, shape: ShapeEstimate) -> list[str]:
     return notes
 
 
+def _intervals_there(results: ResultsCore) -> str:
+    """Return what is to be said of the intervals of a fit on the boundary."""
+    if results.inference == "profile":
+        return "the intervals keep all bounds"
+    if results.cov_type == "nonrobust":
+        return "conf_int(method='profile') has the intervals to report"
+    return "intervals by them are rough, and loss='canonical' has no boundary"
+
+
 def _notes_on_the_fit(results: ResultsCore) -> list[str]:
     """Return what may be wrong with the estimates, in sentences."""
     notes = []
@@ -226,7 +235,7 @@ def _notes_on_the_fit(results: ResultsCore) -> list[str]:
     elif not results.positive_definite:
         notes.append("The second derivative is not positive definite: the solution may not be a minimum.")
     if results.boundary is not None:
-        notes.append(f"ON THE BOUNDARY: {boundary_text(results.model, results.boundary)}.")
+        notes.append(f"ON THE BOUNDARY: {boundary_text(results.model, results.boundary)}; {_intervals_there(results)}.")
     elif results.n_outside_support:
         n = results.n_outside_support
         notes.append(

@@ -87,7 +87,8 @@ def _of_data(results: Any) -> list[Fact]:
         *results.model.sampling.facts(),
     ]
     outside = results.n_outside_support
-    return [*facts, ("Outside support:", [f"{outside:d}"])] if outside else facts
+    where = "Outside support:" if results.boundary is None else "On the boundary:"
+    return [*facts, (where, [f"{outside:d}"])] if outside else facts
 
 
 def _of_fit(results: Any) -> list[Fact]:

@@ -9,6 +9,7 @@ import scipy.sparse
 from scipy import stats
 
 import gevglm
+from benchmarks.simulation import averaging_again
 from gevglm.averaging.candidates import ALPHAS, default_candidates
 from gevglm.averaging.procedure import Procedure, descended
 from gevglm.exceptions import (
@@ -41,6 +42,21 @@ def test_the_default_candidates_are_few_and_fixed(study):
     assert found.scores["log_loss"] <= found.weights["log_loss"].min() + 1e-4
 
 
+def test_weights_that_are_hardly_any_are_said_to_be_so_and_drawn_together(study):
+    found = gevglm.average_links(FORMULA, study)
+    light = found.weights["weight"] < 0.5e-4
+    starts = tuple(f"{name} " for name in found.weights.index)
+    lines = [line for line in str(found.summary()).splitlines() if line.startswith(starts)]
+    assert 0 < light.sum() == sum("< 0.0001" in line for line in lines) and len(lines) == 24
+    heavy = found.weights["weight"][~light].sort_values(ascending=False)
+    assert [line.split("  ")[0].strip() for line in lines[: len(heavy)]] == list(heavy.index)
+    assert f"No weight is zero: {light.sum()} of 24 candidates" in " ".join(str(found.summary()).split())
+    bars = found.plot_weights().patches
+    np.testing.assert_allclose([bar.get_width() for bar in bars[:-1]], heavy)
+    np.testing.assert_allclose(sum(bar.get_width() for bar in bars), 1.0)
+    assert f"{heavy.index[0]} with a weight of {heavy.iloc[0]:.3f}" in repr(found)
+
+
 def test_penalties_are_those_of_the_grid_search_where_the_score_has_one_minimum(study):
     found = gevglm.average_links(FORMULA, study, FEW, rng=3)
     for name, words in (("logit", {"link": "logit"}), ("probit", {"link": "probit"}), ("GEV(xi=0.3)", {"xi": 0.3})):
@@ -60,6 +76,15 @@ def test_predictions_are_the_weighted_risks_of_the_fits(study, average):
     np.testing.assert_allclose(average.predict(), by_hand, rtol=1e-12)
     missing = study.assign(age=np.where(study.index == 0, np.nan, study["age"]))
     assert np.isnan(average.predict(missing)[0]) and average.predict(missing).notna().sum() == len(study) - 1
+
+
+def test_the_procedure_written_again_in_lockstep_gives_the_same_risks(study):
+    y, X = study["event"].to_numpy(float), np.column_stack([np.ones(len(study)), study[["age", "smoker"]]])
+    again = averaging_again.averaged(X, y, np.ones(len(y)), averaging_again.fold_of(y, 0), X)
+    found = gevglm.average_links(y, X)
+    assert len(again.whole) == len(found.weights)
+    np.testing.assert_allclose(again.risks, found.predict(), rtol=0.02)
+    assert np.abs(again.risks - found.predict()).mean() < 0.003 * y.mean()  # penalties with the same score may differ
 
 
 def test_one_candidate_is_its_own_fit(study):
@@ -242,6 +267,8 @@ def test_bad_input(study):
         gevglm.average_links(FORMULA, study, bias="firth")
     with pytest.raises(InvalidOptionError, match="neither a number nor 'cv'"):
         gevglm.average_links(FORMULA, study, alpha="ml")
+    with pytest.raises(InvalidOptionError, match=r"^alpha=-1"):
+        gevglm.average_links(FORMULA, study, alpha=-1)
     with pytest.raises(IncompatibleOptionsError, match="exposure"):
         gevglm.average_links(FORMULA, study, exposure="age")
     with pytest.raises(InvalidOptionError, match="give data"):

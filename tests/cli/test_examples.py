@@ -62,6 +62,8 @@ def test_examples_run(command, data, monkeypatch, capsys):
     assert EXAMPLES[command]
     if command == "predict":
         main(shlex.split('fit "onset ~ gdp + C(region)" war.dta --link logit --save war.pkl --quiet'))
+    if command == "calculator":
+        main(shlex.split('fit "case ~ smoker + age" loans.csv --link logit --save stroke.pkl --quiet'))
     if command == "calibrate":
         pd.read_csv("loans.csv").assign(risk=lambda d: d["age"].rank() / (2.0 * len(d))).to_csv(
             "scored.csv", index=False
@@ -70,7 +72,7 @@ def test_examples_run(command, data, monkeypatch, capsys):
     for line in EXAMPLES[command]:
         code, out = run(line, data, capsys)
         assert code == 0, line
-        written = re.search(r"(?:-o|--html|--json|--save|--plot) (\S+)", line)
+        written = re.search(r"(?:-o|--html|--json|--save|--plot|calculator stroke.pkl) (\S+)", line)
         assert out or written, line
         assert written is None or Path(written[1]).exists(), line
 
@@ -165,6 +167,6 @@ def test_completion_in_bash(capsys, tmp_path):
         code = f'. "{script}"; COMP_WORDS=({given}); COMP_CWORD={len(words)}; _gevglm; echo "${{COMPREPLY[@]}}"'
         return set(subprocess.run([bash, "-c", code], capture_output=True, text=True, check=True).stdout.split())
 
-    assert completed("c") == {"compare", "calibrate", "completion"}
+    assert completed("c") == {"calculator", "compare", "calibrate", "completion"}
     assert {"--link", "--loss"} <= completed("fit", "--l")
     assert completed("fit", "--loss", "") == {"log", "canonical"}

@@ -1,4 +1,4 @@
-"""Second derivatives of designs with a factor of many levels: factored by their zeros, with the answers of dense factors."""
+"""Second derivatives of designs with a factor of many levels: arrows, factored by their zeros, with the answers of dense matrices."""
 
 import numpy as np
 import pandas as pd
@@ -7,8 +7,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.sparse import csr_array, issparse
 
 import gevglm
-from gevglm.engine import arrow_cholesky, sparse
-from gevglm.engine.arrow_cholesky import ArrowCholesky, diagonal_part, factor_of, factored, inverted
+from gevglm.engine import arrow_matrix, sparse
+from gevglm.engine.arrow_cholesky import ArrowCholesky, factor_of, factored, inverted
+from gevglm.engine.arrow_matrix import ArrowMatrix, add_to_diagonal, arrow_of, symmetric
+from gevglm.engine.arrow_rows import ArrowPart, Levels, add_products
+from gevglm.engine.base import Block
 from gevglm.engine.cholesky import Cholesky
 
 pytestmark = pytest.mark.filterwarnings("ignore::gevglm.exceptions.FewEventsWarning")
@@ -16,7 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::gevglm.exceptions.FewEventsWarn
 LEVELS = 530
 
 
-def arrow(n_levels=LEVELS, beside=(0, 7, 530, 532)):
+def dense_arrow(n_levels=LEVELS, beside=(0, 7, 530, 532)):
     """A positive definite matrix of which all rows and columns but those `beside` are diagonal."""
     rng = np.random.default_rng(2)
     n = n_levels + len(beside)
@@ -27,56 +30,125 @@ def arrow(n_levels=LEVELS, beside=(0, 7, 530, 532)):
     return X.T @ X, shaft
 
 
+def arrow(**options):
+    matrix, _ = dense_arrow(**options)
+    return symmetric(csr_array(matrix)), matrix
+
+
 def test_the_diagonal_is_found_wherever_it_is():
-    matrix, shaft = arrow()
-    assert_array_equal(np.flatnonzero(diagonal_part(matrix)), shaft)
-    assert isinstance(factor_of(matrix), ArrowCholesky)
+    matrix, shaft = dense_arrow()
+    found = symmetric(csr_array(matrix))
+    assert isinstance(found, ArrowMatrix)
+    assert_array_equal(found.shaft, shaft)
+    assert_array_equal(found.toarray(), matrix)
+    assert_array_equal(found.diagonal(), np.diagonal(matrix))
+    assert isinstance(factor_of(found), ArrowCholesky)
+
+
+def test_products_and_elements_are_those_of_the_dense_matrix():
+    found, matrix = arrow()
+    rhs = np.random.default_rng(0).standard_normal((len(matrix), 3))
+    assert_allclose(found @ rhs, matrix @ rhs, rtol=1e-12, atol=1e-10)
+    assert_allclose(rhs[:, 0] @ found, rhs[:, 0] @ matrix, rtol=1e-12, atol=1e-10)
+    assert found[7, 9] == matrix[7, 9]
+    free, held = np.delete(np.arange(len(matrix)), [3, 7]), [3, 7]
+    assert_array_equal(found[7, free], matrix[7, free])
+    assert_array_equal(found[free[:, None], held], matrix[free[:, None], held])
+    assert_array_equal(found[np.ix_(free, free)].toarray(), matrix[np.ix_(free, free)])
+    assert_array_equal((2.0 * matrix), (found * 2.0).toarray())
+    values = rhs[:, 0] ** 2
+    add_to_diagonal(found, values)
+    add_to_diagonal(matrix, values)
+    assert_array_equal(found.toarray(), matrix)
+    assert found.finite
+    add_to_diagonal(found, np.nan)
+    assert not found.finite
+
+
+def test_sums_of_sparse_products_stay_sparse():
+    matrix, _ = dense_arrow()
+    part = csr_array(matrix)
+    total = add_products(add_products(np.zeros(()), part), part)
+    assert issparse(total)
+    assert_array_equal(total.toarray(), 2.0 * matrix)
+    few = csr_array(np.eye(3))
+    assert_array_equal(add_products(add_products(np.zeros(()), few), few), 2.0 * np.eye(3))
+
+
+def test_sums_by_level_are_sparse_products():
+    rng = np.random.default_rng(4)
+    X = np.zeros((50, 12))
+    X[np.arange(40), rng.integers(2, 10, 40)] = rng.standard_normal(40)
+    X[:, [0, 1, 10, 11]] = rng.standard_normal((50, 4))
+    levels, weights = Levels(np.arange(2, 10), np.array([0, 1, 10, 11])), rng.uniform(-1.0, 2.0, 50)
+    first, second = (
+        levels.weighted_gram(Block(rows.start, csr_array(X[rows]), weights[rows]), weights[rows])
+        for rows in (slice(0, 30), slice(30, 50))
+    )
+    assert isinstance(first, ArrowPart)
+    expected = X.T @ (weights[:, None] * X)
+    assert_allclose(add_products(first, second).toarray(), expected, rtol=1e-12, atol=1e-13)
+    total = add_products(add_products(np.zeros(()), first), second)
+    assert_allclose(total.toarray(), expected, rtol=1e-12, atol=1e-13)
+    X[3, 2:4] = 1.0  # a row with two levels: there are no levels
+    found = levels.weighted_gram(Block(60, csr_array(X), weights), weights)
+    assert issparse(found)
+    assert_allclose(add_products(total, found).toarray(), expected + X.T @ (weights[:, None] * X), atol=1e-12)
+    assert_allclose(add_products(found, first).toarray(), (found + first.whole().toarray()), atol=1e-12)
 
 
 @pytest.mark.parametrize("damping", [0.0, 1e-3])
 def test_equal_to_the_dense_factor(damping):
-    matrix, _ = arrow()
-    found, dense = factor_of(matrix, damping), Cholesky(matrix, damping)
+    sparse_matrix, matrix = arrow()
+    found, dense = factor_of(sparse_matrix, damping), Cholesky(matrix, damping)
     rhs = np.random.default_rng(0).standard_normal((len(matrix), 2))
     assert_allclose(found.solve(rhs), dense.solve(rhs), rtol=1e-9, atol=1e-12)
     assert_allclose(found.solve(rhs[:, 0]), dense.solve(rhs[:, 0]), rtol=1e-9, atol=1e-12)
-    assert_allclose(found.inverse(), dense.inverse(), rtol=1e-9, atol=1e-12)
+    assert_allclose(np.asarray(found.inverse()), dense.inverse(), rtol=1e-9, atol=1e-12)
     if not damping:  # which is relative to the diagonal, so that determinants are those of different matrices
         assert_allclose(found.log_determinant, np.linalg.slogdet(matrix)[1], rtol=1e-12)
     assert found.positive
 
 
-def test_the_inverse_may_take_the_place_of_the_matrix():
-    matrix, _ = arrow()
-    expected = np.linalg.inv(matrix)
-    with factored(matrix) as factor:
+def test_a_level_without_information_is_damped():
+    matrix, shaft = dense_arrow()
+    matrix[shaft[0]] = matrix[:, shaft[0]] = 0.0
+    found = factor_of(symmetric(csr_array(matrix)))
+    assert isinstance(found, ArrowCholesky)
+    assert not found.positive
+    rhs = np.random.default_rng(0).standard_normal(len(matrix))
+    damped = factor_of(symmetric(csr_array(matrix)), 1e-3)
+    assert damped.positive
+    assert_allclose(damped.solve(rhs), Cholesky(matrix, 1e-3).solve(rhs), rtol=1e-9, atol=1e-12)
+
+
+def test_the_inverse_is_the_same_for_a_time_and_for_good():
+    sparse_matrix, matrix = arrow()
+    with factored(sparse_matrix) as factor:
         assert factor.positive
-    found = inverted(matrix)
-    assert found is matrix
-    assert_allclose(found, expected, rtol=1e-8, atol=1e-12)
+    assert_allclose(np.asarray(inverted(sparse_matrix)), np.linalg.inv(matrix), rtol=1e-8, atol=1e-12)
 
 
 def test_columns_that_the_diagonal_explains_have_no_pivot():
-    matrix, shaft = arrow()
+    matrix, shaft = dense_arrow()
     matrix[:, 0] = matrix[:, shaft].sum(axis=1)  # the sum of all indicators
     matrix[0] = matrix[:, 0]
     matrix[0, 0] = matrix[0, shaft].sum()
-    factor = factor_of(matrix)
+    factor = factor_of(symmetric(csr_array(matrix)))
     assert isinstance(factor, ArrowCholesky)
     assert not (factor.positive and factor.smallest_pivot > 1e-13)
 
 
-@pytest.mark.parametrize("spoil", ["dense", "pair", "zero", "nan"])
-def test_other_matrices_are_factored_as_they_are(spoil):
-    matrix, shaft = arrow()
+@pytest.mark.parametrize("spoil", ["dense", "pair"])
+def test_other_matrices_are_dense(spoil):
+    matrix, shaft = dense_arrow()
     i, j = shaft[:2]
     if spoil == "dense":
         matrix += 1e-9
-    elif spoil == "pair":
-        matrix[i, j] = matrix[j, i] = 1e-6
     else:
-        matrix[i, i] = 0.0 if spoil == "zero" else np.nan
-    assert diagonal_part(matrix) is None
+        matrix[i, j] = matrix[j, i] = 1e-6
+    assert arrow_of(csr_array(matrix)) is None
+    assert_array_equal(symmetric(csr_array(matrix)), matrix)
 
 
 # -- fits ---------------------------------------------------------------------------------------
@@ -109,7 +181,7 @@ FITS = {
 def test_fits_are_those_with_dense_factors_and_rows(name, data, monkeypatch):
     terms = "y ~ x + C(year) + C(unit)"
     found = gevglm.fit(terms, data, tol=1e-11, **FITS[name])
-    monkeypatch.setattr(arrow_cholesky, "diagonal_part", lambda matrix: None)
+    monkeypatch.setattr(arrow_matrix, "arrow_of", lambda matrix: None)
     monkeypatch.setattr(sparse, "FEWEST_COLUMNS", 10**6)
     dense = gevglm.fit(terms, data, tol=1e-11, **FITS[name])
     assert not issparse(dense.model.design._X_of_passes)

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import LinearConstraint, minimize, nnls
 
+from gevglm.bias import Jeffreys
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.boundary import box_multipliers, free_directions
 from gevglm.estimation.estimate import Problem
@@ -196,6 +197,28 @@ def test_the_order_of_rows_does_not_matter():
     assert_allclose(np.sort(order[other.boundary.rows]), one.boundary.rows)
 
 
+def test_blocks_of_rows_end_where_all_rows_at_once_do():
+    rng = np.random.default_rng(11)
+    for _ in range(10):
+        X, y = random_problem(rng)
+        whole, parts = estimate(X, y, Log()), estimate(X, y, Log(), block_rows=16)
+        assert_allclose(parts.params, whole.params, rtol=1e-8, atol=1e-10)
+        assert_allclose(parts.inverse_information, whole.inverse_information, rtol=1e-6, atol=1e-12)
+        assert (parts.boundary is None) == (whole.boundary is None)
+        if whole.boundary is not None:
+            assert set(parts.boundary.rows) == set(whole.boundary.rows)
+
+
+def test_jeffreys_prior_rewards_the_wall_without_bound():
+    """Towards r independent rows at the wall the penalised loss falls by r ln(10)/2 with each tenth of the distance."""
+    X, y = grouped(np.random.default_rng(4))
+    found = estimate(X, y, Log())
+    penalised = Problem(MemoryEngine(X, y), LogLoss(Log()), constant=0, adjustment=Jeffreys()).objective()
+    values = [float(penalised(found.params - 10.0**-j * np.eye(4)[0]).value) for j in (6, 7, 8)]
+    rank = np.linalg.matrix_rank(X[found.boundary.rows])
+    assert_allclose(np.diff(values), -0.5 * rank * np.log(10.0), rtol=1e-4)
+
+
 def test_a_sampled_log_link_ends_on_the_boundary_as_well():
     rng = np.random.default_rng(8)
     ended = 0
@@ -211,7 +234,7 @@ def test_profiles_keep_the_bounds():
     X, y = grouped(np.random.default_rng(4))
     problem = Problem(MemoryEngine(X, y), LogLoss(Log()), constant=0)
     found = problem.estimate()
-    likelihood = BoundaryLikelihood.of(problem, found.params, found.inverse_information)
+    likelihood = BoundaryLikelihood.on(problem, found.params, found.inverse_information)
     value, gradient = log_binomial(X, y)
     events = X[y == 1]
     for column, at in ((2, -0.3), (3, 0.02), (1, 1.2)):

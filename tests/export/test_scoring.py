@@ -2,9 +2,7 @@
 
 import json
 import math
-import shutil
 import sqlite3
-import subprocess
 
 import duckdb
 import numpy as np
@@ -34,6 +32,7 @@ from gevglm.links import (
 from gevglm.links.odds import ScaledOdds
 from tests.support.cells import evaluated
 from tests.support.golden import numbers
+from tests.support.javascript import plain, run
 from tests.support.student_t import StudentT
 
 LINKS = [Logit(), Probit(), Cauchit(), CLogLog(), LogLog(), GEV(0.3), GEV(-0.4), GEV(-1.0), GEV(2e-4), GEV(-2e-4), GEVc(0.2), GEVc(-0.3),
@@ -50,6 +49,10 @@ FORMULAS = {
 
 @pytest.fixture(scope="module")
 def data():
+    return made()
+
+
+def made():
     rng, n = np.random.default_rng(5), 300
     frame = pd.DataFrame(
         {
@@ -80,18 +83,8 @@ def in_sqlite(query, frame):
 
 
 def in_node(source, frame):
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("no node on this machine, which runs the JavaScript")
     rows = json.dumps([plain(row) for row in frame.to_dict("records")])
-    said = subprocess.run(
-        [node, "-"],
-        input=f"{source}\nconsole.log(JSON.stringify({rows}.map(risk)))",
-        text=True,
-        capture_output=True,
-        check=True,
-    )
-    return np.array(json.loads(said.stdout), dtype=float)
+    return np.array(run(source, f"{rows}.map(risk)"), dtype=float)
 
 
 def in_cells(formula, frame):
@@ -100,18 +93,13 @@ def in_cells(formula, frame):
     return np.array([evaluated(formula, {cell: row[name] for cell, name in cells.items()}) for row in rows])
 
 
-def plain(row):
-    missing = {key: None if value is None or value is pd.NA or value != value else value for key, value in row.items()}
-    return {key: value.item() if hasattr(value, "item") else value for key, value in missing.items()}
-
-
 def every_way(formula, frame):
     """Return the risks of rows by each way out of Python."""
     table = frame[[each.column.name for each in formula.inputs]]
     yield in_duckdb(to_sql(formula, "rows of today", "duckdb"), table)
     yield in_sqlite(to_sql(formula, "rows of today", "sqlite"), table)
-    yield in_node(to_javascript(formula), table)
     yield in_cells(to_cell(formula, None), table)
+    yield in_node(to_javascript(formula), table)
 
 
 @pytest.mark.parametrize("link", LINKS, ids=repr)

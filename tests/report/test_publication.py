@@ -165,5 +165,5 @@ def test_axis_of_odds_ratios(nested, comparison):
     ax = nested.results["small"].plot_coefficients({"large": nested.results["large"]}, exp=True)
     labels = [float(text.get_text()) for text in ax.get_xticklabels()]
     assert 1.0 in labels and np.allclose(np.log(labels), ax.get_xticks()) and "odds ratio" in ax.get_xlabel()
-    with pytest.raises(gevglm.exceptions.InvalidOptionError, match="'canonical' has no such link"):
+    with pytest.raises(gevglm.exceptions.InvalidOptionError, match="'canonical' has none"):
         comparison.results["logit"].plot_coefficients({"canonical": comparison.results["canonical"]}, exp=True)

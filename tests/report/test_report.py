@@ -12,7 +12,7 @@ from gevglm.datasets import simulate_study
 from gevglm.exceptions import GevglmError, InvalidOptionError
 from tests.support.browser import Browser, find_browser
 
-ALONE = {"meta", "br", "hr"}
+ALONE = {"meta", "br", "hr", "input"}
 FITS = {
     "canonical, clustered": (
         "event ~ age * smoker + C(region)",
@@ -85,9 +85,9 @@ def test_report_is_one_well_formed_page(reports, name):
     page = Parsed(text)
     assert not page.open and len(page.ids) == len(set(page.ids))
     assert all(link.startswith("#") and link[1:] in page.ids for link in page.links)
-    assert "<script" not in text and "@import" not in text
+    assert text.count("<script") == 1 and "@import" not in text  # that of the calculator
     assert set(re.findall(r'https?://[^"\s]+', text)) <= {"http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"}
-    assert f"{name} &lt;1&gt;" in text and "nan" not in re.sub(r"<svg.*?</svg>", "", text, flags=re.S).lower()
+    assert f"{name} &lt;1&gt;" in text and "nan" not in re.sub(r"<(svg|script).*?</\1>", "", text, flags=re.S).lower()
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -165,6 +165,64 @@ def test_saved_models_and_arrays_have_reports(study, tmp_path):
     assert "2 columns of a design matrix" in text and "x1" in text
 
 
+class TestCalculator:
+    def test_a_report_ends_with_it(self, reports, browser):
+        browser.open(reports["prevalence"], 1100)
+        browser.evaluate("document.querySelector('[data-part=typical]').click()")
+        assert re.fullmatch(r"[\d.]+\s%", browser.evaluate("document.querySelector('[data-part=risk]').textContent"))
+        assert browser.evaluate("document.querySelector('main').lastElementChild.id") == "calculator-section"
+        assert browser.complaints() == []
+
+    def test_where_there_is_none_the_report_says_why(self, study, tmp_path):
+        twice = study.iloc[:1500].assign(older=lambda d: d["age"].clip(0, 30))
+        text = plain(gevglm.fit("event ~ age.clip(0, 30)", twice, link="logit").report(tmp_path / "r.html"))
+        assert "Not shown: the term 'age.clip(0, 30)' of the formula cannot be exported" in text
+
+
+@pytest.fixture(scope="module")
+def answered(study, tmp_path_factory):
+    holes = study.iloc[:1500].assign(age=study["age"].where(study.index > 20))
+    words = {"cov_type": "cluster", "cov_kwds": {"groups": "town"}, "prevalence": 0.01, "link": "logit"}
+    with pytest.warns(gevglm.exceptions.MissingRowsWarning):
+        res = gevglm.fit("event ~ age + smoker", holes, **words)
+    return res.report(tmp_path_factory.mktemp("checklist") / "r.html", checklist="TRIPOD+AI")
+
+
+class TestChecklist:
+    NUMBERS = (
+        "1 2 3a 3b 3c 4 5a 5b 6a 6b 6c 7 8a 8b 8c 9a 9b 9c 10 11 12a 12b 12c 12d 12e 12f 12g 13 14 15 16 17 18a 18b 18c 18d 18e 18f 19 "
+        "20a 20b 20c 21 22 23a 23b 24 25 26 27a 27b 27c"
+    ).split()
+
+    def test_every_item_is_answered_once_and_links_lead_somewhere(self, answered):
+        text = answered.read_text()
+        found = Parsed(text)
+        assert not found.open and all(link[1:] in found.ids for link in found.links)
+        assert re.findall(r"<tr><th>(\w+)<br>", text) == self.NUMBERS
+        total, *counts = map(
+            int,
+            re.search(
+                r"Of (\d+) items, (\d+) are .*? and (\d+) in part; (\d+) .*? and (\d+) concern", plain(answered)
+            ).groups(),
+        )
+        assert total == sum(counts) == 52
+
+    def test_what_the_fit_knows_is_there_and_the_rest_is_said_to_be_unknown(self, answered):
+        text = plain(answered)
+        for said in ("21 of 1,500 rows were incomplete and left out; nothing was imputed", "allow for 148 clusters",
+                     "the event is 1", "Those used: age, smoker", "By the formula event ~ age + smoker", "Prevalence: 0.01. Risks are those in the population"):  # fmt: skip
+            assert said in text
+        assert text.count("to be written by the authors") >= 20 and "TRIPOD+AI 8a" in text
+
+    def test_without_rows_and_other_words(self, study, tmp_path):
+        res = gevglm.fit("event ~ age", study, link="logit")
+        res.save(tmp_path / "m.pkl")
+        text = plain(gevglm.load(tmp_path / "m.pkl").report(tmp_path / "r.html", checklist="tripod+ai"))
+        assert "20b Characteristics" not in text and "Of 52 items" in text
+        with pytest.raises(InvalidOptionError, match=r"checklist='strobe' is not known"):
+            res.report(tmp_path / "s.html", checklist="strobe")
+
+
 def test_paths_that_cannot_be_written_are_named(study, tmp_path):
     res = gevglm.fit("event ~ age", study, link="logit")
     with pytest.raises(InvalidOptionError, match="is a folder"):
@@ -181,7 +239,7 @@ def plain(path):
     """Return the text of a page, without pictures and tags."""
     import html
 
-    text = re.sub(r"<(svg|style).*?</\1>", "", path.read_text(encoding="utf-8"), flags=re.S)
+    text = re.sub(r"<(svg|style|script).*?</\1>", "", path.read_text(encoding="utf-8"), flags=re.S)
     return html.unescape(re.sub(r"<[^>]+>", "", text)).replace("\xa0", " ")
 
 
@@ -191,7 +249,7 @@ class TestProgress:
         without = res.report(tmp_path / "without.html", progress=False).read_bytes()
         assert capsys.readouterr().err == ""
         assert res.report(tmp_path / "with.html", progress=True).read_bytes() == without
-        assert "7/7" in capsys.readouterr().err
+        assert "8/8" in capsys.readouterr().err
 
     def test_it_appears_by_itself_only_where_somebody_looks(self, study, tmp_path, capsys):
         gevglm.fit("event ~ age", study, link="logit").report(tmp_path / "r.html")

@@ -188,9 +188,25 @@ def test_a_fit_on_the_boundary_can_be_saved(on_the_boundary, tmp_path):
     assert "on the boundary" in str(again.summary())
 
 
+def test_a_column_that_the_wall_holds_at_zero_is_exactly_zero(bounded):
+    x = np.random.default_rng(1).normal(50.0, 10.0, len(bounded))
+    with pytest.warns(SupportWarning, match=r"certified by 2 multipliers \(the smallest"):
+        res = gevglm.fit("y ~ b + c + x", bounded.assign(x=x), link="log")
+    assert res.params["x"] == 0.0
+    assert res.bse["x"] == 0.0
+    lower, upper = res.conf_int().loc["x"]
+    assert lower < 0.0 < upper
+    assert "On the boundary:" in str(res.summary())
+    assert "Outside support" not in str(res.summary())
+    assert "the intervals keep all bounds" in str(res.summary()).replace("\n    ", " ")
+
+
 def test_robust_covariances_are_confined_to_the_boundary(bounded):
-    with pytest.warns(SupportWarning, match="on the boundary"):
+    with pytest.warns(
+        SupportWarning, match="certified by a multiplier of 60.*the intervals to report of independent rows"
+    ):
         res = gevglm.fit("y ~ b + c", bounded, link="log", cov_type="HC0")
+    assert "intervals by them are rough, and loss='canonical'" in str(res.summary()).replace("\n    ", " ")
     assert res.inference == "wald"
     assert_allclose(res.cov_params().to_numpy() @ [1.0, 1.0, 0.0], 0.0, atol=1e-12)  # the risk of group b does not move
 
@@ -275,11 +291,17 @@ def test_directions_of_the_log_link_differ_from_those_of_the_logit(bounded):
     [
         ("log", [0.1, 0.0, 0.0], "400 rows at risks above 1"),
         ("identity", [-0.1, 0.0, 0.0], "400 rows at risks below 0"),
+        ("logc", [-0.1, 0.0, 0.0], "400 rows at risks below 0, .* between 0 and inf"),
     ],
 )
 def test_a_start_with_impossible_risks_is_refused(inside, link, start, seen):
     with pytest.raises(InvalidOptionError, match=f"start_params puts {seen}"):
         gevglm.fit("y ~ treated + x", inside, link=link, start_params=start)
+
+
+def test_a_start_that_is_no_number_is_refused(inside):
+    with pytest.raises(InvalidOptionError, match="1 of 3 values of start_params is not finite"):
+        gevglm.fit("y ~ treated + x", inside, link="log", start_params=[-1.0, np.nan, 0.0])
 
 
 def test_columns_that_make_every_risk_one_are_refused(inside):

@@ -14,6 +14,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--no-first-run", "--disable-dev-shm-usage",
            "--remote-debugging-pipe")  # fmt: skip
 PATIENCE = 120.0  # seconds
+KEYS = {"Tab": (9, ""), "ArrowDown": (40, ""), "Space": (32, " "), "Enter": (13, "\r")}
 
 
 def find_browser():
@@ -56,13 +57,14 @@ class Browser:
                 return answer["result"]
             self.events.append(answer)
 
-    def open(self, path, width, height=900, media=""):
-        """Show a file in a window of some width, as on a screen or as printed, and wait until it is there."""
+    def open(self, path, width, height=900, media="", scheme="light"):
+        """Show a file in a window of some width, as on a screen or as printed, in light or dark, and wait until it is there."""
         self.events.clear()
         self.ask(
             "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
         )
-        self.ask("Emulation.setEmulatedMedia", media=media)
+        scheme = [{"name": "prefers-color-scheme", "value": scheme}]
+        self.ask("Emulation.setEmulatedMedia", media=media, features=scheme)
         self.ask("Page.navigate", url=path.resolve().as_uri())
         while not any(event["method"] == "Page.loadEventFired" for event in self.events):
             self.events.append(self._read())
@@ -70,6 +72,17 @@ class Browser:
     def evaluate(self, expression):
         """Return the value of a JavaScript expression."""
         return self.ask("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
+
+    def press(self, key):
+        """Press a key: Tab, ArrowDown, Space, Enter, or that of a letter."""
+        code, text = KEYS.get(key) or (ord(key.upper()), key)
+        for kind in ("keyDown", "keyUp"):
+            words = {"text": text} if text and kind == "keyDown" else {}
+            self.ask("Input.dispatchKeyEvent", type=kind, key=text or key, windowsVirtualKeyCode=code, **words)
+
+    def type(self, text):
+        """Type a text where the focus is."""
+        self.ask("Input.insertText", text=text)
 
     def complaints(self):
         """Return errors of the page, and what it wrote to the console or wanted from elsewhere."""

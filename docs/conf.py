@@ -55,7 +55,12 @@ nb_execution_timeout = 600
 nb_output_stderr = "remove"  # warnings that matter are told in the text, and progress bars are not for paper
 
 # pages about data that no package carries are shown without output, and say so, where the data cannot be had
-NEEDS = {"gallery/conflict": "mid", "gallery/mammography": "mammography", "gallery/national": "nhanes2"}
+NEEDS = {
+    "gallery/civil_war": "civil_war_onset",
+    "gallery/conflict": "mid",
+    "gallery/mammography": "mammography",
+    "gallery/national": "nhanes2",
+}
 WITHOUT = "The data of this page, `{name}`, could not be had when it was built: it is shown without output."
 
 

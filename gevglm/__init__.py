@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gevglm.inference.penalty_path import penalty_path
     from gevglm.inference.separation import Separation, detect_separation
     from gevglm.model import BinaryGLM
+    from gevglm.model.published import from_coefficients
     from gevglm.panel.results import PanelResults
     from gevglm.results import BinaryGLMResults, load
     from gevglm.results.term_tests import anova
@@ -54,6 +55,7 @@ _HOMES = {
     "fit": "api",
     "fit_links": "comparison",
     "fit_many": "batches.many",
+    "from_coefficients": "model.published",
     "load": "results",
     "penalty_path": "inference.penalty_path",
     "scan": "batches.scan",

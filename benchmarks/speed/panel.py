@@ -1,9 +1,10 @@
-"""Constants of units absorbed, against pyfixest and against dummies in glum."""
+"""Constants of units absorbed, against pyfixest and against dummies in glum; and units among the terms."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,12 @@ def tasks(tiny: bool = False) -> list[Task]:
             "5,000 units x 200",
             lambda: _plain("y ~ x1 + x2 + x3 | unit", *shape(5_000, 200), dummies=True),
             {"pyfixest": 5.0, "glum, dummies": 20.0},
+        ),
+        Task(
+            "panel, units among the terms",
+            "5,000 units x 200",
+            lambda: _terms(*shape(5_000, 200)),
+            {"gevglm, absorbed": 0.2},
         ),
         Task(
             "panel, two ways",
@@ -60,6 +67,17 @@ def _quietly(call: Callable[[], Any]) -> Callable[[], Any]:
 def _firth(units: int, periods: int) -> Mapping[str, Callable[[], Any]]:
     data = simulated(units, periods)
     return {OURS: _quietly(lambda: gevglm.fit("y ~ x1 + x2 + x3 | unit", data, bias="firth", units="all").bse)}
+
+
+def _terms(units: int, periods: int) -> Mapping[str, Callable[[], Any]]:
+    data = simulated(units, periods)
+    data = data[data.groupby("unit")["y"].transform("sum").between(1, periods - 1)]
+    formulas = {OURS: "y ~ x1 + x2 + x3 + C(unit)", "gevglm, absorbed": "y ~ x1 + x2 + x3 | unit"}
+    return {name: _quietly(partial(_errors, formula, data)) for name, formula in formulas.items()}
+
+
+def _errors(formula: str, data: pd.DataFrame) -> Any:
+    return gevglm.fit(formula, data).bse
 
 
 def _plain(formula: str, units: int, periods: int, dummies: bool = False) -> Mapping[str, Callable[[], Any]]:

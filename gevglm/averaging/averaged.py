@@ -36,13 +36,14 @@ from gevglm.effects.worlds import Worlds
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, silenced
 from gevglm.model import BinaryGLM
 from gevglm.results import BinaryGLMResults
-from gevglm.results.calibration import as_sampled, assess_new_rows, with_note
+from gevglm.results.calibration import as_sampled, with_note
 from gevglm.results.clusters import repeated
 from gevglm.results.core import check_alpha
 from gevglm.results.effects import labels_of
 from gevglm.results.predicted_rows import single_outcomes
 from gevglm.results.prediction import rows_to_predict
 from gevglm.results.saving import to_save, write
+from gevglm.results.validation import assess_new_rows
 
 RESAMPLES = 200
 HELD_OUT = (

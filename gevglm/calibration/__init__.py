@@ -25,6 +25,7 @@ _MODULES = {
     "calibration.hypothesis_tests": ("hosmer_lemeshow", "pregibon", "spiegelhalter", "stukel"),
     "calibration.loss_calibration": ("loss_calibration_curve", "loss_calibration_test", "switching_gain"),
     "calibration.metrics": ("brier_decomposition", "brier_score", "calibration_loss", "expected_calibration_error", "log_loss", "scaled_brier_score"),
+    "calibration.monitoring": ("monitor",),
     "calibration.multiclass": ("loss_calibration_curve_multiclass", "loss_calibration_test_multiclass"),
     "calibration.net_benefit": ("net_benefit_difference",),
     "calibration.optimism": ("bootstrap_optimism", "cross_validated"),

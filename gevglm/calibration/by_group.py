@@ -156,7 +156,7 @@ def calibration_by_group(
     rows, found = {}, {}
     for name in pd.unique(labels):
         own = labels == name
-        rows[name], found[name] = _of_group(sample.y[own], sample.p[own], sample.weight[own])
+        rows[name], found[name] = of_group(sample.y[own], sample.p[own], sample.weight[own])
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["n", "events", "expected"])
     pooled, notes = {}, []
     z = norm.isf((1.0 - level) / 2.0)
@@ -184,7 +184,7 @@ def calibration_by_group(
     return GroupCalibration(frame, pooled, level, tuple(notes))
 
 
-def _of_group(y: NDArray, p: NDArray, weight: NDArray) -> tuple[tuple[float, ...], dict[str, tuple[float, float]]]:
+def of_group(y: NDArray, p: NDArray, weight: NDArray) -> tuple[tuple[float, ...], dict[str, tuple[float, float]]]:
     """Return numbers of a group, and estimates with variances of the measures that it determines, as they are pooled."""
     total, events, expected = float(weight.sum()), float(weight @ y), float(weight @ p)
     found: dict[str, tuple[float, float]] = {}

@@ -7,7 +7,7 @@ from numbers import Real
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import chi2, norm
 
 from gevglm.exceptions import InvalidOptionError
 
@@ -101,3 +101,10 @@ def wilson_limits(events: NDArray, total: NDArray, level: float = 0.95) -> tuple
     center, reach = rate + spread / 2.0, z * np.sqrt(rate * (1.0 - rate) / total + spread / (4.0 * total))
     lower, upper = (center - reach) / (1.0 + spread), (center + reach) / (1.0 + spread)
     return np.where(events == 0.0, 0.0, lower), np.where(events == total, 1.0, upper)
+
+
+def poisson_limits(events: NDArray, level: float = 0.95) -> tuple[NDArray, NDArray]:
+    r"""Return the exact limits of the mean of a Poisson distribution, :math:`\chi^2_{2x, \alpha/2}/2` and :math:`\chi^2_{2x+2, 1-\alpha/2}/2`."""
+    tail = (1.0 - checked_level(level)) / 2.0
+    lower = np.where(events > 0.0, chi2.ppf(tail, 2.0 * np.maximum(events, 1.0)), 0.0) / 2.0
+    return lower, chi2.isf(tail, 2.0 * events + 2.0) / 2.0

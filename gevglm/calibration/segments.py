@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import chi2
 
-from gevglm.calibration.estimates import checked_level
+from gevglm.calibration.estimates import checked_level, poisson_limits
 from gevglm.calibration.sample import Sample, predictions
 from gevglm.display.tables import Part, Shown
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, whole_number
@@ -156,9 +155,7 @@ class _Search:
         ]
         inside = self.Z[:, one] * self.Z[:, two]
         observed, expected = (sample.weight * sample.y) @ inside, self.expected @ inside
-        tail = (1.0 - level) / 2.0
-        lower = np.where(observed > 0.0, chi2.ppf(tail, 2.0 * np.maximum(observed, 1.0)), 0.0) / 2.0 / expected
-        upper = chi2.isf(tail, 2.0 * observed + 2.0) / 2.0 / expected
+        lower, upper = (limit / expected for limit in poisson_limits(observed, level))
         return pd.DataFrame(
             {
                 "n": self.size[most],

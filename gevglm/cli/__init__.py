@@ -13,6 +13,7 @@ from gevglm import __version__
 COMMANDS = {  # what each does; its module is imported when it is asked for
     "fit": "fit a model to a table, print its summary",
     "predict": "predict risks by a saved model",
+    "update": "bring a saved model up to date with new data",
     "calculator": "write a page that computes risks by a saved model",
     "effects": "fit a model, print effects of its variables on the risk",
     "average": "average the risks of several links, the best way to predict",

@@ -41,6 +41,7 @@ from gevglm.options import FitOptions, ModelOptions
 
 UNIDENTIFIED = 1e-6  # share of the information at zero below which separation is looked for
 CONSTANT = 1e-12  # spread within sets, as a share of the largest value, that is rounding
+CONTINUOUS = 0.5  # different values per row from which a column of fractions is taken for a measurement
 NO_MEANING = {
     "exposure": "it goes with link='cloglog'",
     "var_weights": "sets count by freq_weights=",
@@ -275,7 +276,19 @@ def _codes(design: Design, strata: Any) -> NDArray:
         raise InvalidDataError(
             f"strata has {len(levels)} different values in {design.n_rows} rows, so that every set is one row; name the column that rows of a set share."
         )
+    refuse_measurement(str(column.name) if isinstance(column.name, str) else "strata", column, levels)
     return codes
+
+
+def refuse_measurement(name: str, column: pd.Series, levels: Any) -> None:
+    """Refuse a column of fractions with many different values as what tells units or sets apart."""
+    if not pd.api.types.is_float_dtype(column.dtype) or len(levels) <= CONTINUOUS * len(column):
+        return
+    if (np.asarray(levels, dtype=float) % 1.0 != 0).any():
+        raise InvalidDataError(
+            f"{name!r} has {len(levels)} different values with fractions in {len(column)} rows: it looks like a measurement, not like units or sets. "
+            "As a column of the model it is one of the terms; codes of units and sets are integers or words."
+        )
 
 
 def _binary(design: Design) -> Design:

@@ -2,7 +2,8 @@ r"""Few clusters beside absorbed constants: the corrections of :mod:`gevglm.cova
 
 With columns minus their means in each unit, weighted by the curvature, the bread is block-diagonal: :math:`1/D_u` for units, M for the others. A cluster needs
 the indicators of its own units only. A unit that lies in one cluster has a constant that is not estimated without that cluster; CR3, which leaves
-the cluster out, then leaves it out too, and is the one-step jackknife of the slopes.
+the cluster out, then leaves it out too, and is the one-step jackknife of the slopes. Its residuals add up to zero under the model; after bias reduction, where
+they do not, they are those one scoring step of the constant away, with which the score of the slopes is the same.
 """
 
 from __future__ import annotations
@@ -106,7 +107,10 @@ def corrected_within(
     constants = _Constants.of(rows, rows.codes % n_units, fit, n_units)
     q, scores, products = len(fit.bread), [], []
     for cluster, there, inside in _clusters(rows, n_units):
-        complete = inside == constants.counts[there] if kind == "CR3" else np.zeros(len(there), dtype=bool)
+        complete = inside == constants.counts[there]
+        if complete.any():
+            cluster = _without_sums(cluster, cluster.X[:, : len(there)] * complete)
+        complete &= kind == "CR3"
         M, N = constants.around(there[~complete])
         used = replace(cluster, X=np.delete(cluster.X, np.flatnonzero(complete), axis=1)) if complete.any() else cluster
         correction = correction_of(kind, M, N, constants.likelihood)
@@ -134,6 +138,14 @@ def _clusters(rows: Rows, n_units: int) -> Iterator[tuple[OfCluster, NDArray, ND
         X = np.hstack([np.eye(len(there))[place], dense(rows.X[chosen])])
         columns = (part[chosen] for part in (rows.derivative, rows.weight, rows.variance, rows.residual))
         yield OfCluster(int(cluster[start]), X, *columns), there, counts
+
+
+def _without_sums(cluster: OfCluster, units: NDArray) -> OfCluster:
+    """Return a cluster whose residuals have no weighted sum over units, given by their indicators, after a step of their constants."""
+    step = (
+        (cluster.weight * cluster.residual) @ units / np.maximum((cluster.weight * cluster.derivative) @ units, 1e-300)
+    )
+    return replace(cluster, residual=cluster.residual - cluster.derivative * (units @ step))
 
 
 def _degrees(products: list, constants: _Constants) -> SatterthwaiteWithin:

@@ -14,7 +14,8 @@ from scipy.sparse import issparse
 from gevglm.data import dialect
 from gevglm.data import formula as formulas
 from gevglm.data import outcome as outcomes
-from gevglm.data.design import Design, constant_column, first_look, weight_names
+from gevglm.data.design import Design, constant_column, copied, first_look, weight_names
+from gevglm.data.new_rows import is_read_by_formula, outcomes_in, read_matrix, read_table, weights_in
 from gevglm.data.selection import (
     WEIGHTS,
     Selection,
@@ -27,7 +28,7 @@ from gevglm.data.selection import (
 )
 from gevglm.data.sources import as_source, wide_source
 from gevglm.data.streamed_design import from_source
-from gevglm.data.survey import Survey, sample_of
+from gevglm.data.survey import SampleUnits, Survey, sample_of
 from gevglm.data.tables import (
     aligned,
     as_frame,
@@ -41,11 +42,7 @@ from gevglm.data.tables import (
 from gevglm.engine.base import product, times
 from gevglm.engine.linalg import Matrix
 from gevglm.engine.monitor import Monitor
-from gevglm.exceptions import InvalidDataError
-
-IN_COLUMNS = (
-    1 << 18
-)  # numbers of a design up to which a copy of it is made column by column, which passes are faster over
+from gevglm.exceptions import GevglmWarning, InvalidDataError, warn
 
 
 def from_table(
@@ -164,7 +161,7 @@ def from_arrays(
         rows, n_missing = _rows_used(X, y, columns, clustered, missing, weights | {"n_trials": n_trials})
     if rows is None:
         if not issparse(X) and (X.base is not None or X is exog) and not owned:  # the caller may change theirs
-            X = X.copy(order="F" if X.size <= IN_COLUMNS else "K")
+            X = copied(X)
     else:
         X, y = X[rows], y[rows]
         columns = {role: None if given is None else given[rows] for role, given in columns.items()}
@@ -186,6 +183,59 @@ def from_arrays(
         n_missing=n_missing,
         sample=sample if sample is None or rows is None else sample.taken(rows),
         **_offset_facts(offset, exposure),
+    )
+
+
+def from_new_rows(
+    known: Design, data: Any, *, endog: Any = None, clusters: Any = None, sample: SampleUnits | None = None
+) -> Design:
+    """Build the design of new rows with outcomes as that of a model has it: the same columns, levels, knots, and columns of offset and weights.
+
+    Rows without an outcome, a covariate or their cluster are left out, with a warning.
+    """
+    by_name = is_read_by_formula(known, data)
+    frame = as_frame(data) if by_name or isinstance(data, pd.DataFrame) else None
+    read = (read_table if by_name else read_matrix)(known.layout, data)
+    n = read.X.shape[0]
+    roles: dict[str, Any] = dict.fromkeys(WEIGHTS)
+    if by_name:
+        roles |= weights_in(known.layout, as_frame(data).columns)
+    if endog is None:
+        if frame is None or not by_name:
+            raise InvalidDataError("give the outcomes of the new data as endog=.")
+        endog = outcomes_in(known.layout, frame)
+    values = np.asarray(endog)
+    if not n or len(values) != n:
+        raise InvalidDataError(f"the new data have {n} rows, and {len(values)} outcomes.")
+    columns = {role: vector(name, frame, role, n) for role, name in roles.items()} | {"offset": read.offset}
+    clustered = cluster_columns(clusters, n, frame, None if frame is None else frame.index)
+    selected = rows_with_weight(n, values, columns)
+    used = selected & complete_rows(n, "drop", [values, read.X, *columns.values(), *clustered])
+    if not used.any():
+        raise InvalidDataError(f"none of the {n} new rows has an outcome and all that a prediction needs.")
+    lost = int(selected.sum() - used.sum())
+    if lost:
+        warn(f"{lost} of {n} new rows lack an outcome, or what a prediction needs, and are left out.", GevglmWarning)
+    rows = np.flatnonzero(used)
+    counted = values.ndim == 2 and values.shape[1] == 2
+    return _finish(
+        read.X[rows],
+        values[rows],
+        {role: None if given is None else given[rows] for role, given in columns.items()} | {"exposure": None},
+        constant=known.constant,
+        names=known.names,
+        recipe=known.recipe,
+        outcome=known.outcome,
+        event=None if counted else known.event,
+        rows=None if used.all() else rows,
+        index=None if read.index is None else read.index[rows],
+        n_given=n,
+        n_missing=lost,
+        frame=None if frame is None else frame.iloc[rows],
+        sample=sample if sample is None or used.all() else sample.taken(rows),
+        weight_names=known.weight_names,
+        offset_name=known.offset_name,
+        exposure_name=known.exposure_name,
     )
 
 

@@ -31,7 +31,7 @@ from gevglm.exceptions import InvalidDataError
 
 FIT_AGAIN = "fit the model again, to a table that is held in memory"
 FEW = 4096  # rows that are looked at all at once
-NUMBERS = 1 << 16  # of a matrix that stay in the cache
+SMALL = 1 << 18  # numbers of a matrix that one core copies as fast
 MOST_DENSE = 1 << 25  # elements of a sparse design that is made dense where need be
 VECTORS = ("freq", "var", "trials", "offset", "represents")
 
@@ -271,18 +271,32 @@ def constant_column(X: Matrix) -> int | None:
 
 
 def first_look(X: Matrix) -> tuple[bool, int | None]:
-    """Return whether the sum of all numbers is finite, as that of complete ones is, and the first column of ones; a large matrix is read once."""
-    if issparse(X):
+    """Return whether the sum of all numbers is finite, as that of complete ones is, and the first column of ones; a large matrix is read once, by all cores."""
+    if issparse(X) or X.size <= SMALL:
         with np.errstate(all="ignore"):
-            return isfinite(np.sum(np.asarray(X.data))), constant_column(X)
-    ones, total, rows = np.flatnonzero(X[0] == 1.0), 0.0, 1 + NUMBERS // max(X.shape[1], 1)
-    with np.errstate(all="ignore"):
-        for start in range(0, len(X), rows):
-            block = X[start : start + rows]
-            total += float(np.add.reduce(block, axis=None))
-            if len(ones):
-                ones = ones[(block[:, ones] == 1.0).all(axis=0)]
-    return isfinite(total), int(ones[0]) if len(ones) else None
+            return isfinite(np.add.reduce(X.data if issparse(X) else X, axis=None)), constant_column(X)
+    ones = np.flatnonzero(X[0] == 1.0)
+
+    def look(block: Block) -> NDArray:
+        """Add up all numbers, and count in these columns what is not one."""
+        return np.append(np.add.reduce(block.X, axis=None), (block.X[:, ones] != 1.0).sum(axis=0))
+
+    total, *others = MemoryEngine(X, X[:, 0]).reduce(ArraySum(look)).tolist()
+    return isfinite(total), next((int(j) for j, count in zip(ones, others, strict=True) if not count), None)
+
+
+def copied(X: NDArray) -> NDArray:
+    """Return a copy of a matrix: a small one column by column, which passes are faster over, a large one in its own order, by all cores."""
+    if X.size <= SMALL:
+        return X.copy(order="F")
+    copy = np.empty_like(X)
+
+    def write(block: Block) -> NDArray:
+        copy[block.rows] = X[block.rows]
+        return np.zeros(())
+
+    MemoryEngine(X, X[:, 0]).reduce(ArraySum(write))
+    return copy
 
 
 def weight_names(weights: dict[str, Any]) -> dict[str, str]:

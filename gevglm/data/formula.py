@@ -144,7 +144,7 @@ class Recipe:
             raise
         except Exception as error:
             raise self._explained(error, frame) from None
-        codings = self._codings()
+        codings = self.codings()
         suspicions.warn_of_text({text: coding.levels for text, coding in codings.items()}, self.dtypes)
         self.variables = self._variables(codings, {} if state is not None else _two_values(columns))
         self.sparse = issparse(first)
@@ -168,7 +168,9 @@ class Recipe:
             unseen = set(data[name].dropna().unique()).difference(variable.levels)
             if unseen:
                 listed = ", ".join(sorted(map(repr, unseen))[:5])
-                raise InvalidDataError(f"{name!r} has levels in the new data that the model has not seen: {listed}.")
+                raise InvalidDataError(
+                    f"{name!r} has levels in the new data that the model has not seen: {listed}. Leave their rows out, or join them to levels that it knows."
+                )
         return self.build(with_columns(data, self.dtypes, lambda column: as_before(column, self.dtypes[column.name])))
 
     def part(self, variables: Collection[str]) -> tuple[Recipe, NDArray]:
@@ -221,7 +223,7 @@ class Recipe:
         """Return the sum of the offsets that the formula names, None if there is none."""
         return evaluate_offset(self.offsets, frame, self.scope)
 
-    def _codings(self) -> dict[str, Coding]:
+    def codings(self) -> dict[str, Coding]:
         """Return how factors are coded, by their texts."""
         if self.engine == "patsy":
             return patsy_codings(self._patsy)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.sparse import issparse
@@ -13,7 +14,7 @@ from gevglm.data.design import Layout
 from gevglm.data.formula import count_columns
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.selection import check_weights
-from gevglm.data.tables import added, as_frame, combined_offset, numeric_matrix, vector
+from gevglm.data.tables import added, as_frame, column, combined_offset, numeric_matrix, vector
 from gevglm.engine.base import product
 from gevglm.engine.linalg import Matrix, dense, with_missing_rows
 from gevglm.exceptions import GevglmWarning, InvalidDataError, listed, warn
@@ -105,6 +106,19 @@ def weights_in(layout: Layout, columns: Any) -> dict[str, str]:
                 GevglmWarning,
             )
     return there
+
+
+def outcomes_in(layout: Layout, frame: pd.DataFrame) -> Any:
+    """Return the outcomes of a table: the column of the outcome, or its two columns of counts."""
+    counts = count_columns(layout.outcome)
+    if counts and set(counts) <= set(frame.columns):
+        return frame[counts].to_numpy()
+    return column(frame, layout.outcome, "outcome")
+
+
+def is_read_by_formula(layout: Layout, data: Any) -> bool:
+    """Whether new data are a table for the formula of a model, and no design matrix."""
+    return layout.recipe is not None and not isinstance(data, np.ndarray) and not issparse(data)
 
 
 def _offset(layout: Layout, offset: NDArray | None, exposure: NDArray | None) -> NDArray | None:

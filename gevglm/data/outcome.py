@@ -52,7 +52,7 @@ def resolve(values: Any, event: Any, name: str, freq: NDArray | None, trials: ND
         if trials is None and not _are_binary(y):
             _need_trials(freq, name)
             freq, trials = None, freq
-    _need_both(y.min(), y.max(), len(y), name)
+    _need_both(np.minimum.reduce(y), np.maximum.reduce(y), len(y), name)
     return Outcome(y, event, freq, trials)
 
 

@@ -60,6 +60,7 @@ class SampleReplicates:
 
 
 def replicates_of(given: Survey, frame: pd.DataFrame | None, n: int) -> SampleReplicates:
+    """Return the replicate weights of the rows of a table, or of arrays of n rows, or say what is wrong with them."""
     names = None if frame is None else names_of_replicates(given, frame.columns)
     if names is not None and frame is not None:
         if not names:

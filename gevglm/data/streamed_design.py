@@ -24,7 +24,9 @@ from gevglm.data.sources.base import Number, Source
 from gevglm.data.survey import STRATUM, UNIT, SampleUnits, Survey, refuse_missing_facts, units_of
 from gevglm.data.survey import keys_of as _keys_of
 from gevglm.data.unloaded import UnloadedArray, rows_needed
+from gevglm.engine.arrow_cholesky import LOW
 from gevglm.engine.base import ArraySum, Block, Engine, without_columns
+from gevglm.engine.cholesky import LARGE_MATRIX
 from gevglm.engine.memory import physical_memory
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
 from gevglm.engine.streamed import StreamedEngine
@@ -147,7 +149,7 @@ def from_source(
     recipe.take_first()
     if not recipe.names:
         raise InvalidDataError("the design has no columns; a model with a constant only is 'y ~ 1'.")
-    _refuse_too_many_columns(len(recipe.names))
+    _refuse_too_many_columns(recipe)
     coding, events, total = _outcome(found, event, outcome, selection)
     reader = Reader(selection, recipe, coding, tuple(columns), outcome)
     refuse_dependence_on_other_rows(reader, found.example)
@@ -262,9 +264,12 @@ def _names(groups: Any) -> list[str] | None:
     return list(names) if all(isinstance(name, str) for name in names) else None
 
 
-def _refuse_too_many_columns(number: int) -> None:
-    """Refuse designs whose second derivatives do not fit in memory."""
-    needed, there = BYTES_PER_PAIR * number**2, physical_memory()
+def _refuse_too_many_columns(recipe: Recipe) -> None:
+    """Refuse designs whose second derivatives do not fit in memory: those with the levels of one factor, and few columns beside them, are arrows."""
+    number = len(recipe.names)
+    beside = number - max((len(coding.levels) for coding in recipe.codings().values()), default=0) + 1
+    pairs = number * beside if number >= LARGE_MATRIX and LOW * beside <= number else number**2
+    needed, there = BYTES_PER_PAIR * pairs, physical_memory()
     if needed > there:
         raise InvalidDataError(
             f"the design has {number} columns, whose k x k matrices need about {needed / 1e9:.0f} GB, but this machine has {there / 1e9:.0f} GB; "

@@ -16,7 +16,7 @@ class RowsNotLoadedError(InvalidDataError, AttributeError):
 
 def rows_needed(what: str, instead: str = "") -> str:
     """Return the one sentence about rows that are not in memory, and what to do."""
-    where = "which are not in memory (removed, as from a saved model, or read in pieces)"
+    where = "which are not in memory (removed, as from a saved model, read in pieces, or those of a published model)"
     return (
         f"{what} needs the rows of the fit, {where}; {instead or 'give data, or fit a table that is held in memory'}."
     )

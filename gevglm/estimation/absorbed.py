@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -24,6 +24,7 @@ from gevglm.estimation.arrow_sums import (
     BlockPoint,
     RowAdjustment,
     ScoreVariance,
+    Totals,
     linear_predictor,
     sums_of,
 )
@@ -63,6 +64,9 @@ class AbsorbedProblem:
     tol: float = 1e-8
     maxiter: int = 100
     monitor: Monitor = NULL_MONITOR
+    # of the last estimate: the second derivative where it began, and coefficients and sums where it ended
+    _first: Arrow | PairedArrow | None = field(default=None, init=False)
+    _ended: tuple[NDArray, Totals, dict[int, BlockPoint]] | None = field(default=None, init=False)
 
     @property
     def n_columns(self) -> int:
@@ -78,8 +82,10 @@ class AbsorbedProblem:
         which the loss falls, adjusted ones Newton steps whose derivative is that of :mod:`gevglm.estimation.arrow_sums`.
         """
         with one_blas_thread(self.engine.n_rows * self.engine.n_cols):
+            self._first = None
             result = self._iterate(self._start(start))
-            sums = self.sums_at(result.params)
+            sums = self._sums_at_end(result.params) if result.converged else self.sums_at(result.params)
+        self._first = self._first if start is None else None
         how = (result.n_iter, result.decrement, result.converged, result.reason)
         return AbsorbedEstimate(result.params, sums.information, sums.value, *how)
 
@@ -98,15 +104,15 @@ class AbsorbedProblem:
             return self._iterate(start, slopes)
 
     def information_without_slopes(self) -> Arrow | PairedArrow:
-        """Return the expected second derivative where every group has its own share of events, whatever its columns."""
-        return self._sums(self._start(None), expected=True).information
+        """Return the second derivative where every group has its own share of events, whatever its columns: where an estimate begins."""
+        return self._first or self._sums(self._start(None), expected=True).information
 
     def _iterate(self, start: NDArray, slopes: NDArray | None = None) -> SolverResult:
         """Iterate over all coefficients, or for given slopes over the constants."""
 
         def of(evaluate: Callable[[NDArray], ArrowSums]) -> Callable[[NDArray], ArrowSums]:
             if slopes is None:
-                return evaluate
+                return partial(self._noting_the_first, evaluate)
             return lambda constants: evaluate(np.concatenate([constants, slopes])).of_constants(len(slopes))
 
         options: dict[str, Any] = {"scale": self._scale, "maxiter": self.maxiter, "on_step": self.monitor.on_step}
@@ -119,6 +125,11 @@ class AbsorbedProblem:
             newton(start, search=value_search, tol=0.1 * self.tol, **options),
             of(self.sums_at),
         )
+
+    def _noting_the_first(self, evaluate: Callable[[NDArray], ArrowSums], params: NDArray) -> ArrowSums:
+        sums = evaluate(params)
+        self._first = self._first or sums.information
+        return sums
 
     @cached_property
     def _scale(self) -> float:
@@ -136,16 +147,35 @@ class AbsorbedProblem:
     def _cells(self) -> Cells:
         return Cells.of(self.groups)
 
-    def adjusted_sums(self, adjustment: RowAdjustment, params: NDArray) -> ArrowSums:
-        """Sum the adjusted loss: one pass for the information, one for the quadratic forms by its inverse."""
+    def _sums_at_end(self, params: NDArray) -> ArrowSums:
+        """Return :meth:`sums_at` the end of the iteration; what a step for the bias there needs besides is kept for it."""
+        if self.groups.large or self.adjustment is not None:
+            return self.sums_at(params)
+        self._ended = (params, *self._expected_sums(params, value=True))
+        return sums_of(self._ended[1])
+
+    def _expected_sums(self, params: NDArray, value: bool = False) -> tuple[Totals, dict[int, BlockPoint]]:
         known: dict[int, BlockPoint] = {}
         kept = known if self.engine.n_rows <= MOST_KNOWN else None
-        sums, forms, M = self.leverages_at(params, kept)
-        arrow = sums.information
+        options: dict[str, Any] = {"expected": True, "variance": not self.loss.is_likelihood, "known": kept}
+        return self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, value=value, **options)), known
+
+    def adjusted_sums(self, adjustment: RowAdjustment, params: NDArray, *, derivative: bool = True) -> ArrowSums:
+        """Sum the adjusted loss: one pass for the information, one for the quadratic forms by its inverse."""
+        ended, self._ended = self._ended, None
+        total, known = ended[1:] if ended is not None and ended[0] is params else self._expected_sums(params)
+        variance = not self.loss.is_likelihood
+        sums = sums_of(total)
         if not sums.finite:
             return sums
-        assert isinstance(arrow, Arrow) and forms is not None
-        reducer = AdjustmentSums(adjustment, self.loss, self.groups, params, forms, arrow, M, known)
+        arrow, forms = sums.information, None
+        assert isinstance(arrow, Arrow), "two large factors have no leverages"
+        M = arrow.diagonal
+        if variance:
+            scores = ScoreVariance.of(total)
+            M, forms = scores.of_groups, scores.forms(arrow)
+        forms = forms or arrow.forms
+        reducer = AdjustmentSums(adjustment, self.loss, self.groups, params, forms, arrow, M, known, derivative)
         reducer.apply(sums, self.engine.reduce(reducer))
         cubes = getattr(adjustment, "cubes", None)
         if cubes is not None:
@@ -153,22 +183,15 @@ class AbsorbedProblem:
             sums.gradient -= arrow.times(direction)
         return sums
 
-    def leverages_at(
-        self, params: NDArray, known: dict[int, BlockPoint] | None = None
-    ) -> tuple[ArrowSums, RowForms | None, NDArray]:
-        """Return the sums of the loss, the quadratic form of rows in the covariance if the model is right, and the variance of the scores of groups."""
-        variance = not self.loss.is_likelihood
-        options: dict[str, Any] = {"expected": True, "variance": variance, "known": known}
-        total = self.engine.reduce(ArrowLossSums(self.loss, self.groups, params, **options))
+    def leverages_at(self, params: NDArray) -> tuple[ArrowSums, RowForms | None]:
+        """Return the sums of the loss, and the quadratic form of rows in the covariance if the model is right."""
+        total, _ = self._expected_sums(params)
         sums = sums_of(total)
-        arrow = sums.information
-        assert isinstance(arrow, Arrow), "two large factors have no leverages"
+        assert isinstance(sums.information, Arrow), "two large factors have no leverages"
         if not sums.finite:
-            return sums, None, arrow.diagonal
-        if not variance:
-            return sums, arrow.forms, arrow.diagonal
-        scores = ScoreVariance.of(total)
-        return sums, scores.forms(arrow), scores.of_groups
+            return sums, None
+        arrow = sums.information
+        return sums, arrow.forms if self.loss.is_likelihood else ScoreVariance.of(total).forms(arrow)
 
     def _start(self, slopes: NDArray | None) -> NDArray:
         """Return the constants at each group's share of events (with half an event added to both outcomes, if the score is adjusted)."""

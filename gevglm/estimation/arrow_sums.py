@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from gevglm.estimation.paired_arrow import PairedArrow
 
 LONGEST = 2.0  # change of a constant in one step for an adjusted score
+LONGER = (
+    3.0  # than the scoring step, in the metric of the information, from which a step by the derivative is not believed
+)
 LEAST_CURVATURE = (
     0.2  # share of the information on a constant below which the derivative of its equation is not believed
 )
@@ -63,9 +66,19 @@ class ArrowSums:
         decrement = float(self.gradient @ inside)
         if self.jacobian is None:
             return -inside, decrement, False
-        step, n = -self.jacobian.solve(self.gradient), len(self.information.diagonal)
+        step, n = -self._by_jacobian(inside, decrement), len(self.information.diagonal)
         np.clip(step[:n], -LONGEST, LONGEST, out=step[:n])
         return step, decrement, False
+
+    def _by_jacobian(self, inside: NDArray, decrement: float) -> NDArray:
+        """Return the step by the derivative of the adjusted gradient, or `inside` where that is not believed: singular, or a step many times as long."""
+        assert self.jacobian is not None
+        try:
+            step = self.jacobian.solve(self.gradient)
+        except np.linalg.LinAlgError:
+            return inside
+        length = float(step @ self.information.times(step))  # type: ignore[union-attr]
+        return step if length <= LONGER**2 * decrement else inside
 
     def of_constants(self, k: int) -> ArrowSums:
         """Return the sums as a function of the constants, for given slopes: the last k coefficients."""
@@ -215,7 +228,7 @@ def linear_predictor(rows: BlockColumns, block: Block, params: NDArray) -> NDArr
 
 
 class AdjustmentSums(ByGroup):
-    """What bias reduction by the quadratic forms of rows adds to the score, and the derivative of the adjusted score."""
+    """What bias reduction by the quadratic forms of rows adds to the score, and (with `derivative`) the derivative of the adjusted score."""
 
     def __init__(
         self,
@@ -227,8 +240,10 @@ class AdjustmentSums(ByGroup):
         arrow: Arrow,
         variance: NDArray,
         known: dict[int, BlockPoint],
+        derivative: bool = True,
     ):
         super().__init__(groups)
+        self.derivative = derivative
         self.adjustment, self.loss, self.params = adjustment, loss, params
         self.forms, self.arrow, self.known = forms, arrow, known
         self.variance = variance  # M
@@ -238,6 +253,8 @@ class AdjustmentSums(ByGroup):
             rows, point, W = self.known.get(block.start) or self._block_point(block)
             rates = self.adjustment.rates(self.loss, point)
             shift = block.weighted(rates[-1][0]) * self.forms.of(rows)
+            if not self.derivative:
+                return Part(rows.groups, (rows.sums(shift),), (rows.totals(shift),), True)
             jacobian = self._jacobian(rows, block, point, W, rates)
             return Part(rows.groups, (rows.sums(shift), *jacobian[:3]), (rows.totals(shift), jacobian[3]), True)
 
@@ -287,6 +304,7 @@ class AdjustmentSums(ByGroup):
 
     def apply(self, sums: ArrowSums, total: Totals) -> None:
         """Change gradient and derivative of a loss in place."""
-        (of_groups, diagonal, upper, lower), (rest, schur) = total.of_groups, total.of_rows
-        sums.gradient -= np.concatenate([of_groups, np.asarray(rest)])
-        sums.jacobian = Arrow(diagonal, upper, lower, np.asarray(schur))
+        sums.gradient -= np.concatenate([total.of_groups[0], np.asarray(total.of_rows[0])])
+        if self.derivative:
+            diagonal, upper, lower = total.of_groups[1:]
+            sums.jacobian = Arrow(diagonal, upper, lower, np.asarray(total.of_rows[1]))

@@ -9,7 +9,7 @@ In front of a wall, :mod:`gevglm.estimation.boundary` goes on from there.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,16 +21,18 @@ from gevglm.engine.linalg import column_squares, weighted_gram
 from gevglm.estimation.adjusted_roots import MANY_ROWS, ROUGH, ROUGH_STEPS, SHRINKING, has_good_start
 from gevglm.estimation.checks import GROWING, ROUGH_TOL, VANISHED
 from gevglm.estimation.found import Estimate
-from gevglm.estimation.newton import CONVERGED, NEAR, SLOPE_LOST, SLOPE_OVERSHOT, Extrapolation, SolverResult
+from gevglm.estimation.newton import CONVERGED, NEAR, SLOPE_LOST, SLOPE_OVERSHOT, SolverResult
 from gevglm.estimation.objective import Adjustment
 from gevglm.estimation.pairs import ColumnPairs
 from gevglm.estimation.sums import LossSums
+from gevglm.links.base import Point
 from gevglm.losses import Loss
 
 if TYPE_CHECKING:
     from gevglm.estimation.estimate import Problem
 
 FEW_COLUMNS = 12  # whose products two by two are worth keeping
+ALIKE = 1e-12  # decrement of a step along which the information changes as a straight line does, to the last digits
 SHORTENED = "a step is not taken in full"
 
 Look: TypeAlias = Callable[[NDArray], tuple[NDArray, NDArray]]  # gradient and Hessian as functions of the coefficients
@@ -114,35 +116,78 @@ def _full_steps(
 def _root(
     problem: Problem, adjustment: Adjustment, block: Block, pairs: ColumnPairs, look: Look, start: NDArray | None
 ) -> Estimate | None:
-    """Find the root of an adjusted score by full steps, extrapolated as in the general way."""
+    """Find the root of an adjusted score: by Fisher scoring and, once near, by Newton steps with the derivative of the adjustment."""
     params, passes, enough = start, 0, (SHRINKING * problem.tol) ** 2 * problem.scale
     if params is None:
         rough = _full_steps(look, problem.null_start, ROUGH**2 * pairs.k, ROUGH_STEPS)
         if rough is None:
             return None
         params, passes = rough[0], rough[-1] + 1
-    past, last, loss = Extrapolation(), np.inf, problem.loss
+    last, loss, bend = np.inf, problem.loss, None
     for n_iter in range(problem.maxiter + 1):
         point = loss.link.at(block.linear_predictor(params))
         hessian = pairs.gram(block.weighted(loss.expected_curvature_at(point)))
         factor, info = lapack.dpotrf(hessian)
-        information = hessian.diagonal()
-        if info or not (factor.diagonal() ** 2 >= COLLINEAR * information).all():
+        if info or not (factor.diagonal() ** 2 >= COLLINEAR * hessian.diagonal()).all():
             return None
         inverse = _inverse(factor)
-        slope = block.weighted(loss.slope_at(block.y, point))
-        slope -= adjustment.row_shift(loss, block, point, pairs.quadratic_form(inverse))
+        quadratic = pairs.quadratic_form(inverse)
+        slope = block.weighted(point.cdf - block.y)  # that of losses whose rows are looked at by their residuals
+        slope -= adjustment.row_shift(loss, block, point, quadratic)
         gradient = slope @ block.X
         step = -inverse.dot(gradient)
         decrement = -float(gradient.dot(step))
         if not decrement < max(last, 1.0):
             return None
-        if decrement <= enough:
+        if decrement < NEAR and decrement > enough:
+            bend = bend or _Bend.at(adjustment, loss, block, point, pairs, inverse, quadratic)
+            step, info = lapack.dposv(hessian + bend.of_gradient, -gradient)[1:]
+            if info:
+                return None
+        if decrement <= enough or (decrement <= ALIKE and bend is not None and decrement**2 <= enough * last < np.inf):
+            if bend is not None:
+                hessian = hessian + bend.of_hessian(step)
+                inverse = _inverse(lapack.dpotrf(hessian)[0])
             passes += 2 * (n_iter + 1)
-            return _estimate(problem, params + step, information, inverse, decrement, n_iter, passes, None)
+            return _estimate(problem, params + step, hessian.diagonal(), inverse, decrement, n_iter, passes, None)
         last = decrement
-        params = params + (past.extrapolated(params, step) if decrement < NEAR else step)
+        params = params + step
     return None
+
+
+class _Bend(NamedTuple):
+    """What the information leaves out of the derivative of an adjusted score, and how the information itself changes."""
+
+    of_gradient: NDArray  # of shape (k, k)
+    third: NDArray  # derivative of the information by each coefficient; of shape (k, k, k)
+
+    @classmethod
+    def at(
+        cls,
+        adjustment: Adjustment,
+        loss: Loss,
+        block: Block,
+        point: Point,
+        pairs: ColumnPairs,
+        inverse: NDArray,
+        quadratic: NDArray,
+    ) -> _Bend:
+        r"""Return both at a point, for an adjusted score that is the gradient of :math:`\ell(b) - a \ln |I(b)|`.
+
+        With :math:`T_j` the derivative of the information I by a coefficient, :math:`C = I^{-1}` and :math:`q_i = x_i' C x_i`, the second derivative of
+        the penalty is :math:`-a \left(\sum_i W_i'' q_i x_{ij} x_{il} - \mathrm{tr}(T_j C T_l C)\right)`.
+        """
+        ((_, change),) = adjustment.rates(loss, point)  # a W''
+        third = pairs.third_moments(block.X, block.weighted(loss.expected_curvature_slope_at(point)))
+        turned = third @ inverse
+        k = pairs.k
+        traces = turned.reshape(k, -1) @ turned.transpose(0, 2, 1).reshape(k, -1).T
+        power = -adjustment.penalty(loss, 1.0)
+        return cls(power * traces - pairs.gram(block.weighted(change * quadratic)), third)
+
+    def of_hessian(self, step: NDArray) -> NDArray:
+        """Return by how much the information changes along a short step."""
+        return np.tensordot(step, self.third, 1)
 
 
 def _inverse(factor: NDArray) -> NDArray:

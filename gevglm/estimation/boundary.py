@@ -136,7 +136,8 @@ class _Steps:
         problem, params, n_iter = self.problem, before.params, before.n_iter
         enough, last, looks = problem.tol**2 * problem.scale, np.zeros(0), 0
         sums = before.sums if self.walled else (yield from problem.sums_at(params, value=True))
-        self._first, look = sums.hessian, True  # the iteration before ended where its step leads outside
+        self._first, look = sums.hessian, True  # the iteration before ended where its step leads outside,
+        tried = self.walled  # or too far
         while True:
             step, held, decrement, damped = yield from self._step(params, sums)
             problem.monitor.on_step(params, decrement)
@@ -150,19 +151,20 @@ class _Steps:
                 return SolverResult(params, sums, problem.maxiter, decrement, False, reason, step)
             trial = None
             if not (look or ended):
-                trial = yield from self._shortened(params, sums, step, 1.0, decrement, 1)
+                trial, tried = (yield from self._shortened(params, sums, step, 1.0, decrement, 1)), True
             if trial is None:
                 new, share = yield from self._ahead(params, step)
                 if len(new) and looks < ROUNDS:
-                    self.met, looks, look = self.met.joined(new), looks + 1, not self.walled
+                    self.met, looks, look, tried = self.met.joined(new), looks + 1, not self.walled, False
                     continue
                 if ended:
                     return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
-                trial = yield from self._shortened(params, sums, step, min(1.0, LONGEST * share), decrement, TRIALS)
+                length = min(0.5 if tried else 1.0, LONGEST * share)
+                trial = yield from self._shortened(params, sums, step, length, decrement, TRIALS)
             if trial is None:
                 return SolverResult(params, sums, n_iter, decrement, False, "no step improves the fit", step)
             # at a kink, a step that met nothing is followed by one that is just tried
-            look, last, looks = looks > 0 and not self.walled, held.position, 0
+            look, last, looks, tried = looks > 0 and not self.walled, held.position, 0, False
             params, sums = trial
             n_iter += 1
 

@@ -44,6 +44,10 @@ class ColumnPairs:
         a, b = _pairs(self.k)
         return (matrix[a, b] * _times(self.k)).dot(self._products)
 
+    def third_moments(self, X: NDArray, weights: NDArray) -> NDArray:
+        """Return the sum of w x_j x x' over the rows X that the products are of, for each column j; of shape (k, k, k)."""
+        return symmetric(self.weighted_sums(X * weights[:, None]), self.k)
+
     def weighted_sums(self, weights: NDArray) -> NDArray:
         """Return the sum of every product over the rows, for each column of weights."""
         return np.dot(self._products, weights)

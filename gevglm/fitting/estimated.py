@@ -45,10 +45,11 @@ def estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bou
         verdict = "Converged" if fitted.converged else "Not converged"
         print(f"{verdict} after {fitted.n_iter} steps: {fitted.reason}.")
     bounds = model.sampling.at_bounds if at_bounds else ()
+    rows = estimator.rows(model, problem, fitted)
     return BinaryGLMResults(
         model,
         fitted,
-        estimator.covariance_of(model, problem, fitted),
+        estimator.covariance_of(rows, fitted),
         range_fits=[_at_bound(model, bound, problem, fitted, estimator) for bound in bounds],
         covariance=estimator.covariance,
         cov_words=(options.cov_type or model.default_covariance, options.cov_kwds),
@@ -59,8 +60,8 @@ def estimated(model: BinaryGLM, options: FitOptions, monitor: Monitor, *, at_bou
         n_outside_support=support.outside,
         n_contradicted=support.contradicted,
         use_t=options.use_t,
-        degrees=estimator.degrees_of(model, problem, fitted, options.use_t),
-        clusters=estimator.clusters_of(model, problem, fitted),
+        degrees=estimator.degrees_of(rows, options.use_t),
+        clusters=estimator.covariance.clusters(rows),
     )
 
 
@@ -79,7 +80,7 @@ def _at_bound(
     )
     fitted = estimator.estimate(problem)
     warn_of_bound(sampling, middle, fitted)
-    matrix = estimator.covariance_of(model, problem, fitted)
+    matrix = estimator.covariance_of(estimator.rows(model, problem, fitted), fitted)
     return RiskModel(fitted.params, matrix, model.population_link, sampling.prevalence)
 
 

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from gevglm.bias import BiasReduction
 from gevglm.covariance import Covariance, Degrees, Fitted
-from gevglm.covariance.cluster_facts import ClusterFacts
 from gevglm.estimation.estimate import Estimate, Problem
 from gevglm.estimation.objective import Ridge
 from gevglm.options import SATTERTHWAITE, FitOptions
@@ -60,24 +59,20 @@ class Estimator:
         """Return the coefficients."""
         return problem.estimate() if self.bias is None else self.bias.estimate(problem)
 
-    def covariance_of(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> NDArray:
+    def covariance_of(self, rows: Fitted, fitted: Estimate) -> NDArray:
         """Return the covariance of the coefficients."""
-        rows = self._rows(model, problem, fitted)
         if self.bias is None:
             return self.covariance.matrix(rows)
         return self.bias.covariance(self.covariance, rows, fitted)
 
-    def degrees_of(self, model: BinaryGLM, problem: Problem, fitted: Estimate, use_t: Any) -> Degrees | None:
+    def degrees_of(self, rows: Fitted, use_t: Any) -> Degrees | None:
         """Return the degrees of freedom of tests, where they are not those of the residuals."""
         if use_t == SATTERTHWAITE:
-            return self.covariance.satterthwaite(self._rows(model, problem, fitted))
-        return None if use_t is False else self.covariance.design_degrees(self._rows(model, problem, fitted))
+            return self.covariance.satterthwaite(rows)
+        return None if use_t is False else self.covariance.design_degrees(rows)
 
-    def clusters_of(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> ClusterFacts | None:
-        """Return what a reader has to know of the clusters; None where rows are independent."""
-        return self.covariance.clusters(self._rows(model, problem, fitted))
-
-    def _rows(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> Fitted:
+    def rows(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> Fitted:
+        """Return the fit as covariances see it."""
         penalised = self.penalty is not None
         return Fitted(problem.engine, model.loss, fitted.params, fitted.inverse_information, model.wnobs, penalised)
 

@@ -127,7 +127,7 @@ class JointSums(LossSums):
         k, sums = len(self.params), self.zero()
         with np.errstate(all="ignore"):
             point = self.loss.link.at(block.linear_predictor(self.params))
-            rows = point.joint_derivatives(block.y) or _joint_derivatives(self.loss, block.y, point)
+            rows = derivatives_with_shape(self.loss, block.y, point)
             sums.value = float(block.weighted(rows.value).sum())
             sums.feasible = bool(np.isfinite(sums.value))
             sums.gradient[:k] = block.weighted(rows.slope) @ block.X
@@ -136,6 +136,11 @@ class JointSums(LossSums):
             sums.hessian[k, :k] = sums.hessian[:k, k] = block.weighted(rows.mixed) @ block.X
             sums.hessian[k, k] = block.weighted(rows.second).sum()
         return sums
+
+
+def derivatives_with_shape(loss: Loss, y: NDArray, point: Point) -> JointDerivatives:
+    """Return the log loss and its derivatives by v and shape, row by row."""
+    return point.joint_derivatives(y) or _joint_derivatives(loss, y, point)
 
 
 def _joint_derivatives(loss: Loss, y: NDArray, point: Point) -> JointDerivatives:

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
 from scipy.signal import find_peaks
-
-from gevglm.inference.shape_path import ShapePath
 
 LOWER_PEAK = 1.0  # how much lower than the best of the grid a maximum of the likelihood may begin
 VALLEY = 1e-3  # depth of a valley of the log-likelihood that is not that of rough fits
 NEARBY = 1e-4  # distance from a maximum found by values at which the score may have changed its sign
 
 
-def best_on_grid(path: ShapePath, grid: NDArray, values: NDArray) -> tuple[float, bool]:
+class Path(Protocol):
+    """Fits along the shape, such as those of :class:`gevglm.inference.shape_path.ShapePath`."""
+
+    def log_likelihood(self, xi: float) -> float:
+        """Return the log-likelihood of the fit at a shape."""
+
+    def score(self, xi: float) -> float:
+        """Return its derivative along the fits."""
+
+
+def best_on_grid(path: Path, grid: NDArray, values: NDArray) -> tuple[float, bool]:
     """Return the shape of the largest likelihood between the ends of the grid, and whether it is an end where the likelihood still rises."""
     tops = [int(i) for i in peaks(values) if values[i] > values.max() - LOWER_PEAK]
     found = [_peak(path, grid, values, i) for i in tops]
@@ -29,7 +39,7 @@ def peaks(values: NDArray) -> NDArray:
     return np.union1d(found - 1, np.argmax(values))
 
 
-def _peak(path: ShapePath, grid: NDArray, values: NDArray, top: int) -> tuple[float, bool]:
+def _peak(path: Path, grid: NDArray, values: NDArray, top: int) -> tuple[float, bool]:
     """Return the maximum next to a shape of the grid, and whether the likelihood rises beyond the grid."""
     here = float(grid[top])
     slope = path.score(here)
@@ -54,7 +64,7 @@ def _peak(path: ShapePath, grid: NDArray, values: NDArray, top: int) -> tuple[fl
     return float(best.x) if around is None else around, False
 
 
-def root_of_score(path: ShapePath, low: float, high: float) -> float | None:
+def root_of_score(path: Path, low: float, high: float) -> float | None:
     """Return where the profile score falls through zero; None if it does not have both signs."""
     if not path.score(low) > 0 > path.score(high):
         return None

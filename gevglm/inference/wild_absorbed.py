@@ -80,7 +80,7 @@ class WildAbsorbed(WildBootstrap):
 
     def _of(self, point: NDArray, contrast: NDArray) -> OfHypothesis:
         """Return what the test of a contrast is made of, at the estimates under the hypothesis."""
-        sums, forms, _ = self.problem.leverages_at(point)
+        sums, forms = self.problem.leverages_at(point)
         arrow, rows = sums.information, self._rows
         assert isinstance(arrow, Arrow)
         curvature, score = self._factors(point, forms)

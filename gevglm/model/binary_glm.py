@@ -177,11 +177,17 @@ class BinaryGLM(LossModel):
         loss = type(self.loss)(self.link.population)
         return self.changed(*sampling.applied_to(self.design.unweighted(), loss), sampling)
 
+    def of_new_rows(self, design: Design) -> BinaryGLM:
+        """Return the model of the population on the rows of another design, which are a sample of it."""
+        loss = type(self.loss)(self.population_link)
+        scheme = sampling_of(None, "prior", None, design, loss)
+        return self.changed(*scheme.applied_to(design, loss), scheme)
+
     def changed(self, design: Design, loss: Loss, sampling: Sampling, shape: str | None = None) -> BinaryGLM:
         """Return the model of another design; with `shape`, its xi is chosen anew."""
         model = type(self).__new__(type(self))
         model._set_up(design, loss, shape, sampling, self.options)
-        if hasattr(self, "formula"):
+        if hasattr(self, "formula") and design.recipe is not None:
             model._attach_formula(self.formula)
         return model
 

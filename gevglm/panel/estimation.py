@@ -25,6 +25,7 @@ from gevglm.exceptions import (
 from gevglm.inference.separation import Separation, find_directions
 from gevglm.losses import Loss
 from gevglm.options import SATTERTHWAITE, FitOptions
+from gevglm.panel.shape import PanelShape, estimated_shape
 from gevglm.panel.units import MOST_LEVELS, Panel
 from gevglm.panel.within import Within, nested
 from gevglm.sampling.schemes import AS_FITTED
@@ -52,6 +53,7 @@ class PanelFit:
     within: Within = None  # type: ignore[assignment]  # what was found
     bias_of_slopes: NDArray | None = None  # estimated, of maximum likelihood
     separation: Separation | None = None
+    shape: PanelShape | None = None
 
     @classmethod
     def of(cls, model: PanelGLM, options: FitOptions, *, all_units: bool) -> PanelFit:
@@ -104,8 +106,11 @@ class PanelFit:
         return self.panel.groups.n_levels + (1 if self.nested else len(self.panel.groups))
 
 
-def estimated(fit: PanelFit) -> PanelFit:
+def estimated(fit: PanelFit, *, with_shape: bool = False) -> PanelFit:
     """Return a fit with what was found, after warning of what is wrong with it."""
+    if with_shape:
+        shape = estimated_shape(fit)
+        fit = replace(fit, loss=fit.loss.with_shape(shape.xi), shape=shape)
     problem, options = fit.problem, fit.options
     k = problem.engine.n_cols
     start = None
@@ -134,7 +139,7 @@ def estimated(fit: PanelFit) -> PanelFit:
 
 def bias_of(problem: AbsorbedProblem, found: AbsorbedEstimate) -> NDArray:
     """Return the estimated bias of all coefficients (equation :eq:`weighted-bias` of the theory pages)."""
-    sums = problem.adjusted_sums(MeanReduction(), found.params)
+    sums = problem.adjusted_sums(MeanReduction(), found.params, derivative=False)
     return sums.information.solve(sums.gradient)
 
 

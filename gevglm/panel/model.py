@@ -122,17 +122,21 @@ class PanelGLM(LikelihoodModel):
             fit = replace(
                 fit, options=replace(options, start_params=np.asarray(options.start_params, dtype=float)[kept])
             )
-        return PanelResultsWrapper(PanelResults(self, estimated(replace(fit, panel=panel)), omitted, options))
+        found = estimated(replace(fit, panel=panel), with_shape=self.options.shape_choice == "ml")
+        return PanelResultsWrapper(PanelResults(self, found, omitted, options))
 
     def _independent(self, panel: Panel, collinear: str) -> tuple[Panel, dict[int, tuple[int, ...]]]:
         """Return the panel with the columns that vary within units and are no combinations of others there, and those that are left out."""
-        within = panel.X / np.maximum(np.abs(panel.centres).max(axis=1), np.abs(panel.X).max(axis=0)).clip(1e-300)
-        constant = np.abs(within).max(axis=0) <= CONSTANT
+        largest = np.maximum(panel.X.max(axis=0), -panel.X.min(axis=0))
+        size = np.maximum(np.abs(panel.centres).max(axis=1), largest).clip(1e-300)
+        constant = largest <= CONSTANT * size
+        plain = not panel.groups.n_levels and not constant.any()
+        if plain and Cholesky(panel.X.T @ panel.X).smallest_pivot > PLAINLY:
+            return panel, {}
+        within = panel.X / size
         within[:, constant] = 0.0
         if panel.groups.n_levels:
             within = _beside_levels(panel, within)
-        elif not constant.any() and Cholesky(within.T @ within).smallest_pivot > PLAINLY:
-            return panel, {}
         kept = independent_columns(within)
         dependent = [j for j in range(within.shape[1]) if j not in kept]
         if not dependent:
@@ -165,9 +169,10 @@ def refuse_options(model: ModelOptions, fit: FitOptions) -> None:
             "use_t=True and absorbed constants cannot be combined: n - k has no meaning where constants are as many as units; with few clusters give "
             "use_t='satterthwaite'."
         )
-    if model.shape_choice is not None:
+    if model.shape_choice not in (None, "ml"):
         raise IncompatibleOptionsError(
-            f"xi={model.xi!r} and absorbed constants cannot be combined: give xi as a number, and compare llf of a few."
+            f"xi={model.xi!r} and absorbed constants cannot be combined: rows that are held out have no constants of their own to be predicted with. Use "
+            "xi='ml', or give xi as a number."
         )
 
 

@@ -58,6 +58,8 @@ class PanelResults(WildWithin, WithinGroups):
         Estimated bias of maximum likelihood: subtracted by ``bias="correction"``, and what the plain fit warns of.
     converged, n_iter, decrement, reason
         How the iteration ended.
+    xi, xi_bse : float or None
+        Shape of the link, and its standard error after ``xi="ml"``.
     separation : Separation or None
         Which estimates are infinite, if any.
     omitted : list of str
@@ -71,7 +73,10 @@ class PanelResults(WildWithin, WithinGroups):
         kept = np.delete(np.arange(len(names)), list(omitted))
         params, matrix = np.zeros(len(names)), np.zeros((len(names), len(names)))
         params[kept] = found.params[len(found.params) - len(kept) :]
-        spread = fit.within.covariance(fit.covariance)
+        spread, self.xi_bse = fit.within.covariance(fit.covariance), None
+        if fit.shape is not None:
+            joint = fit.shape.covariance()
+            spread, self.xi_bse = joint[-1 - len(kept) : -1, -1 - len(kept) : -1], float(np.sqrt(joint[-1, -1]))
         if fit.separation is not None:
             unknown = np.flatnonzero(fit.separation.limits != 0.0)
             spread = spread.copy()
@@ -125,14 +130,31 @@ class PanelResults(WildWithin, WithinGroups):
 
     def lr_test(self) -> tuple[float, float, int]:
         """Likelihood-ratio test that all slopes are zero: statistic, p-value and degrees of freedom."""
-        if self.bias is not None or not self.loss.is_likelihood:
+        if self.bias is not None or not self.loss.is_likelihood or self._fit.shape is not None:
             return super().lr_test()
         statistic, k = 2.0 * (self.llf - self.llnull), len(self._kept)
         return statistic, float(chi2.sf(statistic, k)), k
 
+    @property
+    def xi(self) -> float | None:
+        """Shape of the link, if it has one."""
+        return self.link.shape
+
+    def xi_conf_int(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Interval of a shape that was estimated, by profile likelihood, cut off at the ends of the grid."""
+        check_alpha(alpha)
+        if self._fit.shape is None:
+            raise self._not_defined("xi_conf_int", "the shape was not estimated; it is by xi='ml'")
+        return self._fit.shape.interval(alpha)
+
     def _profile_likelihood(self, what: str) -> PenalisedLikelihood:
         self._need_likelihood(what)
         fit = self._fit
+        if fit.shape is not None:
+            raise InvalidOptionError(
+                f"{what} is not defined after {self.link.shape_name}='ml' beside absorbed constants; use Wald's intervals and tests, which account for "
+                "the shape, or give it as a number."
+            )
         if fit.bias is not None and not fit.bias.maximises_likelihood(fit.loss):
             raise InvalidOptionError(
                 f"{what} needs a penalised likelihood, which bias={fit.bias.word!r} does not have with {fit.loss!r}; use Wald's intervals and tests, or bias='jeffreys'."
@@ -315,8 +337,10 @@ class PanelResults(WildWithin, WithinGroups):
         )
         if new_units == "average":
             what = "; only probabilities, of one absorbed factor, can be averaged over units"
+        n = int(unknown.sum())
+        rows = "1 row has a level" if n == 1 else f"{n} rows have levels"
         raise InvalidDataError(
-            f"{int(unknown.sum())} rows have levels of {units} without a constant, because they are new or had one outcome only{what}."
+            f"{rows} of {units} without a constant, because {'it is' if n == 1 else 'they are'} new or had one outcome only{what}."
         )
 
     # -- risks and effects -----------------------------------------------------------------

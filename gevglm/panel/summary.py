@@ -54,6 +54,12 @@ def notes_on_units(results: PanelResults) -> list[str]:
                 f"{left.units:,} level{'' if one else 's'} of {name} ({left.rows:,} rows) {'has' if one else 'have'} one outcome only ({left.never:,} no event, "
                 f"{left.always:,} nothing else), {'says' if one else 'say'} nothing about slopes, and {'was' if one else 'were'} left out."
             )
+    if results.xi_bse is not None:
+        lower, upper = results.xi_conf_int()
+        notes.append(
+            f"{results.link.shape_name} = {results.xi:.4g} was estimated by maximum likelihood: std err {results.xi_bse:.3g}, 95 % interval {lower:.3g} to "
+            f"{upper:.3g}. The standard errors of the slopes account for it, those of the constants do not."
+        )
     components = results._fit.panel.components
     if components > 1:
         notes.append(f"The absorbed factors fall into {components} parts that share no level; each has a reference.")

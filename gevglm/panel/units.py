@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from gevglm.conditional.model import refuse_measurement
 from gevglm.data.design import Design
-from gevglm.engine.base import product, times
+from gevglm.engine.base import Block, product, times
 from gevglm.engine.grouped import Groups, grouped_engine
 from gevglm.engine.memory import MemoryEngine
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
-CONTINUOUS = 0.5  # different values per row from which a column of fractions is taken for a measurement
 MOST_LEVELS = 3000  # of the smaller of two factors, with which everything is exact
 MOST_CELLS = 1 << 27  # of both
 
@@ -103,6 +103,12 @@ class Panel:
         X = self.design.dense("absorb=", "leave columns out")
         return np.array([X[:, j] for j in self.columns]).reshape(len(self.columns), len(X)).T
 
+    @property
+    def block(self) -> Block:
+        """The rows as one block."""
+        design = self.design
+        return Block(0, self.X, design.y, design.freq, design.var, design.trials, design.offset)
+
     @cached_property
     def engine(self) -> MemoryEngine:
         """The rows, in blocks of whole units."""
@@ -146,15 +152,7 @@ def _factor(column: pd.Series, fallback: str) -> Factor:
         raise InvalidDataError(
             f"{name!r} has a different value in each of the {n} rows, so that every unit is one row; name the column that rows of a unit share."
         )
-    if (
-        pd.api.types.is_float_dtype(column.dtype)
-        and len(levels) > CONTINUOUS * n
-        and (np.asarray(levels, dtype=float) % 1.0 != 0).any()
-    ):
-        raise InvalidDataError(
-            f"{name!r} has {len(levels)} different values with fractions in {n} rows: it looks like a measurement, not like units. "
-            "As a slope it stands before the |; codes of units are integers or words."
-        )
+    refuse_measurement(name, column, levels)
     if len(levels) == 1:
         raise InvalidDataError(
             f"{name!r} has one level only, {levels[0]!r}: its constant is the ordinary one. Leave it out."

@@ -37,8 +37,7 @@ class Within:
 
     @cached_property
     def _whole(self) -> tuple[Block, BlockColumns]:
-        design = self.panel.design
-        block = Block(0, self.panel.X, design.y, design.freq, design.var, design.trials, design.offset)
+        block = self.panel.block
         return block, BlockColumns(self.panel.groups, block)
 
     @cached_property

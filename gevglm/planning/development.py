@@ -78,24 +78,13 @@ def sample_size(
     if target <= r2:
         raise InvalidOptionError(f"shrinkage={target:g} must be above the R-squared of Cox and Snell, {r2:.4g}.")
     difference, width = share("r2_difference", r2_difference), share("margin", margin)
-
-    def size_for(s: Any) -> Any:
-        return k / ((s - 1.0) * np.log1p(-r2 / s))
-
-    grid = r2 + (1.0 - r2) * np.linspace(1e-9, 0.5, 2001)
-    least, lowest = float(size_for(grid).min()), float(grid[np.argmin(size_for(grid))])
-
-    def expected_shrinkage(size: float) -> float:
-        if size <= least:
-            return np.nan
-        return float(brentq(lambda s: size_for(s) - size, lowest, 1.0 - 1e-12))
-
+    shrunken = _Shrinkage(k, r2)
     criteria = {
-        "shrinkage": (target, size_for(target), expected_shrinkage),
+        "shrinkage": (target, shrunken.size_for(target), shrunken.expected),
         "optimism of R2": (
             difference,
-            size_for(r2 / (r2 + difference * largest)),
-            lambda size: r2 * (1.0 / expected_shrinkage(size) - 1.0) / largest,
+            shrunken.size_for(r2 / (r2 + difference * largest)),
+            lambda size: r2 * (1.0 / shrunken.expected(size) - 1.0) / largest,
         ),
         "overall risk": (
             width,
@@ -109,13 +98,7 @@ def sample_size(
             f"The error of predicted risks is left out: its formula holds for up to {MOST_PARAMETERS} parameters.",
         )
     elif mape is not None:
-        a, b, c, d = MAPE
-        fixed = a + b * np.log(min(phi, 1.0 - phi)) + c * np.log(k)
-        criteria["error of risks"] = (
-            share("mape", mape),
-            np.exp((np.log(share("mape", mape)) - fixed) / d),
-            lambda size: np.exp(fixed + d * np.log(size)),
-        )
+        criteria["error of risks"] = _error_of_risks(phi, k, share("mape", mape))
     facts = {
         "Prevalence": f"{phi:.4g}",
         "Parameters": str(k),
@@ -128,6 +111,33 @@ def sample_size(
         supported = int(np.floor(found.n * (target - 1.0) * np.log1p(-r2 / target)))
         facts["Parameters that it supports"] = str(supported)
     return found
+
+
+class _Shrinkage:
+    """The uniform shrinkage to be expected of k parameters and an R-squared, by the size of the study, and the other way round."""
+
+    def __init__(self, k: int, r2: float):
+        self.k, self.r2 = k, r2
+        grid = r2 + (1.0 - r2) * np.linspace(1e-9, 0.5, 2001)
+        sizes = self.size_for(grid)
+        self._least, self._lowest = float(sizes.min()), float(grid[np.argmin(sizes)])
+
+    def size_for(self, shrinkage: Any) -> Any:
+        """Return the size at which a shrinkage is to be expected."""
+        return self.k / ((shrinkage - 1.0) * np.log1p(-self.r2 / shrinkage))
+
+    def expected(self, size: float) -> float:
+        """Return the shrinkage at a size; missing where it has no solution."""
+        if size <= self._least:
+            return np.nan
+        return float(brentq(lambda s: self.size_for(s) - size, self._lowest, 1.0 - 1e-12))
+
+
+def _error_of_risks(phi: float, k: int, target: float) -> tuple[float, float, Any]:
+    """Return the criterion of the mean absolute error of predicted risks: target, size, and the error at a size."""
+    a, b, c, d = MAPE
+    fixed = a + b * np.log(min(phi, 1.0 - phi)) + c * np.log(k)
+    return target, np.exp((np.log(target) - fixed) / d), lambda size: np.exp(fixed + d * np.log(size))
 
 
 def _cox_snell(phi: float, largest: float, auc: float | None, r2: float | None, nagelkerke: float | None) -> float:

@@ -16,6 +16,7 @@ from gevglm.calibration.estimates import wilson_limits
 from gevglm.data.tables import as_frame
 from gevglm.display.brief import Summarised
 from gevglm.exceptions import GevglmError, InvalidDataError, InvalidOptionError, listed, silenced, whole_number
+from gevglm.links import BinaryLink
 from gevglm.model import BinaryGLM
 from gevglm.planning.sizes import share, whole
 
@@ -128,27 +129,45 @@ def power(
         frame.assign(**{PLACE: np.arange(len(frame)) % 2.0}),
         **{word: options[word] for word in ("link", "xi", "loss") if word in options},
     )
+    if model.design.offset is not None:
+        raise InvalidOptionError("power() has no place for an offset; leave it out of the formula.")
     names = list(model.exog_names)
     truth = _true_values(params, names, coefficient)
-    X, place = np.asarray(model.exog), names.index(coefficient)
-    rows = {}
-    for size in [whole(each) for each in np.atleast_1d(n).tolist()]:
-        found, events = [], 0.0
-        for part in np.array_split(np.arange(simulations), min(DESIGNS, simulations)):
-            drawn = X[generator.integers(len(X), size=size)]
-            outcomes = (generator.random((size, len(part))) < model.link.inverse(drawn @ truth)[:, None]).astype(float)
-            events += outcomes.sum()
-            found.append(_fits(drawn, outcomes, place, options))
-        estimate, pvalue = np.concatenate(found, axis=1)
-        rejected, failed = float((pvalue < level).sum()), np.isnan(estimate)
-        limits = [float(limit) for limit in wilson_limits(np.array(rejected), np.array(float(simulations)))]
-        known = estimate[~failed]
-        moments = (known.mean(), known.std(ddof=1)) if len(known) > 1 else (np.nan, np.nan)
-        rows[size] = (events / simulations, rejected / simulations, *limits, *moments, failed.mean())
+    study = _Study(np.asarray(model.exog), truth, names.index(coefficient), model.link, simulations, level, options)
+    rows = {size: study.simulated(size, generator) for size in (whole(each) for each in np.atleast_1d(n).tolist())}
     columns = ["events", "power", "ci_lower", "ci_upper", "mean", "sd", "failed"]
     table = pd.DataFrame.from_dict(rows, orient="index", columns=columns).rename_axis("n")
     words = ", ".join(f"{word}={value!r}" for word, value in options.items()) or "logit"
-    return Power(table, coefficient, float(truth[place]), words, simulations, level)
+    return Power(table, coefficient, float(truth[study.place]), words, simulations, level)
+
+
+@dataclass(frozen=True)
+class _Study:
+    """What is simulated."""
+
+    X: np.ndarray  # rows to draw from
+    truth: np.ndarray
+    place: int  # of the coefficient that is tested
+    link: BinaryLink
+    simulations: int
+    level: float
+    options: dict[str, Any]
+
+    def simulated(self, size: int, generator: np.random.Generator) -> tuple[float, ...]:
+        """Return events, power with its limits, mean and standard deviation of the estimates, and the share without one, for a size."""
+        found, events = [], 0.0
+        for part in np.array_split(np.arange(self.simulations), min(DESIGNS, self.simulations)):
+            drawn = self.X[generator.integers(len(self.X), size=size)]
+            risks = self.link.inverse(drawn @ self.truth)[:, None]
+            outcomes = (generator.random((size, len(part))) < risks).astype(float)
+            events += outcomes.sum()
+            found.append(_fits(drawn, outcomes, self.place, self.options))
+        estimate, pvalue = np.concatenate(found, axis=1)
+        rejected, failed = float((pvalue < self.level).sum()), np.isnan(estimate)
+        limits = [float(limit) for limit in wilson_limits(np.array(rejected), np.array(float(self.simulations)))]
+        known = estimate[~failed]
+        moments = (known.mean(), known.std(ddof=1)) if len(known) > 1 else (np.nan, np.nan)
+        return events / self.simulations, rejected / self.simulations, *limits, *moments, failed.mean()
 
 
 def _fits(X: np.ndarray, outcomes: np.ndarray, place: int, options: dict[str, Any]) -> np.ndarray:

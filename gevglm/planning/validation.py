@@ -81,29 +81,15 @@ def validation_size(
     for name, width in (widths | {"net_benefit_width": net_benefit_width, "oe": oe}).items():
         share(name, width, 0.0, np.inf)
     values, weights = _distribution(linear, area, phi)
-
-    spread = (1.0 - phi) / phi
-    of_slope = _slope_variance(values, weights)
-
-    def auc_se(size: float) -> float:
-        inner = 1.0 + (size / 2.0 - 1.0) * ((1.0 - area) / (2.0 - area) + area / (1.0 + area))
-        return np.sqrt(area * (1.0 - area) * inner / (size**2 * phi * (1.0 - phi)))
-
-    def two_sided(variance: float):
-        return lambda size: 2.0 * Z * np.sqrt(variance / size)
-
+    spread, of_slope = (1.0 - phi) / phi, _slope_variance(values, weights)
     criteria: dict[str, tuple[float, float, Any]] = {
         "O/E": (
             oe_width,
             spread / (np.arcsinh(oe_width / (2.0 * oe)) / Z) ** 2,
             lambda size: 2.0 * oe * np.sinh(Z * np.sqrt(spread / size)),
         ),
-        "calibration slope": (slope_width, of_slope * (2.0 * Z / slope_width) ** 2, two_sided(of_slope)),
-        "AUC": (
-            auc_width,
-            brentq(lambda size: 2.0 * Z * auc_se(size) - auc_width, 2.0, 1e12, xtol=1e-6),
-            lambda size: 2.0 * Z * auc_se(size),
-        ),
+        "calibration slope": _two_sided(of_slope, slope_width),
+        "AUC": _of_auc(area, phi, auc_width),
     }
     facts = {"Prevalence": f"{phi:.4g}", "AUC": f"{area:.4g}"}
     if threshold is None and (sensitivity is not None or specificity is not None):
@@ -115,11 +101,25 @@ def validation_size(
         sp = sp if specificity is None else share("specificity", specificity, -1e-12, 1.0 + 1e-12)
         w = spread * t / (1.0 - t)
         variance = se * (1.0 - se) / phi + w**2 * (1.0 - sp) * (sp / (1.0 - phi) + (1.0 - sp) / (phi * (1.0 - phi)))
-        size = variance * (2.0 * Z / net_benefit_width) ** 2
-        criteria["net benefit"] = (net_benefit_width, size, two_sided(variance))
+        criteria["net benefit"] = _two_sided(variance, net_benefit_width)
         facts |= {"Threshold": f"{t:g}", "Sensitivity": f"{se:.3f}", "Specificity": f"{sp:.3f}"}
         facts["Standardised net benefit"] = f"{se - w * (1.0 - sp):.3f}"
     return study_size("Size of a study to validate a model", criteria, phi, n, facts)
+
+
+def _two_sided(variance: float, width: float) -> tuple[float, float, Any]:
+    """Return the criterion of an estimate with this variance, times the size: width, size, and the width at a size."""
+    return width, variance * (2.0 * Z / width) ** 2, lambda size: 2.0 * Z * np.sqrt(variance / size)
+
+
+def _of_auc(area: float, phi: float, width: float) -> tuple[float, float, Any]:
+    """Return the criterion of the area under the ROC curve."""
+
+    def at(size: float) -> float:
+        inner = 1.0 + (size / 2.0 - 1.0) * ((1.0 - area) / (2.0 - area) + area / (1.0 + area))
+        return 2.0 * Z * np.sqrt(area * (1.0 - area) * inner / (size**2 * phi * (1.0 - phi)))
+
+    return width, brentq(lambda size: at(size) - width, 2.0, 1e12, xtol=1e-6), at
 
 
 def _distribution(linear: Any, auc: float, prevalence: float) -> tuple[NDArray, NDArray]:

@@ -32,6 +32,8 @@ from gevglm.results.shape import ShapeInference
 from gevglm.results.stability import StabilityChecks
 from gevglm.results.summary import summary_of
 from gevglm.results.terms import TermInference
+from gevglm.results.updating import Updating
+from gevglm.results.validation import Validation
 from gevglm.results.wild import WildInference
 
 if TYPE_CHECKING:
@@ -51,6 +53,8 @@ class BinaryGLMResults(
     ShapeInference,
     StabilityChecks,
     TermInference,
+    Updating,
+    Validation,
     WildInference,
 ):
     """Results of a binary regression: everything statsmodels' GLMResults has, right for both losses.

@@ -29,7 +29,7 @@ from gevglm.exceptions import (
     unknown_option,
     whole_number,
 )
-from gevglm.results.clusters import independent, kept_rows, of_new_rows, refuse_in_pieces, repeated
+from gevglm.results.clusters import independent, kept_rows, refuse_in_pieces, repeated
 from gevglm.results.core import ResultsCore
 from gevglm.results.predicted_rows import (
     assessed_rows,
@@ -40,13 +40,13 @@ from gevglm.results.predicted_rows import (
 )
 from gevglm.results.refit import Refit, folds_of, refit_many
 from gevglm.results.saving import save_recalibrated
+from gevglm.results.validation import assess_by_group, assess_new_rows, with_size
 from gevglm.sampling.schemes import Sampling
 
 if TYPE_CHECKING:
     from statsmodels.iolib.summary import Summary
 
     from gevglm.calibration.assessment import Assessment
-    from gevglm.calibration.by_group import GroupCalibration
     from gevglm.calibration.calibrators import Calibrator
     from gevglm.calibration.classification import ClassificationTable
     from gevglm.calibration.paired import PairedTest
@@ -122,7 +122,7 @@ class CalibrationChecks(ResultsCore):
         if by is not None:
             if resampling is not None or groups is not None:
                 raise InvalidOptionError("by= assesses predictions as they are; leave resampling and groups out.")
-            return _by_group(self, data, endog, by, **options)
+            return assess_by_group(self, data, endog, by, **options)
         if data is None and resampling is not None:
             instead = "assess new data, as in calibration(data), or fit a table that is held in memory"
             self.model.design.need_rows(f"resampling={resampling!r}", instead)
@@ -147,12 +147,12 @@ class CalibrationChecks(ResultsCore):
             predicted = self.model.endog, np.asarray(self.predict()), self.row_weights.effective_counts
         y, p, weights = single_outcomes(*predicted)
         if data is not None:
-            return _with_size(self.model.design, calibration.assess(y, p, weights, rng=rng, **options))
+            return with_size(self.model.design, calibration.assess(y, p, weights, rng=rng, **options))
         clusters, notes = independent(self, groups)
         options |= {"groups": repeated(clusters, len(y)), "in_sample": True, "rng": rng}
         assessed = calibration.assess(y, as_sampled(sampling, p), weights, **options)
         if not isinstance(clusters, (SampleUnits, SampleReplicates)):
-            assessed = _with_size(self.model.design, assessed)
+            assessed = with_size(self.model.design, assessed)
         return with_note(sampling, assessed, notes)
 
     def classification(
@@ -271,32 +271,6 @@ class Recalibrated(Summarised):
         )
 
 
-def assess_new_rows(results: ResultsCore, data: Any, endog: Any, p: NDArray, groups: Any, **options: Any) -> Assessment:
-    """Assess probabilities of new rows in memory that have outcomes, with the weights and clusters that the model of results names."""
-    numbered = np.where(np.isnan(p), np.nan, np.arange(len(p)))
-    y, numbers, weights = complete_rows(results.model.design, data, endog, numbered)
-    rows, clusters = numbers.astype(np.intp), of_new_rows(results, data, groups, len(p))
-    options["groups"] = repeated(clusters, len(rows), rows)
-    assessed = calibration.assess(y, p[rows], weights, **options)
-    return (
-        assessed
-        if isinstance(clusters, (SampleUnits, SampleReplicates))
-        else _with_size(results.model.design, assessed)
-    )
-
-
-def _by_group(results: ResultsCore, data: Any, endog: Any, by: Any, **options: Any) -> GroupCalibration:
-    """Assess new rows by group."""
-    if data is None or as_source(data) is not None:
-        raise InvalidOptionError("by= goes with new data that are held in memory: calibration(new, by=...).")
-    p = np.asarray(results.predict(data))
-    y, numbers, weights = complete_rows(
-        results.model.design, data, endog, np.where(np.isnan(p), np.nan, np.arange(len(p)))
-    )
-    rows, labels = numbers.astype(np.intp), of_new_rows(results, data, by, len(p))
-    return calibration.calibration_by_group(y, p[rows], np.asarray(labels)[rows], weights, **options)
-
-
 # -- samples drawn by the outcome, and weights that are no numbers of observations ------------
 
 
@@ -315,17 +289,6 @@ def with_note(sampling: Sampling, assessment: Assessment, notes: Sequence[str] =
     note = (
         "The rows were sampled by their outcome: probabilities and outcomes are those of the sample, where the odds are "
         f"{weights[0] / weights[1]:.4g} times those in the population."
-    )
-    return replace(assessment, notes=(*assessment.notes, note))
-
-
-def _with_size(design: Design, assessment: Assessment) -> Assessment:
-    """Return the assessment with a note if rows were weighted by what is not a number of observations."""
-    if design.represents is None:
-        return assessment
-    note = (
-        "Rows count by variance or sampling weights, which are not numbers of observations: intervals and tests are as if there were "
-        f"{assessment.n:.5g} (Kish's effective size)."
     )
     return replace(assessment, notes=(*assessment.notes, note))
 

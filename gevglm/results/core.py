@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,7 +25,14 @@ from gevglm.engine.factored_matrix import FactoredMatrix, restricted, with_value
 from gevglm.engine.linalg import Matrix, dense
 from gevglm.estimation.estimate import Estimate
 from gevglm.estimation.objective import Ridge
-from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, SeparationWarning, listed, warn
+from gevglm.exceptions import (
+    InvalidDataError,
+    InvalidOptionError,
+    NotDefinedForLoss,
+    SeparationWarning,
+    listed,
+    warn,
+)
 from gevglm.inference.cross_validation import Search
 from gevglm.inference.posterior import Posterior
 from gevglm.inference.separation import Separation
@@ -40,6 +47,19 @@ if TYPE_CHECKING:
 
     from gevglm.model import BinaryGLM
     from gevglm.options import FitOptions
+    from gevglm.results.update import Update
+
+
+COVARIANCE_UNKNOWN = (
+    "the covariance of the published coefficients is not known, and without it there are neither standard errors nor limits of "
+    "predictions; give cov= to from_coefficients."
+)
+
+
+class Constraints(NamedTuple):
+    """Linear constraints that estimates obey, the rows of a matrix R in R b = q."""
+
+    coefs: NDArray
 
 
 class ResultsCore(WaldTests, GLMResults):
@@ -60,6 +80,8 @@ class ResultsCore(WaldTests, GLMResults):
         Of a cluster-robust fit: ``n_clusters``, ``n_with_events``, ``largest_leverage``, and ``effective``, the clusters behind each coefficient.
     range_fits : tuple of RiskModel
         The fits at both ends of the range of the prevalence, if a range was given.
+    updated : Update or None
+        What an update tested and did, in results of :meth:`gevglm.BinaryGLMResults.update`.
     """
 
     model: BinaryGLM
@@ -95,7 +117,7 @@ class ResultsCore(WaldTests, GLMResults):
             self.df_resid_inference: Any = of_each  # the name that statsmodels looks for
         self.bias, self.alpha, self.k_params = bias, alpha, len(fitted.params)
         self._separation = separation
-        self.cov_params_default = self.without_infinite(cov_params)
+        self._covariance = None if cov_params is None else self.without_infinite(cov_params)
         self._cov_words = cov_words
         self.cov_type = covariance.name
         self.cov_kwds = {"description": covariance.description}
@@ -115,6 +137,7 @@ class ResultsCore(WaldTests, GLMResults):
         self.range_fits = tuple(range_fits)
         self.search: Search | None = None
         self.left_out = ""  # levels with one outcome only, in words, which separation="drop" left out with their rows
+        self.updated: Update | None = None
         self._shape: ShapeEstimate | None = None
         self._joint: NDArray | None = None  # covariance of the coefficients and the shape
         self.posterior: Posterior | None = None
@@ -147,6 +170,8 @@ class ResultsCore(WaldTests, GLMResults):
     @property
     def rank(self) -> int:
         """The number of coefficients that were estimated."""
+        if self.updated is not None and self.updated.estimated is not None:
+            return self.updated.estimated
         return self.k_params - len(self.model.design.omitted)
 
     @property
@@ -155,7 +180,9 @@ class ResultsCore(WaldTests, GLMResults):
 
     @property
     def bse(self) -> NDArray:
-        """The standard errors of the coefficients."""
+        """The standard errors of the coefficients; missing where there is no covariance."""
+        if not self.covariance_is_known:
+            return np.full(self.k_params, np.nan)
         with np.errstate(invalid="ignore"):
             return np.sqrt(self.cov_params_default.diagonal())
 
@@ -178,6 +205,22 @@ class ResultsCore(WaldTests, GLMResults):
     def cov_params_matrix(self) -> Any:
         """The covariance of the coefficients: an array, or with many levels a :class:`~gevglm.engine.factored_matrix.FactoredMatrix`."""
         return self.cov_params_default
+
+    @property
+    def covariance_is_known(self) -> bool:
+        """Whether there is a covariance of the coefficients, which those of a published model may lack."""
+        return self._covariance is not None
+
+    @property
+    def cov_params_default(self) -> Any:
+        """The covariance of the coefficients, as statsmodels calls it."""
+        if self._covariance is None:
+            raise InvalidDataError(COVARIANCE_UNKNOWN)
+        return self._covariance
+
+    @cov_params_default.setter
+    def cov_params_default(self, covariance: Any) -> None:
+        self._covariance = covariance
 
     @property
     def joint_covariance(self) -> Any:

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from gevglm.calibration.bins import Collection, Predicted
 from gevglm.data.design import Design, Layout
 from gevglm.data.formula import count_columns
-from gevglm.data.new_rows import read_weights, weights_in
+from gevglm.data.new_rows import is_read_by_formula, outcomes_in, read_weights, weights_in
 from gevglm.data.outcome import Coding, resolve
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.sources import Source
-from gevglm.data.tables import as_frame, column
+from gevglm.data.tables import as_frame
 from gevglm.engine import Block, Reducer
 from gevglm.engine.base import product
 from gevglm.exceptions import (
@@ -44,15 +44,17 @@ def assessed_rows(results: ResultsCore, data: Any = None, endog: Any = None) -> 
     return results.model.endog, np.asarray(results.predict()), population_counts(results.row_weights)
 
 
-def complete_rows(design: Design, data: Any, endog: Any, predicted: Any) -> tuple[NDArray, NDArray, NDArray | None]:
-    """Return outcomes of 0 and 1, predictions and weights of the new rows that have both."""
+def complete_rows(
+    design: Design, data: Any, endog: Any, predicted: Any, *, both: bool = True
+) -> tuple[NDArray, NDArray, NDArray | None]:
+    """Return outcomes of 0 and 1, predictions and weights of the new rows that have both; with `both`, refuse rows of which none, or all, are events."""
     predicted = np.asarray(predicted)
-    by_name = not isinstance(data, np.ndarray) and design.recipe is not None
+    by_name = is_read_by_formula(design, data)
     weights = read_weights(design.layout, data) if by_name else RowWeights(len(predicted))
     if endog is None:
         if not by_name:
             raise InvalidDataError("give the outcomes of the new data as endog=.")
-        endog = outcomes_of(design, as_frame(data))
+        endog = outcomes_in(design, as_frame(data))
     outcomes = np.asarray(endog)
     if not len(outcomes):
         raise InvalidDataError("the new data have no rows.")
@@ -67,19 +69,17 @@ def complete_rows(design: Design, data: Any, endog: Any, predicted: Any) -> tupl
         )
     if not used.any():
         raise InvalidDataError(f"none of the {len(used)} new rows has an outcome and a prediction.")
-    counted = design.event if outcomes.ndim == 1 or outcomes.shape[1] == 1 else None
+    counts = outcomes.ndim == 2 and outcomes.shape[1] == 2
     freq, represents = (None if given is None else given[used] for given in (weights.freq, weights.represents))
-    found = resolve(outcomes[used], counted, design.outcome, freq, None)
+    if both:
+        found = resolve(outcomes[used], None if counts else design.event, design.outcome, freq, None)
+    else:
+        coding = (
+            Coding(design.event, counts=True) if counts else Coding.of_new(outcomes[used], design.event, design.outcome)
+        )
+        found = coding.apply(outcomes[used], freq, design.outcome)
     counted_rows = RowWeights(len(found.y), found.freq, trials=found.trials, represents=represents)
     return single_outcomes(found.y, predicted[used], counted_rows.effective_counts)
-
-
-def outcomes_of(design: Layout, frame: pd.DataFrame) -> Any:
-    """Return the outcomes of a table: the column of the outcome, or its two columns of counts."""
-    counts = count_columns(design.outcome)
-    if counts and set(counts) <= set(frame.columns):
-        return frame[counts].to_numpy()
-    return column(frame, design.outcome, "outcome")
 
 
 def predictions_in_pieces(results: ResultsCore, source: Source | None) -> Predicted:
@@ -119,7 +119,7 @@ class _BlockPredictions(Reducer[Any]):
 
 
 def _predictions_of_table(scorer: Scorer, layout: Layout, table: pd.DataFrame, number: Any) -> tuple[Predicted, float]:
-    values = outcomes_of(layout, table)
+    values = outcomes_in(layout, table)
     p, _ = scorer(table, number)
     used = ~np.isnan(p) & ~pd.isna(np.asarray(values)).reshape(len(table), -1).any(axis=1)
     values, weights = values[used], read_weights(layout, table[used])

@@ -20,7 +20,7 @@ from gevglm._files import check_target, refuse_overwriting
 from gevglm.covariance import Degrees
 from gevglm.data.design import Design
 from gevglm.data.formula import names_in
-from gevglm.data.new_rows import read_matrix, read_table, read_weights
+from gevglm.data.new_rows import is_read_by_formula, read_matrix, read_table, read_weights
 from gevglm.data.sources import Source, as_source
 from gevglm.data.sources.base import Number
 from gevglm.data.sources.frames import FramesSource
@@ -174,15 +174,11 @@ def _aggregation(results: ResultsCore, exog: Any, transform: bool, which: str) -
     if exog is None:
         of_rows = results.row_weights
         weights = of_rows.population_weights if which == "mean" else product(of_rows.counts, of_rows.represents)
-    elif _by_formula(results.model.design, exog, transform):
+    elif transform and is_read_by_formula(results.model.design, exog):
         weights = read_weights(results.model.design.layout, exog).population_weights
     else:
         return None
     return None if weights is None else weights / weights.mean()
-
-
-def _by_formula(design: Design, exog: Any, transform: bool) -> bool:
-    return transform and design.recipe is not None and not isinstance(exog, np.ndarray) and not issparse(exog)
 
 
 def rows_to_predict(
@@ -193,7 +189,9 @@ def rows_to_predict(
     if exog is None:
         n = len(model.endog)
         return None, vector(offset, design.frame, "offset", n), vector(exposure, design.frame, "exposure", n), None
-    rows = (read_table if _by_formula(design, exog, transform) else read_matrix)(design.layout, exog, offset, exposure)
+    rows = (read_table if transform and is_read_by_formula(design, exog) else read_matrix)(
+        design.layout, exog, offset, exposure
+    )
     linear = model.predict(results._params, rows.X, offset=rows.offset, which="linear")
     outside = int((results.link.outside(linear) & np.isfinite(linear)).sum())
     warn_of_rows_outside(results.link, outside, len(linear))

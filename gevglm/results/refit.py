@@ -33,7 +33,9 @@ def refit(results: ResultsCore, rows: NDArray | Part, *, choose_shape: bool = Tr
     case. Warnings of the refit are not issued.
     """
     if hasattr(results, "constraints"):
-        raise InvalidOptionError("a fit under constraints cannot be refitted to other rows; fit without constraints.")
+        raise InvalidOptionError(
+            "a fit under constraints, or with a new constant or slope, cannot be refitted to other rows; fit without constraints."
+        )
     model = results.model
     options, choice = replace(results.options.for_other_rows(), bias=results.bias), model.options.shape_choice
     if not choose_shape:

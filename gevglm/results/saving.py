@@ -67,14 +67,14 @@ def strip(results: ResultsCore) -> None:
     _keep_scalars(results)
     if results._shape is not None:
         results._shape = results._shape.without_rows()
-    results.model = _without_rows(results.model)
+    results.model = without_rows(results.model)
     results.family = results.model.family
     results._data_attr = [*results._data_attr, *(name for name in results.model._data_attr if "_data." not in name)]
     results._cache = {}  # of statsmodels: residuals and fitted values among others
     LikelihoodModelResults.remove_data(results)  # that of GLMResults recurses endlessly in statsmodels 0.14
     for name in ROW_DATA:
         setattr(results, name, None)
-    _refuse_rows(results.model)
+    refuse_rows(results.model)
     results.__dict__.pop("null", None)
     results._cov_words = (results.cov_type, None)
     results.options = results.options.without_rows()
@@ -82,19 +82,20 @@ def strip(results: ResultsCore) -> None:
 
 def _keep_scalars(results: ResultsCore) -> None:
     """Compute what summaries show, which needs the rows."""
+    if not results.model.design.readable:
+        return
     _ = results._scalars
     results.keep_inference()
     if results._seen is None and results.has_data and results.k_params <= MOST_COLUMNS:
         results._seen = Seen.of(results)
     if results.loss.is_likelihood:
         _ = results._log_coefficients
-    if results.model.design.readable:
-        _ = results.overall_test
-        if results.loss.is_likelihood and results.model.design.constant is not None:
-            _ = results.llnull
+    _ = results.overall_test
+    if results.loss.is_likelihood and results.model.design.constant is not None:
+        _ = results.llnull
 
 
-def _without_rows(model: BinaryGLM) -> BinaryGLM:
+def without_rows(model: BinaryGLM) -> BinaryGLM:
     """Return a copy of the model without anything of the length of the data."""
     model = copy(model)
     model.design = model.design.without_rows()
@@ -107,7 +108,7 @@ def _without_rows(model: BinaryGLM) -> BinaryGLM:
     return model
 
 
-def _refuse_rows(model: BinaryGLM) -> None:
+def refuse_rows(model: BinaryGLM) -> None:
     """Put what says that it needs the rows in the place of each of statsmodels' arrays of their length."""
     design = model.design
     vectors = dict.fromkeys(("endog", "freq_weights", "var_weights", "iweights", "n_trials"), design.y)

@@ -20,7 +20,7 @@ from gevglm.results.calibration import as_sampled, predictions_by, refuse_weight
 from gevglm.results.clusters import kept_rows
 from gevglm.results.core import ResultsCore
 from gevglm.results.predicted_rows import single_outcomes
-from gevglm.results.refit import refit_many
+from gevglm.results.refit import Refit, refit_many
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -149,21 +149,24 @@ class StabilityChecks(ResultsCore):
         design, weights = self.model.design, kept_rows(self, groups)
         parts = (weights.draw(design.y, generator) for generator in np.random.default_rng(rng).spawn(resamples))
         refits = progress_bar(refit_many(self, parts, whole_number("workers", workers, 1)), resamples, progress)
-        answers = [again for _, again in refits]
-        errors = [again for again in answers if isinstance(again, GevglmError)]
-        good = [again for again in answers if not isinstance(again, GevglmError)]
-        if not good:
-            raise InvalidDataError(f"all {resamples} refits failed; the first because {errors[0]}")
-        if errors:
-            lost = f"{len(errors)} of {resamples} refits failed and are left out; the first because {errors[0]}"
-            warn(lost, GevglmWarning)
+        good, failed = _without_failures([again for _, again in refits])
         risks = np.stack([predictions_by(again, self.model.sampling, design) for again in good], axis=1)
         p = as_sampled(self.model.sampling, np.asarray(self.predict()))
-        outcomes = design.y, self.row_weights.effective_counts
-        calibration, curves = _calibration(*outcomes, p, risks)
-        return Stability(
-            _of_rows(p, risks, threshold, design.index), calibration, curves, risks, threshold, len(errors)
-        )
+        calibration, curves = _calibration(design.y, self.row_weights.effective_counts, p, risks)
+        rows = _of_rows(p, risks, threshold, design.index)
+        return Stability(rows, calibration, curves, risks, threshold, failed)
+
+
+def _without_failures(answers: list[Refit | GevglmError]) -> tuple[list[Refit], int]:
+    """Return the refits that have not failed, and how many have; warn of these."""
+    good = [again for again in answers if not isinstance(again, GevglmError)]
+    errors = [again for again in answers if isinstance(again, GevglmError)]
+    if not good:
+        raise InvalidDataError(f"all {len(answers)} refits failed; the first because {errors[0]}")
+    if errors:
+        lost = f"{len(errors)} of {len(answers)} refits failed and are left out; the first because {errors[0]}"
+        warn(lost, GevglmWarning)
+    return good, len(errors)
 
 
 def _of_rows(p: NDArray, risks: NDArray, threshold: float | None, index: Any) -> pd.DataFrame:

@@ -12,6 +12,7 @@ from gevglm.estimation.checks import boundary_text
 from gevglm.estimation.refusals import collinear_text
 from gevglm.exceptions import listed
 from gevglm.results.summary_facts import events_per_parameter, facts_of
+from gevglm.results.update import STEPS
 
 if TYPE_CHECKING:
     from gevglm.inference.posterior import Posterior
@@ -85,11 +86,16 @@ def _table(results: ResultsCore, estimates, errors, limits, yname, xname, alpha:
     for j in np.flatnonzero(results.is_omitted):
         for cell, text in zip(table[j + 1][1:], ("0", OMITTED, "", "", "", ""), strict=True):
             cell.data = text
+    if not results.covariance_is_known:
+        for cell in (cell for row in table[1:] for cell in row[2:]):
+            cell.data = ""
     return table
 
 
 def method_of(results: ResultsCore) -> str:
     """Return how the coefficients were estimated, in words."""
+    if results.updated is not None and results.updated.how != "refit":
+        return f"update, {STEPS[results.updated.how]}"
     if results.bias is not None:
         return results.bias.title
     if results.posterior is not None:
@@ -103,7 +109,8 @@ def method_of(results: ResultsCore) -> str:
 
 def notes_of(results: ResultsCore, method: str) -> list[str]:
     """Return what the reader of a summary has to know, in sentences."""
-    return notes_on_inference(results, method) + _notes_on_the_fit(results)
+    updated = [] if results.updated is None else results.updated.sentences()
+    return [*updated, *notes_on_inference(results, method), *_notes_on_the_fit(results)]
 
 
 def notes_on_inference(results: ResultsCore, method: str) -> list[str]:

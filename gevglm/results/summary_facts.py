@@ -31,7 +31,8 @@ class OverallTest(NamedTuple):
 def overall_test(results: Any) -> OverallTest | None:
     """Return the likelihood ratio of the model against a constant alone where the fit has one, else Wald's test; None where there is neither."""
     columns = tuple(j for term in design_terms(results.model.design) for j in term.columns)
-    if not columns:
+    partly = results.updated is not None and results.updated.estimated is not None
+    if not columns or partly:
         return None
     try:
         at_once = (
@@ -125,4 +126,4 @@ def _number(value: float) -> str:
 def events_per_parameter(results: ResultsCore) -> float:
     """Return the observations of the rarer outcome for each coefficient."""
     events, total = results.n_events, results.n_trials_total
-    return min(events, total - events) / results.rank
+    return min(events, total - events) / max(results.rank, 1)

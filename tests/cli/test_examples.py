@@ -60,7 +60,7 @@ def run(line: str, folder: Path, capsys) -> tuple[int, str]:
 def test_examples_run(command, data, monkeypatch, capsys):
     monkeypatch.chdir(data)
     assert EXAMPLES[command]
-    if command == "predict":
+    if command in ("predict", "update"):
         main(shlex.split('fit "onset ~ gdp + C(region)" war.dta --link logit --save war.pkl --quiet'))
     if command == "calculator":
         main(shlex.split('fit "case ~ smoker + age" loans.csv --link logit --save stroke.pkl --quiet'))

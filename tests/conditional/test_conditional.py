@@ -1,6 +1,7 @@
 """Conditional logit of matched sets: against survival and Epi, against enumeration, and what it refuses."""
 
 import pickle
+import subprocess
 import warnings
 from itertools import combinations
 
@@ -69,6 +70,18 @@ def test_robust_errors_of_survival():
     same(fit(data=ONE_CASE, cov_type="HC0"), GOLDEN["one_case"]["by_set"])
     by_cluster = {"cov_type": "cluster", "cov_kwds": {"groups": "cluster", "kind": "CR0"}}
     same(fit(data=ONE_CASE, **by_cluster), GOLDEN["one_case"]["by_cluster"])
+
+
+@pytest.mark.study
+def test_cancer_of_the_endometrium(tmp_path):
+    """Breslow and Day's 63 sets of five women, which R's Epi has and no Python package; some rows are missing."""
+    code = f"library(Epi); data(bdendo); write.csv(bdendo, '{tmp_path / 'bdendo.csv'}', row.names = FALSE)"
+    subprocess.run(["Rscript", "-e", code], capture_output=True, check=True)
+    women, golden = pd.read_csv(tmp_path / "bdendo.csv"), GOLDEN["bdendo"]
+    for options, name in (({}, "exact"), ({}, "epi"), ({"cov_type": "HC0"}, "by_set")):
+        res, reference = fit("d ~ gall + hyp + est", women, "set", **options), golden[name]
+        assert_allclose(res.params, list(reference["params"].values()), rtol=1e-8)
+        assert_allclose(res.bse, reference["bse"], rtol=1e-8)
 
 
 def test_small_sample_factors():

@@ -14,6 +14,7 @@ from scipy.special import expit
 
 import gevglm
 from gevglm import BinaryGLM, fit
+from gevglm.data.design import SMALL, copied, first_look
 from gevglm.exceptions import GevglmError, IncompatibleOptionsError, InvalidDataError, MissingRowsWarning
 
 pl = pytest.importorskip("polars")
@@ -696,3 +697,16 @@ def test_counts_are_the_same_wherever_the_rows_are():
     assert [getattr(one, name) for name in names] == [getattr(other, name) for name in names]
     one.need_rows("risk()")
     assert not one.same_outcomes(other) and not other.same_outcomes(one)
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_large_matrix_is_looked_at_and_copied_in_blocks(order, dtype):
+    X = np.asarray(np.random.default_rng(0).standard_normal((SMALL // 10 + 1, 11)), dtype=dtype, order=order)
+    X[0, 2], X[:, 5], X[:, 7] = 1.0, 1.0, 1.0
+    assert first_look(X) == (True, 5)
+    copy = copied(X)
+    assert np.array_equal(copy, X) and copy.dtype == dtype and copy.flags[f"{order}_CONTIGUOUS"]
+    assert not np.shares_memory(copy, X)
+    X[-1, 5], X[-2, 0] = 2.0, np.nan
+    assert first_look(X) == (False, 7)

@@ -214,3 +214,14 @@ def test_the_matrix_is_there_when_it_is_asked_for(data, small, monkeypatch):
     found = fitted(data, link="logit", cov_type="cluster", cov_kwds={"groups": "year"})
     assert_allclose(found.cov_params(), dense.cov_params(), rtol=1e-8, atol=1e-12)
     assert list(found.cov_params().columns) == list(dense.cov_params().columns)
+
+
+def test_many_levels_of_one_factor_need_little_memory(monkeypatch):
+    """Of 600 levels the matrices would take 18 MB: they are refused where they are formed only."""
+    data = pd.DataFrame({"unit": np.repeat(np.arange(600), 4), "y": np.tile([0, 1, 0, 1], 600), "half": 0})
+    data["x"] = np.random.default_rng(3).standard_normal(len(data))
+    data["half"] = np.tile(np.arange(200), 12)
+    monkeypatch.setattr("gevglm.data.streamed_design.physical_memory", lambda: 1e6)
+    with pytest.raises(gevglm.exceptions.InvalidDataError, match="k x k matrices need about"):
+        fitted([data], "y ~ x + C(unit) + C(half)")
+    assert isinstance(fitted([data], link="logit", formula="y ~ x + C(unit)").cov_params_default, FactoredMatrix)

@@ -92,6 +92,16 @@ def test_the_optimum_is_that_of_scipy_and_certified(chunk):
     assert on_the_boundary >= 5
 
 
+@pytest.mark.study
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_no_interior_point_method_does_better(chunk):
+    rng = np.random.default_rng([23, chunk])
+    for _ in range(PROBLEMS_OF_A_CHUNK):
+        X, y = random_problem(rng)
+        (value, _), other = log_binomial(X, y), reference(X, y, "trust-constr")
+        assert value(estimate(X, y, Log()).params) <= other + 1e-8 * max(1.0, abs(other))
+
+
 def test_the_optimum_is_that_of_an_interior_point_method():
     x = np.arange(40) % 5 / 4.0
     X, y = np.column_stack([np.ones(40), x]), ((np.arange(40) * 7 % 10) / 10 < np.exp(1.2 * x - 1.2)).astype(float)

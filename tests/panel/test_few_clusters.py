@@ -5,10 +5,11 @@ import pytest
 from numpy.testing import assert_allclose
 
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError
-from tests.panel.test_against_others import BOTH, DATA, PANEL, quietly
+from tests.panel.test_against_others import BOTH, DATA, PANEL, made, quietly
 from tests.support.golden import numbers
 
 GOLDEN = numbers("panel_clusters")
+MANY = made(80, 20, 2)
 FEW = PANEL[PANEL["unit"] <= 40]
 FEW = FEW.assign(region=FEW["unit"] // 6, crossing=(FEW["unit"] * 7 + FEW["period"] * 3) % 11)
 
@@ -78,6 +79,16 @@ def test_after_bias_reduction():
     places = [names.index(name) for name in ("x", "z")]
     assert_allclose(ours.df_resid_inference, dense.df_resid_inference[places], rtol=1e-7)
     assert "Satterthwaite's degrees of freedom: x" in str(ours.summary())
+
+
+def test_whole_units_after_bias_reduction():
+    """Half an event that each constant has been given is no residual: the corrections stay close to no correction, as after maximum likelihood."""
+    for bias in (None, "firth"):
+        plain, corrected, without = (
+            np.asarray(clustered("y ~ x + z | unit", MANY, "unit", kind, bias=bias).bse)
+            for kind in ("CR0", "CR2", "CR3")
+        )
+        assert (np.abs(corrected / plain - 1) < 0.1).all() and (plain < without).all()
 
 
 def test_columns_that_were_left_out_do_not_count():

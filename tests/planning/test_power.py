@@ -48,6 +48,7 @@ def test_level_and_other_links():
         ({"params": {"Intercept": -1.0}}, "without treated"),
         ({"params": {"Intercept": -1.0, "treated": 1.0, "z": 1.0}}, "with z, which it does not have"),
         ({"coefficient": "z"}, "and not 'z'"),
+        ({"formula": "~ treated + offset(treated)"}, "no place for an offset"),
         ({"n": 0}, "n=0"),
         ({"simulations": 1}, "simulations=1"),
         ({"alpha": 2}, "alpha=2"),

@@ -19,6 +19,7 @@ PUBLISHED = (  # R-squared, parameters, prevalence; sizes in the tests of pmsamp
     (0.288, 24, 0.25, [623, 590, 289]),
 )
 VALIDATION = numbers("validation_size")
+DEVELOPMENT = numbers("development_size")["settings"]
 
 
 def test_the_example_of_the_bmj_paper():
@@ -34,6 +35,21 @@ def test_the_published_numbers_of_pmsampsize(r2, parameters, prevalence, expecte
     size = sample_size(prevalence=prevalence, parameters=parameters, r2=r2, mape=None)
     assert list(size.frame["n"]) == expected
     assert size.n == max(expected)
+
+
+@pytest.mark.parametrize("case", DEVELOPMENT, ids=range(len(DEVELOPMENT)))
+def test_pmsampsize(case):
+    """To the integer, by the R-squared that the package used: it rounds Nagelkerke's to three decimals, and finds that of an AUC by simulation."""
+    words = {word: value for word, value in case.items() if word not in ("sizes", "n", "r2_shown")}
+    own = sample_size(**words, mape=None)
+    used = {"r2": case["r2_shown"]} | {
+        word: words[word] for word in ("prevalence", "parameters", "shrinkage") if word in words
+    }
+    size = sample_size(**used, mape=None)
+    assert list(size.frame["n"]) == case["sizes"]
+    assert size.n == case["n"]
+    r2 = float(own.facts["R2 of Cox and Snell"])
+    assert r2 == pytest.approx(case["r2_shown"], abs=2e-3 if "auc" in case else 6e-4)
 
 
 def test_what_a_size_supports_is_what_it_needs():

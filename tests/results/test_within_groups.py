@@ -25,7 +25,12 @@ ARGUMENTS = {
     "t_test": ("x = 0",),
     "wald_test": ("x = 0",),
 }
-REFUSED = {"remove_data": "need the rows", "t_test_pairwise": "contrast of two levels", "wald_test_terms": "anova"}
+REFUSED = {
+    "remove_data": "need the rows",
+    "t_test_pairwise": "contrast of two levels",
+    "wald_test_terms": "anova",
+    "xi_conf_int": "xi='ml'",
+}
 ELSEWHERE = ("initialize", "load", "save")  # which change, read or write
 
 

@@ -108,7 +108,8 @@ class Sample:
     def taken(self, order: NDArray) -> Sample:
         """Return the rows at some positions."""
         groups = None if self.groups is None else self.groups[order]
-        units, replicates = (each if each is None else each.taken(order) for each in (self.units, self.replicates))
+        units = None if self.units is None else self.units.taken(order)
+        replicates = None if self.replicates is None else self.replicates.taken(order)
         return Sample(self.y[order], self.p[order], self.weight[order], groups, units, replicates)
 
     def cluster_sums(self, values: NDArray) -> NDArray:

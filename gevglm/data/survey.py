@@ -59,7 +59,8 @@ class Survey:
             return False
         if self.replicates is None:
             return True
-        return bool(names := names_of_replicates(self, data.columns)) and set(names) <= set(data.columns)
+        names = names_of_replicates(self, data.columns) or []
+        return bool(names) and set(names) <= set(data.columns)
 
 
 def survey(

@@ -13,7 +13,10 @@ import pandas as pd
 import pytest
 
 from gevglm.links import GEV as GEVLink
+from replications.averaging_links import report as averages
 from replications.gev_canonical import paper
+from replications.gev_canonical.comparison import signed_rank
+from replications.gev_canonical.methods import PAPER_METHODS
 
 ROOT = Path(__file__).parents[1]
 GEV = ROOT / "replications/gev_canonical/results"
@@ -23,6 +26,7 @@ PAGES = {
     "replication_class_weighting.md": ["replications/class_weighting/results"],
     "replication_class_weights.md": ["replications/class_weights/results"],
     "theory/posterior.md": ["benchmarks/results/simulation/posterior.md"],
+    "averaging.md": ["replications/averaging_links/results", "benchmarks/results/simulation/averaging.md"],
 }
 # numbers that no record of ours has: the paper's, settings of a study, and numbers computed from records, with how
 ELSEWHERE: dict[str, dict[str, str]] = {page: {} for page in PAGES} | {
@@ -41,6 +45,7 @@ ELSEWHERE: dict[str, dict[str, str]] = {page: {} for page in PAGES} | {
         "11.7": "events in a hundred rows of the data set",
         "2.3": "events in a hundred rows of the data set",
     },
+    "averaging.md": {"20,000": "from which penalties are chosen on a part", "10,000": "what that part has"},
     "theory/posterior.md": {"0.95": "computed from the link, see below", "0.11": "computed from the link, see below"},
 }
 
@@ -129,3 +134,18 @@ def test_scales_of_coefficients_by_shape():
         *scales
     )
     assert words in one_line("theory/posterior.md")
+
+
+def test_what_is_said_of_the_further_tasks_of_the_average():
+    records = averages.complete(pd.read_csv(ROOT / "replications/averaging_links/results/further.csv.gz"))
+    scores = {measure: averages.means(records, measure) for measure in averages.MEASURES}
+    words = "none one two three four five six seven eight".split()
+    boosting = [words[int((scores[m].idxmin(axis=1) == "calibrated boosting").sum())] for m in ("brier", "log_loss")]
+    page = one_line("averaging.md")
+    assert f"best Brier score on {boosting[0]} of the eight tasks and the best log loss on {boosting[1]}," in page
+    log_loss, own = scores["log_loss"], "average, log loss"
+    assert (log_loss[list(PAPER_METHODS)].gt(log_loss[own], axis=0)).to_numpy().all()
+    assert log_loss.rank(axis=1).mean().drop("calibrated boosting").idxmin() == own
+    for name in ("LogisticRegressionCV", "GEV-canonical"):
+        for measure in ("brier", "calibration"):
+            assert signed_rank(scores[measure][name] - scores[measure][own]) > 0.05

@@ -20,6 +20,12 @@ class AveragedPrediction:
     ----------
     predicted : ndarray of shape (n,)
     draws : ndarray of shape (resamples, n)
+
+    Notes
+    -----
+    Limits show how far the estimate would move with other data, not how far a link is from the truth. In a simulation with 100 events, 95 % limits held the
+    true risk in 88 to 98 % of the rows where a candidate was the true link, and in 64 % where risks were a step, which no link
+    follows. :meth:`gevglm.AveragedLinks.calibration` shows whether risks are right on average.
     """
 
     def __init__(self, predicted: NDArray, draws: NDArray, index: pd.Index | None, alpha: float):

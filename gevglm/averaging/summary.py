@@ -63,8 +63,8 @@ def notes_on(average: AveragedLinks) -> list[str]:
     light = int((weight < LEAST_SHOWN).sum())
     if light:
         notes.append(
-            f"No weight is zero: {light} of {len(weight)} candidates have the least, {weight.min():.1e}, so that an outcome that the others rule out "
-            "keeps a probability."
+            f"No weight is zero: {light} of {len(weight)} candidates have less than 0.0001, but at least {weight.min():.1e}, so that an outcome that "
+            "the others rule out keeps a probability."
         )
     shared = [group for group in average.alike if weight[list(group)].sum() > 1.0 / len(weight)]
     notes += [

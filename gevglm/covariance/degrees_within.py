@@ -1,4 +1,4 @@
-r"""Satterthwaite's degrees of freedom of slopes beside absorbed constants: the formulas of :mod:`gevglm.covariance.degrees`, cluster by cluster.
+r"""Satterthwaite's degrees of freedom of slopes beside absorbed constants: :mod:`gevglm.covariance.degrees`, cluster by cluster.
 
 With :math:`X_g` and K as there, of the constants and the slopes together, the products :math:`X_gKX_h'` of all pairs of clusters are all that is needed. K is
 block-diagonal but for the constants' covariance with the slopes, so that they are sums over the units that two clusters share, and over the slopes.

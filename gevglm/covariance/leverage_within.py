@@ -1,4 +1,4 @@
-r"""Few clusters beside absorbed constants: the corrections of :mod:`gevglm.covariance.leverage`, with the indicators of units among the columns.
+r"""Few clusters beside absorbed constants: :mod:`gevglm.covariance.leverage` with the indicators of units among the columns.
 
 With columns minus their means in each unit, weighted by the curvature, the bread is block-diagonal: :math:`1/D_u` for units, M for the others. A cluster needs
 the indicators of its own units only. A unit that lies in one cluster has a constant that is not estimated without that cluster; CR3, which leaves

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from gevglm.estimation.paired_arrow import PairedArrow
 
 LONGEST = 2.0  # change of a constant in one step for an adjusted score
-LONGER = (
-    3.0  # than the scoring step, in the metric of the information, from which a step by the derivative is not believed
-)
+LONGER = 3.0  # times a scoring step, in the metric of the information: longer steps by the derivative are not believed
 LEAST_CURVATURE = (
     0.2  # share of the information on a constant below which the derivative of its equation is not believed
 )

@@ -11,22 +11,20 @@ import statsmodels.base.wrapper as wrap
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from gevglm.covariance.clusters import BY_LEVERAGE
 from gevglm.covariance.degrees import OfColumns
 from gevglm.data.new_rows import read_matrix, read_table
 from gevglm.data.tables import as_frame, columns_given
 from gevglm.estimation.concentrated import ConcentratedLikelihood
 from gevglm.exceptions import (
-    GevglmWarning,
     InvalidDataError,
     InvalidOptionError,
     NotDefinedForLoss,
     listed,
     unknown_option,
-    warn,
 )
 from gevglm.inference.profile import PenalisedLikelihood
 from gevglm.options import SATTERTHWAITE, FitOptions
+from gevglm.panel.constants import Constants
 from gevglm.panel.estimation import PanelFit, events_and_risk
 from gevglm.panel.risks import AllUnits, bootstrapped, marginal_effects, of_all_units
 from gevglm.panel.summary import INSTEAD, facts_of, notes_on_units
@@ -41,7 +39,7 @@ PREDICTIONS = ("mean", "linear")
 NEW_UNITS = ("raise", "average")
 
 
-class PanelResults(WildWithin, WithinGroups):
+class PanelResults(WildWithin, Constants, WithinGroups):
     """Results of a binary regression whose units (and periods) have constants, which are estimated and not shown.
 
     Attributes
@@ -179,15 +177,19 @@ class PanelResults(WildWithin, WithinGroups):
 
     @property
     def aic(self) -> float:
-        """Akaike's criterion, with all constants counted."""
+        """Akaike's criterion, with all constants counted, and a shape that was estimated."""
         self._need_maximum("aic")
-        return 2.0 * (self.df_model + 1.0) - 2.0 * self.llf
+        return 2.0 * self._counted - 2.0 * self.llf
 
     @property
     def bic(self) -> float:
-        """Schwarz' criterion, with all constants counted."""
+        """Schwarz' criterion, with all constants counted, and a shape that was estimated."""
         self._need_maximum("bic")
-        return float(np.log(self.nobs) * (self.df_model + 1.0)) - 2.0 * self.llf
+        return float(np.log(self.nobs)) * self._counted - 2.0 * self.llf
+
+    @property
+    def _counted(self) -> float:
+        return self.df_model + 1.0 + (self._fit.shape is not None)
 
     def _need_maximum(self, what: str) -> None:
         if self.bias is not None:
@@ -198,49 +200,6 @@ class PanelResults(WildWithin, WithinGroups):
     def _need_likelihood(self, what: str) -> None:
         if not self.loss.is_likelihood:
             raise NotDefinedForLoss(f"{what} is not defined for the canonical loss, which is not a likelihood.")
-
-    # -- the constants ---------------------------------------------------------------------
-
-    @cached_property
-    def fixed_effects(self) -> pd.DataFrame:
-        """The constants of the units in the fit, with standard errors: ``estimate``, ``std_err``, ``rows``, ``events``.
-
-        With two absorbed factors, those of both, and the factor in the index; a level of the second factor, in each part of the data that shares no
-        level with others, is the reference, with a constant of 0.
-        """
-        fit = self._fit
-        panel, found = fit.panel, fit.within.estimate
-        n, m = len(panel.groups), panel.groups.n_levels
-        slopes = found.params[n + m :]
-        estimate = found.params[:n] - slopes @ panel.centres
-        of_units, of_levels = self._errors_of_constants()
-        parts = [_table(panel.factors[0].levels, estimate, of_units, panel.groups.codes, panel)]
-        if m:
-            second = panel.factors[1]
-            free = np.delete(np.arange(len(second)), panel.references)
-            estimate, errors = np.zeros(len(second)), np.full(len(second), np.nan)
-            estimate[free], errors[free] = found.params[n : n + m], of_levels
-            parts.append(_table(second.levels, estimate, errors, second.codes, panel))
-        if len(parts) == 1:
-            return parts[0].rename_axis(panel.factors[0].name)
-        return pd.concat(parts, keys=self.absorbed, names=["factor", "level"])
-
-    def _errors_of_constants(self) -> tuple[NDArray, NDArray]:
-        """Return the standard errors of the constants of units, and of the levels of a second factor; missing where there are none."""
-        fit = self._fit
-        groups = fit.panel.groups
-        if groups.large or getattr(fit.covariance, "kind", "") in BY_LEVERAGE:
-            return np.full(len(groups), np.nan), np.full(groups.n_levels, np.nan)
-        with np.errstate(invalid="ignore"):  # two-way clusters may have negative variances
-            of_units, of_levels = (np.sqrt(one) for one in fit.within.variances_of_constants(fit.covariance))
-        if fit.nested and fit.bias is None:
-            warn(
-                "the scores of a unit sum to zero, so that clusters of whole units say nothing about the error of its constant: std_err is missing. "
-                "Fit again without cov_type='cluster' for model-based errors of the constants.",
-                GevglmWarning,
-            )
-            of_units = np.full(len(groups), np.nan)
-        return of_units, of_levels
 
     # -- predictions -----------------------------------------------------------------------
 
@@ -314,17 +273,6 @@ class PanelResults(WildWithin, WithinGroups):
             unknown |= places < 0
             constants += np.where(places < 0, 0.0, effects[j].to_numpy()[places])
         return constants, unknown
-
-    @cached_property
-    def _estimates_of_constants(self) -> list[pd.Series]:
-        panel, params = self._fit.panel, self._fit.within.estimate.params
-        n, m = len(panel.groups), panel.groups.n_levels
-        series = [pd.Series(params[:n] - params[n + m :] @ panel.centres, index=panel.factors[0].levels)]
-        if len(panel.factors) > 1:
-            second = np.zeros(len(panel.factors[1]))
-            second[np.delete(np.arange(len(second)), panel.references)] = params[n : n + m]
-            series.append(pd.Series(second, index=panel.factors[1].levels))
-        return series
 
     def _refuse_unknown(self, unknown: NDArray, which: str, new_units: str) -> None:
         if new_units == "average" and which == "mean" and len(self.absorbed) == 1:
@@ -410,15 +358,3 @@ class PanelResultsWrapper(WithinGroupsWrapper):
 
 
 wrap.populate_wrapper(PanelResultsWrapper, PanelResults)
-
-
-def _table(levels: pd.Index, estimate: NDArray, errors: NDArray, codes: NDArray, panel: Any) -> pd.DataFrame:
-    counts = panel.design.counts
-    weight = np.ones(len(codes)) if counts is None else counts
-    columns = {
-        "estimate": estimate,
-        "std_err": errors,
-        "rows": np.bincount(codes, minlength=len(levels)),
-        "events": np.bincount(codes, weight * panel.design.y, len(levels)),
-    }
-    return pd.DataFrame(columns, index=levels)

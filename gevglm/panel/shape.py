@@ -1,4 +1,4 @@
-r"""A shape that is estimated beside absorbed constants: the maximum of the likelihood over it, its profile, and what it means for the errors of slopes.
+r"""A shape estimated beside absorbed constants: the maximum of the likelihood over it, its profile, and the errors of slopes that follow.
 
 The constants are eliminated from the joint second derivative as they are from that of the slopes: with D their curvatures, B the sums of columns, and
 :math:`h_i = \partial^2 \ell / \partial v \partial \xi` the derivative that a row shares with the shape, the information on slopes and shape is
@@ -126,6 +126,10 @@ def estimated_shape(fit: PanelFit) -> PanelShape:
         raise IncompatibleOptionsError(
             f"{link.shape_name}='ml' beside absorbed constants is maximum likelihood: it goes with loss='log', without bias= and with "
             f"cov_type='nonrobust'. Or give {link.shape_name} as a number."
+        )
+    if fit.panel.groups.large:
+        raise IncompatibleOptionsError(
+            f"{link.shape_name}='ml' is available where one of two absorbed factors has few levels; give {link.shape_name} as a number."
         )
     path, grid = PanelPath(fit), np.unique(np.asarray(link.default_grid, dtype=float))
     values = np.array([path.log_likelihood(xi) for xi in grid])

@@ -64,6 +64,10 @@ class WildWithin(LikelihoodModelResults):
     def _refuse_wild(self) -> None:
         """Refuse fits that have no scores to bootstrap."""
         fit = self._fit
+        if fit.shape is not None:
+            raise InvalidOptionError(
+                f"wild_test is not defined when {fit.loss.link.shape_name} is estimated; give it as a number."
+            )
         if fit.bias is not None and not isinstance(fit.bias, MeanReduction):
             raise InvalidOptionError(
                 f"wild_test is defined for plain fits and bias='firth', not for bias={fit.bias.word!r}."

@@ -132,8 +132,8 @@ class Predictions(ResultsCore):
         leaning = None
         if self.separated:
             leaning = self.leaning(self.model.exog if exog is None else exog, "a prediction")
-            unknown = np.flatnonzero(np.isnan(results.cov_params_default.diagonal()))
-            results.cov_params_default = with_value(results.cov_params_default, unknown, 0.0)
+            infinite = np.flatnonzero(self.infinite != 0.0)
+            results.cov_params_default = with_value(results.cov_params_default, infinite, 0.0)
         sparse, averaged = issparse(self.model.exog if exog is None else exog), average and which != "linear"
         if sparse and averaged:
             raise InvalidOptionError(f"an average of which={which!r} needs a dense design; give exog=X.toarray().")
@@ -297,9 +297,8 @@ def average_prediction(
     average = (weights * risks).mean(axis=-1)
     gradient = (weights * link.inverse_deriv(linear)) @ X / n
     unknown = np.isnan(cov_params.diagonal())  # infinite estimates
-    known = np.flatnonzero(~unknown)
-    along = gradient[..., known]
-    variance = ((along @ restricted(cov_params, known)) * along).sum(axis=-1)
+    along = gradient[..., ~unknown]
+    variance = ((along @ restricted(cov_params, np.flatnonzero(~unknown))) * along).sum(axis=-1)
     variance = np.where((gradient[..., unknown] != 0.0).any(axis=-1), np.nan, variance)
     if influence is not None:
         own = weights * (risks - average) / weights.sum()

@@ -1,4 +1,4 @@
-"""WithinGroups: slopes of fits that compare rows within groups, such as units or matched sets; their tests and intervals, and what there is none of."""
+"""WithinGroups: slopes of fits that compare rows within units or matched sets: their tests and intervals, and what there is none of."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_dummies(second):
     assert_allclose(ours.bse, dense.bse[["x", "z"]], rtol=1e-6)  # differences of scores there, second derivatives here
     assert_allclose(ours.xi_bse, dense.xi_bse, rtol=1e-6)
     assert_allclose(ours.xi_conf_int(), dense.xi_conf_int(), atol=1e-7)
-    assert_allclose(ours.llf, dense.llf, rtol=1e-10)
+    assert_allclose([ours.llf, ours.aic, ours.bic], [dense.llf, dense.aic, dense.bic_llf], rtol=1e-10)
     assert "xi = -0.4" in str(ours.summary())
 
 

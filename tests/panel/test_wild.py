@@ -1,5 +1,7 @@
 """The wild bootstrap beside absorbed constants: that of the fit whose constants are columns, and what is refused."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,6 +78,11 @@ def test_what_there_is_no_test_of_is_refused(visits):
         res.wild_test(groups=visits["clinic"] % 2)
     with pytest.raises(InvalidOptionError, match="not for bias='median'"):
         gevglm.fit("y ~ x | unit", visits, link="logit", bias="median").wild_test(groups="clinic")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", GevglmWarning)  # the shape is hardly known
+        shaped = gevglm.fit("y ~ x | unit", visits, xi="ml", loss="log")
+    with pytest.raises(InvalidOptionError, match="not defined when xi is estimated"):
+        shaped.wild_test(groups="clinic")
     with pytest.warns(gevglm.exceptions.CollinearityWarning):
         res = gevglm.fit("y ~ x + clinic | unit", visits, link="logit")
     with pytest.raises(InvalidOptionError, match="about no coefficient that was estimated"):

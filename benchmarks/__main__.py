@@ -40,7 +40,8 @@ def main() -> None:
         print(record.keep(record.measure(tasks), before), flush=True)
         claims.update(record.read())
     for module in reports:
-        if module in asked or (module.startswith("simulation.") and "simulation" in asked):
+        group, _, name = module.partition(".")
+        if name in asked or group in asked:
             publish(RESULTS / f"{module.replace('.', '/')}.md", import_module(f"benchmarks.{module}").run)
 
 

@@ -37,8 +37,16 @@ class LogisticFit:
     def robust(self, columns: NDArray, sample: Sample, offset: NDArray | None = None) -> LogisticFit:
         r"""Return the fit with the covariance :math:`\frac{G}{G-1} A^{-1} \sum_c s_c s_c' A^{-1}`, :math:`s_c` the score of a cluster.
 
-        Clusters of a survey design have its variance of the sum of scores instead. Without clusters it stays as it is.
+        Clusters of a survey design have its variance of the sum of scores instead, and with replicate weights the fit is made again with each.
+        Without clusters it stays as it is.
         """
+        if sample.replicates is not None:
+
+            def again(one: Sample) -> NDArray:
+                what = "a recalibration with replicate weights"
+                return fit_logistic(columns, one.y, one.weight, what=what, offset=offset, start=self.params).params
+
+            return replace(self, cov=sample.variance_by_replicates(again))
         if sample.groups is None:
             return self
         linear = columns @ self.params + (0.0 if offset is None else offset)

@@ -187,6 +187,10 @@ def assess(
     cluster sums. The tests of Hosmer and Lemeshow and of the belt, and the band of the reliability curve, rest on independent observations and are
     left out.
 
+    In the design of a survey limits are those of the t distribution, with its degrees of freedom (for intercept and slope one less, as
+    ``confint`` of a svyglm has them), and Cox's tests are F tests. With replicate weights Brier score, log loss, AUC, the ratio of observed to
+    expected events and Cox's model are computed again with each.
+
     Probabilities of exactly 0 or 1 have no log-odds: the recalibration model, the belt and the tests of the link are then left
     out, the smooth curve is by loess, and the notes say so.
 
@@ -209,7 +213,7 @@ def assess(
     cox = notes.unless_refused("the recalibration model", lambda: cox_calibration(*data, groups=clusters, level=level))
     method = "loess" if smooth == "spline" and notes.extreme else smooth
     curve = notes.unless_refused(
-        "the smooth curve", lambda: integrated_calibration(*data, groups=clusters, method=method, level=level)
+        "the smooth curve", lambda: integrated_calibration(*data, groups=sample.groups, method=method, level=level)
     )
     region = None
     if belt:
@@ -224,7 +228,9 @@ def assess(
         n=sample.total,
         n_events=sample.events,
         mean_prediction=sample.mean(sample.p),
-        indices=bootstrap_intervals(
+        indices=indices
+        if sample.replicates is not None
+        else bootstrap_intervals(
             sample, indices, method=resampled, bins=bins, level=level, resamples=resamples, rng=rng
         ),
         tests=_tests(sample, cox, corp, region, bins, in_sample, notes),
@@ -254,7 +260,13 @@ class _Notes:
         reason = infinite_log_loss(sample)
         if reason:
             self.texts.append(f"The log loss is infinite: {reason}.")
-        if sample.groups is not None:
+        if sample.replicates is not None:
+            number, kind = sample.replicates.weights.shape[1], sample.replicates.kind
+            self.texts.append(
+                f"Intervals and tests are those of {number:,} replicate weights ({kind}), with each of which the index is computed again. What has none, "
+                "because it needs resamples or is a test of rows, is left out."
+            )
+        elif sample.groups is not None:
             self.texts.append(
                 f"Intervals and tests {_taken_from(sample)}; band, belt and the tests of Hosmer and Lemeshow and of CORP cannot, and are left out."
             )
@@ -293,6 +305,8 @@ def _tests(
             "calibration slope": cox.test_slope,
             "intercept 0 and slope 1": cox.test,
         }
+    if sample.replicates is not None:
+        return tests  # type: ignore[return-value]  # none of them is missing
     tests |= {
         "Spiegelhalter z": notes.unless_refused("Spiegelhalter's test", lambda: spiegelhalter(*data, groups=clusters)),
         "Hosmer-Lemeshow": None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
-from scipy.stats import chi2
+from scipy.stats import chi2, f
 
 from gevglm.calibration._logistic import IDENTITY, LogisticFit, bernoulli_llf, fit_logistic
 from gevglm.calibration.estimates import CalibrationTest, Measured
@@ -136,14 +136,14 @@ def cox_calibration(
 def _assembled(
     sample: Sample, both: LogisticFit, large: LogisticFit, llf_predicted: float, level: float
 ) -> CoxCalibration:
-    intercept, slope = (Measured.normal(*pair, level) for pair in zip(both.params, both.bse, strict=True))
+    intercept, slope = (sample.measured(*pair, level, more=1) for pair in zip(both.params, both.bse, strict=True))
     rate = sample.rate
     return CoxCalibration(
         intercept=intercept,
         slope=slope,
-        in_the_large=Measured.normal(large.params[0], large.bse[0], level),
+        in_the_large=sample.measured(large.params[0], large.bse[0], level),
         cov=both.cov,
-        **_tests(both, large, llf_predicted, robust=sample.groups is not None),
+        **_tests(both, large, llf_predicted, sample),
         llf=both.llf,
         llf_predicted=llf_predicted,
         llf_null=float(sample.events * np.log(rate) + (sample.total - sample.events) * np.log1p(-rate)),
@@ -151,22 +151,27 @@ def _assembled(
     )
 
 
-def _tests(both: LogisticFit, large: LogisticFit, llf_predicted: float, robust: bool) -> dict[str, CalibrationTest]:
-    """Return likelihood-ratio tests; Wald's, where the covariance is robust to clusters."""
-    if robust:
+def _tests(both: LogisticFit, large: LogisticFit, llf_predicted: float, sample: Sample) -> dict[str, CalibrationTest]:
+    """Return likelihood-ratio tests; Wald's, where the covariance is robust to clusters, as F tests where it is that of a survey design."""
+    if sample.clusters is not None:
         away = both.params - IDENTITY
         joint, in_the_large = away @ np.linalg.solve(both.cov, away), large.params[0] ** 2 / large.cov[0, 0]
         slope = away[1] ** 2 / both.cov[1, 1]
     else:
         joint, in_the_large = 2.0 * (both.llf - llf_predicted), 2.0 * (large.llf - llf_predicted)
         slope = 2.0 * (both.llf - large.llf)
+    fewer = None if sample.df is None else sample.df - 1
     return {
-        "test": _chi_squared("calibration, jointly", joint, 2, "intercept 0 and slope 1"),
-        "test_in_the_large": _chi_squared("calibration in the large", in_the_large, 1, "intercept 0, given slope 1"),
-        "test_slope": _chi_squared("calibration slope", slope, 1, "slope 1, given any intercept"),
+        "test": _test("calibration, jointly", joint, 2, "intercept 0 and slope 1", fewer),
+        "test_in_the_large": _test(
+            "calibration in the large", in_the_large, 1, "intercept 0, given slope 1", sample.df
+        ),
+        "test_slope": _test("calibration slope", slope, 1, "slope 1, given any intercept", fewer),
     }
 
 
-def _chi_squared(name: str, value: float, df: int, null: str) -> CalibrationTest:
+def _test(name: str, value: float, df: int, null: str, beyond: int | None) -> CalibrationTest:
+    """Return a test by the chi-squared distribution, or by F with degrees of freedom `beyond` in the denominator."""
     statistic = max(float(value), 0.0)
-    return CalibrationTest(name, statistic, float(chi2.sf(statistic, df)), df, null)
+    pvalue = chi2.sf(statistic, df) if beyond is None else f.sf(statistic / df, df, beyond)
+    return CalibrationTest(name, statistic, float(pvalue), df, null)

@@ -58,7 +58,8 @@ def auc_interval(
     .. math:: \frac{G_1}{G_1 - 1} \frac{\sum_c D_c^2}{m^2} + \frac{G_0}{G_0 - 1} \frac{\sum_c E_c^2}{n^2} + \frac{2 G}{G - 1} \frac{\sum_c D_c E_c}{m n}
 
     with G clusters, of which :math:`G_1` have events and :math:`G_0` others. By the design of a survey it is that of the sum of
-    :math:`w_i (V_i - A) / m` over events and :math:`w_j (V_j - A) / n` over others, with the sums m and n of their weights.
+    :math:`w_i (V_i - A) / m` over events and :math:`w_j (V_j - A) / n` over others, with the sums m and n of their weights, and limits are
+    those of the t distribution.
 
     Parameters
     ----------
@@ -80,8 +81,17 @@ def auc_interval(
     """
     sample = scores(y, p, weights, groups=groups, shares=True, infinite=True, name="p")
     area, parts = roc_components(sample)
-    normal = Measured.normal(area, np.sqrt(components_variance(sample, *parts)), level)
-    return Measured(area, normal.se, max(normal.lower, 0.0), min(normal.upper, 1.0), level)
+    if sample.replicates is None:
+        variance = components_variance(sample, *parts)
+    else:
+        variance = float(sample.variance_by_replicates(area_of)[0, 0])
+    found = sample.measured(area, np.sqrt(variance), level)
+    return Measured(area, found.se, max(found.lower, 0.0), min(found.upper, 1.0), level)
+
+
+def area_of(sample: Sample) -> float:
+    """Return the AUC."""
+    return roc_components(sample)[0]
 
 
 def roc_components(sample: Sample) -> tuple[float, tuple[NDArray, NDArray]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import logit, xlog1py, xlogy
-from scipy.stats import norm as normal
+from scipy.special import entr, logit, xlog1py, xlogy
 
 from gevglm.calibration.bins import binned
 from gevglm.calibration.discrimination import auc, auc_interval, average_precision
@@ -233,7 +233,6 @@ def all_indices(
     """
     data = sample.y, sample.p, sample.weight
     brier = (sample.y - sample.p) ** 2
-    spread = sample.standard_error(sample.y - sample.rate)
     loss = -xlogy(sample.y, sample.p) - xlog1py(1.0 - sample.y, -sample.p)
     indices = {
         "Brier score": _mean_with_interval(sample, brier, level),
@@ -257,16 +256,27 @@ def all_indices(
         "ECE, equal mass": expected_calibration_error(*data, bins=bins, by="mass"),
         "miscalibration (Brier)": corp.brier.mcb,
         "discrimination (Brier)": corp.brier.dsc,
-        "uncertainty (Brier)": Measured.normal(corp.brier.unc, abs(1.0 - 2.0 * sample.rate) * spread, level),
+        "uncertainty (Brier)": _of_rate(
+            sample, corp.brier.unc, lambda r: r * (1.0 - r), 1.0 - 2.0 * sample.rate, level
+        ),
         "miscalibration (log)": corp.log.mcb,
         "discrimination (log)": corp.log.dsc,
-        "uncertainty (log)": Measured.normal(corp.log.unc, abs(logit(sample.rate)) * spread, level),
+        "uncertainty (log)": _of_rate(
+            sample, corp.log.unc, lambda r: entr(r) + entr(1.0 - r), logit(sample.rate), level
+        ),
     }
+
+
+def _of_rate(
+    sample: Sample, value: float, function: Callable[[NDArray], NDArray], slope: float, level: float
+) -> Measured:
+    error = sample.standard_error(slope * (sample.y - sample.rate), [sample.y], function)
+    return sample.measured(value, error, level)
 
 
 def _mean_with_interval(sample: Sample, values: NDArray, level: float) -> Measured:
     mean = sample.mean(values)
-    return Measured.normal(mean, sample.standard_error(values - mean), level)
+    return sample.measured(mean, sample.standard_error(values - mean), level)
 
 
 def _auc_with_interval(sample: Sample, level: float) -> float:
@@ -282,7 +292,8 @@ def _scaled_brier(sample: Sample, brier: NDArray, level: float) -> Measured:
     """Ratio of Brier score and uncertainty, both of which vary."""
     mean, uncertainty = sample.mean(brier), sample.rate * (1.0 - sample.rate)
     influence = (brier - mean - mean / uncertainty * (1.0 - 2.0 * sample.rate) * (sample.y - sample.rate)) / uncertainty
-    return Measured.normal(1.0 - mean / uncertainty, sample.standard_error(influence), level)
+    error = sample.standard_error(influence, [brier, sample.y], lambda b, r: 1.0 - b / (r * (1.0 - r)))
+    return sample.measured(1.0 - mean / uncertainty, error, level)
 
 
 def _observed_to_expected(sample: Sample, level: float) -> Measured:
@@ -292,6 +303,6 @@ def _observed_to_expected(sample: Sample, level: float) -> Measured:
     """
     ratio = sample.events / float(sample.weight @ sample.p)
     expected = sample.rate if sample.groups is None else ratio * sample.p
-    spread = sample.standard_error((sample.y - expected) / sample.rate)
-    reach = normal.isf((1.0 - level) / 2.0) * spread
-    return Measured(ratio, ratio * spread, ratio * np.exp(-reach), ratio * np.exp(reach), level)
+    error = sample.standard_error(ratio * (sample.y - expected) / sample.rate, [sample.y, sample.p], np.divide)
+    reach = sample.distribution().isf((1.0 - level) / 2.0) * error / ratio
+    return Measured(ratio, error, ratio * np.exp(-reach), ratio * np.exp(reach), level)

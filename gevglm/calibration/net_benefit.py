@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy.stats import norm
 
 from gevglm.calibration.curves import checked_thresholds
 from gevglm.calibration.estimates import checked_level
@@ -84,7 +83,7 @@ def net_benefit_difference(
     [0.2143]
     """
     one, other = (predictions(y, risk, weights, groups=groups) for risk in (p, q))
-    rows, reach = [], norm.isf((1.0 - checked_level(level)) / 2.0)
+    rows, reach = [], one.distribution().isf((1.0 - checked_level(level)) / 2.0)
     for t in checked_thresholds(thresholds):
         gain = one.y - (1.0 - one.y) * t / (1.0 - t)
         first, second = (gain * (sample.p >= t) for sample in (one, other))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlog1py, xlogy
-from scipy.stats import binom, norm, t
+from scipy.stats import binom, t
 
-from gevglm.calibration.discrimination import components_variance, roc_components
+from gevglm.calibration.discrimination import area_of, components_variance, roc_components
 from gevglm.calibration.estimates import CalibrationTest, Measured, checked_level
 from gevglm.calibration.sample import Clusters, Sample, predictions, scores
 from gevglm.exceptions import InvalidDataError, unknown_option
@@ -86,18 +86,19 @@ def paired_t_test(
         )
     mean = first.mean(d)
     n = first.total if first.groups is None else first.n_clusters
-    se = first.standard_error(d - mean) * (1.0 if first.groups is not None else np.sqrt(n / (n - 1.0)))
+    beyond = n - 1.0 if first.df is None else float(first.df)
+    se = first.standard_error(d - mean) * (1.0 if first.clusters is not None else np.sqrt(n / (n - 1.0)))
     if se == 0.0:
         raise InvalidDataError(
             "the scores of both predictions differ by the same number in every row; there is nothing to test."
         )
-    reach = float(t.isf((1.0 - checked_level(level)) / 2.0, n - 1.0)) * se
+    reach = float(t.isf((1.0 - checked_level(level)) / 2.0, beyond)) * se
     statistic = float(mean / se)
     return PairedTest(
         f"paired t test, {score}",
         statistic,
-        float(2.0 * t.sf(abs(statistic), n - 1.0)),
-        n - 1.0,
+        float(2.0 * t.sf(abs(statistic), beyond)),
+        beyond,
         "both predictions have the same mean score",
         Measured(mean, se, mean - reach, mean + reach, level),
     )
@@ -149,13 +150,20 @@ def delong_test(
     """
     samples = [scores(y, each, weights, groups=groups, infinite=True, name=name) for each, name in ((p, "p"), (q, "q"))]
     areas, parts = zip(*(roc_components(sample) for sample in samples), strict=True)
-    variance = components_variance(samples[0], *(first - second for first, second in zip(*parts, strict=True)))
+    if samples[0].replicates is None:
+        variance = components_variance(samples[0], *(first - second for first, second in zip(*parts, strict=True)))
+    else:
+        other = samples[1].p
+        variance = float(
+            samples[0].variance_by_replicates(lambda one: area_of(one) - area_of(replace(one, p=other)))[0, 0]
+        )
     if variance <= np.finfo(float).eps:
         raise InvalidDataError("both predictions order the rows in the same way; there is nothing to test.")
-    difference = Measured.normal(areas[0] - areas[1], np.sqrt(variance), level)
+    difference = samples[0].measured(areas[0] - areas[1], np.sqrt(variance), level)
     z = float(difference) / difference.se
+    pvalue = float(2.0 * samples[0].distribution().sf(abs(z)))
     null = f"both predictions have the same area under the ROC curve ({areas[0]:.4g} and {areas[1]:.4g})"
-    return PairedTest("DeLong's test", z, float(2.0 * norm.sf(abs(z))), 1.0, null, difference)
+    return PairedTest("DeLong's test", z, pvalue, 1.0, null, difference)
 
 
 def sign_test(

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logit
+from scipy.stats import norm, t
 
+from gevglm.calibration.estimates import Measured, checked_level
 from gevglm.covariance.survey import design_variance
 from gevglm.data.observations import numbered
-from gevglm.data.survey import SampleUnits
+from gevglm.data.survey import SampleReplicates, SampleUnits
 from gevglm.exceptions import InvalidDataError
 
-Clusters = ArrayLike | SampleUnits  # the cluster of each row, or the units of a survey design
+# the cluster of each row, the units of a survey design, or replicates of the weights, as factors of these
+Clusters = ArrayLike | SampleUnits | SampleReplicates
 
 
 @dataclass(frozen=True)
@@ -27,6 +32,7 @@ class Sample:
     weight: NDArray  # how many observations each row stands for
     groups: NDArray | None = None  # number of the cluster of each row; None where observations are independent
     units: SampleUnits | None = None  # the survey design whose units the clusters are
+    replicates: SampleReplicates | None = None  # factors of the weights
 
     @cached_property
     def total(self) -> float:
@@ -59,9 +65,39 @@ class Sample:
         return float(self.weight @ values / self.total)
 
     @property
-    def clusters(self) -> NDArray | SampleUnits | None:
-        """What says which rows are together, as functions take it for ``groups``."""
+    def clusters(self) -> NDArray | SampleUnits | SampleReplicates | None:
+        """What says how rows depend on each other, as functions take it for ``groups``."""
+        if self.replicates is not None:
+            return self.replicates
         return self.groups if self.units is None else self.units
+
+    @cached_property
+    def df(self) -> int | None:
+        """Degrees of freedom of a survey design, of the units that have rows; None for other samples."""
+        if self.replicates is not None:
+            return self.replicates.df
+        if self.units is None or self.groups is None:
+            return None
+        return self.units.df(np.bincount(self.groups, minlength=self.n_clusters) > 0)
+
+    def distribution(self, more: int = 0) -> Any:
+        """Return what intervals and tests go by: normal, or t with the degrees of freedom of a survey design, less `more` coefficients."""
+        return norm() if self.df is None else t(self.df - more)
+
+    def measured(self, value: float, se: float, level: float, more: int = 0) -> Measured:
+        """Return a number with its limits."""
+        reach = self.distribution(more).isf((1.0 - checked_level(level)) / 2.0) * se
+        return Measured(value, se, value - reach, value + reach, level)
+
+    def reweighted(self, factor: NDArray) -> Sample:
+        """Return the sample with weights times factors, without replicates."""
+        return replace(self, weight=self.weight * factor, replicates=None)
+
+    def variance_by_replicates(self, statistic: Callable[[Sample], ArrayLike]) -> NDArray:
+        """Return the covariance of statistics of the sample, computed again with each replicate of the weights."""
+        assert self.replicates is not None, "there are replicate weights"
+        estimates = [np.atleast_1d(statistic(self.reweighted(factor))) for factor in self.replicates.weights.T]
+        return self.replicates.variance(np.array(estimates), np.atleast_1d(statistic(replace(self, replicates=None))))
 
     @property
     def n_clusters(self) -> int:
@@ -73,7 +109,8 @@ class Sample:
         """Return the rows at some positions."""
         groups = None if self.groups is None else self.groups[order]
         units = None if self.units is None else self.units.taken(order)
-        return Sample(self.y[order], self.p[order], self.weight[order], groups, units)
+        replicates = None if self.replicates is None else self.replicates.taken(order)
+        return Sample(self.y[order], self.p[order], self.weight[order], groups, units, replicates)
 
     def cluster_sums(self, values: NDArray) -> NDArray:
         """Return the sum over each cluster of values that observations have, of shape (clusters,) or (clusters, k)."""
@@ -101,13 +138,26 @@ class Sample:
         totals = self.cluster_sums(values)
         return totals.T @ totals
 
-    def standard_error(self, influence: NDArray) -> float:
-        r"""Return the standard error of a mean of influences, whose mean is zero.
+    def standard_error(
+        self,
+        influence: NDArray,
+        values: Sequence[NDArray] | None = None,
+        of_means: Callable[..., NDArray] = np.asarray,
+    ) -> float:
+        r"""Return the standard error of a function of means of values, from its influences, whose mean is zero; of a mean, if no values are given.
 
         .. math:: \frac 1n \Big( \sum_i u_i^2 \Big)^{1/2}, \quad \frac 1n \Big( \frac{G}{G-1} \sum_c \big( \sum_{i \in c} u_i \big)^2 \Big)^{1/2}
 
-        for independent observations, and for G clusters c of them; by the design of a survey, if they are of one.
+        for independent observations, and for G clusters c of them; by the design of a survey, if they are of one. With replicate weights the
+        function is computed again with each.
         """
+        if self.replicates is not None:
+            values = [influence] if values is None else values
+            columns = np.column_stack([np.ones_like(self.y), *values]) * self.weight[:, None]
+            sums = self.replicates.weights.T @ columns
+            center = of_means(*(self.mean(value) for value in values))
+            estimates = of_means(*(sums[:, 1:] / sums[:, :1]).T)
+            return float(np.sqrt(self.replicates.variance(estimates[:, None], np.atleast_1d(center))[0, 0]))
         if self.groups is None:
             return float(np.sqrt(self.mean(influence**2) / self.total))
         return float(np.sqrt(self.variance_of_sum(influence[:, None])[0, 0]) / self.total)
@@ -227,12 +277,16 @@ def vector(values: ArrayLike, name: str, *, infinite: bool = False) -> NDArray:
 
 def _clusters(
     groups: Clusters | None, n: int, used: NDArray | None = None
-) -> tuple[NDArray | None, SampleUnits | None]:
-    """Return the cluster of each row by number, and the survey design whose units they are, if they are."""
+) -> tuple[NDArray | None, SampleUnits | None, SampleReplicates | None]:
+    """Return the cluster of each row by number, the survey design whose units they are, and replicates of the weights; None for what there is not."""
+    if isinstance(groups, SampleReplicates):
+        if len(groups.weights) != n:
+            raise InvalidDataError(f"there are {n} rows, but replicate weights of {len(groups.weights)}.")
+        return None, None, groups if used is None else groups.taken(np.flatnonzero(used))
     if not isinstance(groups, SampleUnits):
-        return checked_groups(groups, n, used), None
+        return checked_groups(groups, n, used), None, None
     units = groups if used is None else groups.taken(np.flatnonzero(used))
-    return units.grouping.codes, units
+    return units.grouping.codes, units, None
 
 
 def checked_groups(groups: ArrayLike | None, n: int, used: NDArray | None = None) -> NDArray | None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gevglm.covariance.base import Fitted
 from gevglm.engine.base import Block, Reducer, times
-from gevglm.engine.linalg import add_rows, dense, group_sums
+from gevglm.engine.linalg import add_rows, dense, group_sums, runs
 
 FEW_WITH_EVENTS = 10
 FEW_EFFECTIVE = 5.0  # clusters behind a coefficient
@@ -74,25 +74,29 @@ class ClusterFacts:
         return notes
 
 
-def cluster_facts(fit: Fitted, codes: Callable[[Block], NDArray], n_clusters: int) -> ClusterFacts:
-    """Return the facts of clusters, from one pass over the rows."""
-    sums = fit.engine.reduce(_Sums(fit, codes, n_clusters))
+def cluster_facts(
+    fit: Fitted, codes: Callable[[Block], NDArray], n_clusters: int, shares: NDArray | None = None
+) -> ClusterFacts:
+    """Return the facts of clusters, from one pass over the rows; `shares` as :mod:`gevglm.covariance.leverage` has them, if they are known."""
+    k = len(fit.params)
+    sums = fit.engine.reduce(_Sums(fit, codes, n_clusters, leverages=shares is None and k <= MOST_COLUMNS))
     sums = sums[sums[:, -1] > 0.0]
-    events = int((sums[:, -2] > 0).sum())
-    if len(fit.params) > MOST_COLUMNS:
-        return ClusterFacts(len(sums), events, np.nan, np.full(len(fit.params), np.nan), float(sums[:, -1].sum()))
-    parts, leverage = sums[:, :-3], sums[:, -3]
+    numbers = len(sums), int((sums[:, -2] > 0).sum())
+    if k > MOST_COLUMNS:
+        return ClusterFacts(*numbers, np.nan, np.full(k, np.nan), float(sums[:, -1].sum()))
+    shares = sums[:, : k + 1] if shares is None else shares
+    parts = shares[:, :k]
     with np.errstate(divide="ignore", invalid="ignore"):
         effective = parts.sum(axis=0) ** 2 / (parts**2).sum(axis=0)
-    return ClusterFacts(len(sums), events, float(leverage.max()), effective, float(sums[:, -1].sum()))
+    return ClusterFacts(*numbers, float(shares[:, k].max()), effective, float(sums[:, -1].sum()))
 
 
 class _Sums(Reducer):
     """By cluster: its parts in the variances, its leverage, events, and observations with weight."""
 
-    def __init__(self, fit: Fitted, codes: Callable[[Block], NDArray], n_clusters: int):
+    def __init__(self, fit: Fitted, codes: Callable[[Block], NDArray], n_clusters: int, *, leverages: bool):
         self.loss, self.params, self.bread = fit.loss, fit.params, fit.bread
-        self.codes, self.n_clusters = codes, n_clusters
+        self.codes, self.n_clusters, self.leverages = codes, n_clusters, leverages
 
     def zero(self) -> NDArray:
         return np.zeros(())
@@ -101,19 +105,24 @@ class _Sums(Reducer):
         observations = times(np.ones_like(block.y), block.freq, block.trials)
         if block.var is not None:
             observations = np.where(block.var > 0.0, observations, 0.0)
-        columns = [block.y * observations, observations]
-        if len(self.params) <= MOST_COLUMNS:
-            columns = [*self._leverages(block), *columns]
-        return group_sums(np.column_stack(columns), np.ones(len(block.y)), self.codes(block))
+        codes = self.codes(block)
+        order, groups, starts = runs(codes)
+        columns = np.array([block.y * observations, observations])
+        counted = np.add.reduceat(columns if order is None else columns[:, order], starts, axis=1).T
+        if not self.leverages:
+            return groups, counted
+        return groups, np.hstack([*self._leverages(block, codes), counted])
 
-    def _leverages(self, block: Block) -> list[NDArray]:
+    def _leverages(self, block: Block, codes: NDArray) -> tuple[NDArray, NDArray]:
+        """Return the parts of clusters in the variances, and their leverages, in one column."""
         with np.errstate(all="ignore"):
             point = self.loss.link.at(block.linear_predictor(self.params))
             curvature = times(self.loss.expected_curvature_at(point), block.weight)
         curvature = np.where(np.isfinite(curvature), curvature, 0.0)
         X = dense(block.X)
         moved = X @ self.bread
-        return [curvature[:, None] * moved**2, curvature * np.einsum("ij,ij->i", moved, X)]
+        leverages = group_sums(moved * X, curvature, codes)[1].sum(axis=1)
+        return group_sums(np.square(moved, out=moved), curvature, codes)[1], leverages[:, None]
 
     def combine(self, total: NDArray, part: tuple[NDArray, NDArray]) -> NDArray:
         return add_rows(total, self.n_clusters, *part)

@@ -62,6 +62,9 @@ class Cluster(Covariance):
         self.grouping = grouping
         self.kind = kind
         self.defined_for_shape = kind not in BY_LEVERAGE
+        self._known: tuple[NDArray, NDArray, Corrected | CorrectedWithin] | None = (
+            None  # of the last fit, by its estimates and bread
+        )
         self.repaired = False  # whether negative eigenvalues were set to zero in the last matrix
         self.counts = [int(code.max()) + 1 for sign, code in grouping.ways if sign > 0]
         if min(self.counts) < 2:
@@ -131,8 +134,10 @@ class Cluster(Covariance):
     def clusters(self, fit: Fitted) -> ClusterFacts:
         """Return what a reader has to know of the clusters, the first kind where there are two."""
         (_, code), *_ = self.grouping.ways
+        found = self._corrected(fit) if self.kind in BY_LEVERAGE else None
+        shares = found.shares if isinstance(found, Corrected) else None
         fit = replace(fit, engine=fit.engine.with_groups(self.grouping))
-        return cluster_facts(fit, partial(codes_of, self.grouping, code), self.counts[0])
+        return cluster_facts(fit, partial(codes_of, self.grouping, code), self.counts[0], shares)
 
     def satterthwaite(self, fit: Fitted) -> Degrees:
         """Return Satterthwaite's degrees of freedom, for every kind of correction."""
@@ -156,16 +161,23 @@ class Cluster(Covariance):
         return found.degrees
 
     def _corrected(self, fit: Fitted, with_products: bool = False) -> Corrected | CorrectedWithin:
+        if self._known is not None:
+            params, bread, found = self._known
+            known = params is fit.params and bread is fit.bread
+            if known and (found.has_products or not with_products):
+                return found
         ((_, code),) = self.grouping.ways
         correct = corrected if fit.units is None else corrected_within
         try:
-            return correct(fit, partial(codes_of, self.grouping, code), self.kind, with_products)
-        except SingularCluster as found:
-            name = self.grouping.keys.iloc[found.args[0], 0]
+            found = correct(fit, partial(codes_of, self.grouping, code), self.kind, with_products)
+        except SingularCluster as singular:
+            name = self.grouping.keys.iloc[singular.args[0], 0]
             raise InvalidDataError(
                 f"kind='CR3' is not defined: without cluster {name!r} some coefficient could not be estimated (a column varies in that cluster "
                 "only, such as its indicator or a treatment it alone has). Leave the column out, or use kind='CR2'."
             ) from None
+        self._known = fit.params, fit.bread, found
+        return found
 
 
 def codes_of(grouping: Grouping, code: NDArray, block: Block) -> NDArray:

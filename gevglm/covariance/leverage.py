@@ -18,24 +18,29 @@ With other corrections :math:`A_g = I`. Degrees of freedom (:mod:`gevglm.covaria
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ellipj, ellipkm1
 
 from gevglm.covariance.base import Fitted
+from gevglm.covariance.rows import Nonrobust
 from gevglm.engine.base import Block, Reducer, times
-from gevglm.engine.linalg import Matrix, dense, vstack_rows, weighted_gram
+from gevglm.engine.linalg import Matrix, dense, runs, slices, vstack_rows, weighted_gram
+from gevglm.estimation.pairs import ColumnPairs, symmetric
 from gevglm.losses import Loss
 
 FEW_ROWS = 60  # of a cluster: up to here the eigenvalues of its matrix are cheaper than a quadrature
 SPREAD = 1e8  # of eigenvalues, above which those of a matrix lose digits that a quadrature keeps
 NO_VARIANCE = 1e-9  # share of its variance under the model below which a residual has none
 LITTLE_VARIANCE = 1e-6  # share below which it is looked at more closely
-DIGITS = 28.0  # minus the logarithm of the error of a quadrature
+MANY_CLUSTERS = 0.1  # share of the variance of residuals that the leverage of one takes, below which a series is short
+ROWS_AT_ONCE = 2048  # of products of columns
+DIGITS = 30.0  # minus the logarithm of the error of a quadrature
 
 
 class SingularCluster(Exception):
@@ -47,11 +52,20 @@ class OfCluster:
     """The rows of a cluster."""
 
     code: int
-    X: NDArray
+    X: Matrix
     derivative: NDArray
     weight: NDArray
     variance: NDArray
     residual: NDArray
+
+    @classmethod
+    def joined(cls, parts: list[OfCluster]) -> OfCluster:
+        """Return a cluster whose rows are in one block or more, as an array."""
+        if len(parts) == 1:
+            return replace(parts[0], X=dense(parts[0].X))
+        columns = zip(*((p.derivative, p.weight, p.variance, p.residual) for p in parts), strict=True)
+        X = vstack_rows(*(part.X for part in parts))
+        return cls(parts[0].code, dense(X), *(np.concatenate(column) for column in columns))
 
     @cached_property
     def D(self) -> NDArray:
@@ -71,71 +85,47 @@ class OfCluster:
         return (self.weight * residual) @ self.X
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows of a fit, repeated rows as one: each stands for m copies through factors of the root of m."""
+class Clusters(Reducer):
+    """The rows of clusters that have weight and can have either outcome, in parts that lie in one block.
 
-    codes: NDArray  # cluster
-    X: Matrix
-    derivative: NDArray  # of the mean, so that D = diag(derivative) X
-    weight: NDArray  # so that E = diag(weight) X
-    variance: NDArray  # of a residual
-    residual: NDArray
+    Repeated rows are one: each stands for m copies through factors of the root of m.
+    """
 
-    @classmethod
-    def of(cls, fit: Fitted, codes: Callable[[Block], NDArray]) -> Rows:
-        """Return the rows of a fit that have weight and can have either outcome."""
-        parts = fit.engine.reduce(_RowsOf(fit.loss, fit.params, codes))
-        columns = (np.concatenate(column) for column in zip(*(part.columns for part in parts), strict=True))
-        found, *others = columns
-        return cls(found, vstack_rows(*(part.X for part in parts)), *others)
-
-    @property
-    def columns(self) -> tuple[NDArray, ...]:
-        """Everything but the design."""
-        return self.codes, self.derivative, self.weight, self.variance, self.residual
-
-    def by_cluster(self) -> Iterator[OfCluster]:
-        """Yield each cluster."""
-        in_order = bool((self.codes[1:] >= self.codes[:-1]).all())
-        order = None if in_order else np.argsort(self.codes, kind="stable")
-        codes = self.codes if order is None else self.codes[order]
-        starts = np.flatnonzero(np.diff(codes, prepend=-1))
-        for start, end in zip(starts, [*starts[1:], len(codes)], strict=True):
-            rows = slice(start, end) if order is None else order[start:end]
-            columns = (self.derivative[rows], self.weight[rows], self.variance[rows], self.residual[rows])
-            yield OfCluster(int(codes[start]), dense(self.X[rows]), *columns)
-
-
-class _RowsOf(Reducer):
     def __init__(self, loss: Loss, params: NDArray, codes: Callable[[Block], NDArray]):
         self.loss = loss
         self.params = params
         self.codes = codes
 
-    def zero(self) -> list[Rows]:
-        return []
+    def zero(self) -> dict[int, list[OfCluster]]:
+        return {}
 
-    def map(self, block: Block) -> list[Rows]:
+    def map(self, block: Block) -> list[OfCluster]:
         with np.errstate(all="ignore"):
             point = self.loss.link.at(block.linear_predictor(self.params))
             copies = times(np.ones_like(block.y), block.freq, block.trials)
             root, precision = np.sqrt(copies), 1.0 if block.var is None else block.var
-            columns = (
-                self.codes(block),
-                root * point.pdf,
-                root * precision * self.loss.residual_factor_at(point),
-                point.cdf * point.sf / precision,
-                root * np.where(block.y > 0.5, point.sf - (1.0 - block.y), block.y - point.cdf),
+            columns = np.array(
+                [
+                    root * point.pdf,
+                    root * precision * self.loss.residual_factor_at(point),
+                    point.cdf * point.sf / precision,
+                    root * np.where(block.y > 0.5, point.sf - (1.0 - block.y), block.y - point.cdf),
+                ]
             )
-        used = (copies > 0) & (columns[3] > 0) & np.isfinite(columns[3])
-        if used.all():
-            return [Rows(columns[0], block.X, *columns[1:])]
-        codes, *others = (column[used] for column in columns)
-        return [Rows(codes, block.X[used], *others)]
+        codes, X, variance = self.codes(block), block.X, columns[2]
+        used = (copies > 0) & (variance > 0) & np.isfinite(variance)
+        if not used.all():
+            codes, X, columns = codes[used], X[used], columns[:, used]
+        order, groups, starts = runs(codes)
+        if order is not None:
+            X, columns = X[order], columns[:, order]
+        of_groups = zip(groups.tolist(), slices(starts, len(codes)), strict=True)
+        return [OfCluster(code, X[rows], *columns[:, rows]) for code, rows in of_groups]
 
-    def combine(self, total: list[Rows], part: list[Rows]) -> list[Rows]:
-        return total + part
+    def combine(self, total: dict[int, list[OfCluster]], part: list[OfCluster]) -> dict[int, list[OfCluster]]:
+        for cluster in part:
+            total.setdefault(cluster.code, []).append(cluster)
+        return total
 
 
 @dataclass(frozen=True)
@@ -144,10 +134,16 @@ class Corrected:
 
     codes: NDArray
     scores: NDArray  # of shape (G, k)
+    shares: NDArray  # the part of each cluster in the variances of the coefficients and, last, its leverage; of shape (G, k + 1)
     # E'A'(Theta)AE, E'A'D and E'A'(Theta)E, each of shape (G, k, k), where degrees of freedom were asked for
     products: tuple[NDArray, NDArray, NDArray] | None
     M: NDArray
     N: NDArray
+
+    @property
+    def has_products(self) -> bool:
+        """Whether degrees of freedom follow."""
+        return self.products is not None
 
 
 def corrected(fit: Fitted, codes: Callable[[Block], NDArray], kind: str, with_products: bool = False) -> Corrected:
@@ -155,11 +151,12 @@ def corrected(fit: Fitted, codes: Callable[[Block], NDArray], kind: str, with_pr
 
     Raises SingularCluster with the code of a cluster that has no correction.
     """
-    rows, M = Rows.of(fit, codes), fit.bread
-    N = M @ dense(weighted_gram(rows.X, rows.weight**2 * rows.variance)) @ M
+    M, clusters = fit.bread, fit.engine.reduce(Clusters(fit.loss, fit.params, codes))
+    N = Nonrobust().matrix(fit)
     correction = correction_of(kind, M, N, fit.loss.is_likelihood)
-    found, scores, products = [], [], []
-    for cluster in rows.by_cluster():
+    found, scores, shares, products = [], [], [], []
+    for code in sorted(clusters):
+        cluster = OfCluster.joined(clusters[code])
         try:
             if with_products:
                 adjusted = correction.of_columns(cluster)
@@ -171,8 +168,10 @@ def corrected(fit: Fitted, codes: Callable[[Block], NDArray], kind: str, with_pr
         except np.linalg.LinAlgError:
             raise SingularCluster(cluster.code) from None
         found.append(cluster.code)
+        moved = M @ cluster.information
+        shares.append(np.append((moved * M).sum(axis=1), np.trace(moved)))
     stacked = tuple(np.array(part) for part in zip(*products, strict=True)) if with_products else None
-    return Corrected(np.array(found), np.array(scores), stacked, M, N)  # type: ignore[arg-type]
+    return Corrected(np.array(found), np.array(scores), np.array(shares), stacked, M, N)  # type: ignore[arg-type]
 
 
 def correction_of(kind: str, M: NDArray, N: NDArray, likelihood: bool) -> _Correction:
@@ -234,10 +233,14 @@ def unbiased(cluster: OfCluster, right: NDArray, M: NDArray, N: NDArray, half: N
     """
     variance, root = cluster.variance, np.sqrt(cluster.variance)[:, None]
     if half is not None:
-        smallest_share = 1.0 - np.linalg.eigvalsh(half.T @ cluster.information @ half)[-1]
-        if smallest_share > LITTLE_VARIANCE:
-            bounds = variance.min() ** 2 * smallest_share, variance.max() ** 2
-            return root * _inverse_root(variance**2, root * cluster.D, N - 2.0 * M, root * right, *bounds)
+        inside = half.T @ cluster.information @ half
+        change = float(np.sqrt(np.linalg.norm(inside @ inside)))  # at least its largest eigenvalue
+        if change > MANY_CLUSTERS:
+            change = float(np.linalg.eigvalsh(inside)[-1])
+        if 1.0 - change > LITTLE_VARIANCE:
+            bounds = variance.min() ** 2 * (1.0 - change), variance.max() ** 2, change
+            U = (root[:, 0] * cluster.derivative)[:, None] * cluster.X
+            return root * _inverse_root(variance**2, U, N - 2.0 * M, root * right, *bounds)
     inner = np.block([[N, -M], [-M, np.zeros_like(M)]])
     outer = np.hstack([cluster.D, variance[:, None] * cluster.E])
     # the variance of residuals as a share of that under the model: one plus few eigenvalues
@@ -250,7 +253,7 @@ def unbiased(cluster: OfCluster, right: NDArray, M: NDArray, N: NDArray, half: N
     largest = variance.max() ** 2 * max(1.0, shares.max(initial=1.0))
     U, Z = root * outer, root * right
     if not free.any():
-        return root * _inverse_root(variance**2, U, inner, Z, smallest, largest)
+        return root * _inverse_root(variance**2, U, inner, Z, smallest, largest, float(np.abs(shares - 1.0).max()))
     middle = float(np.median(variance**2))
     padded = np.block(
         [[inner, np.zeros((len(inner), free.sum()))], [np.zeros((free.sum(), len(inner))), middle * np.eye(free.sum())]]
@@ -260,24 +263,47 @@ def unbiased(cluster: OfCluster, right: NDArray, M: NDArray, N: NDArray, half: N
     return root * (found - null @ (null.T @ Z) / np.sqrt(middle))
 
 
-def _inverse_root(diagonal: NDArray, U: NDArray, C: NDArray, Z: NDArray, smallest: float, largest: float) -> NDArray:
-    """Return (diag + U C U')^(-1/2) Z, for eigenvalues between two bounds.
+def _inverse_root(
+    diagonal: NDArray, U: NDArray, C: NDArray, Z: NDArray, smallest: float, largest: float, change: float = np.inf
+) -> NDArray:
+    """Return (diag + U C U')^(-1/2) Z, for eigenvalues between two bounds, which are changed by at most a share of the diagonal.
 
-    By the quadrature of Hale, Higham and Trefethen (2008, method 3), which needs solves of the size of C only; the products of all of its
-    points are made at once.
+    By the quadrature of Hale, Higham and Trefethen (2008, method 3) for what U C U' changes, which needs solves of the size of C only.
     """
     if len(Z) <= FEW_ROWS and largest < SPREAD * smallest:
         values, vectors = np.linalg.eigh(np.diag(diagonal) + U @ C @ U.T)
         return (vectors / np.sqrt(values)) @ (vectors.T @ Z)
     ratio = smallest / largest
     period = float(ellipkm1(ratio))
-    points = int(np.ceil((3.0 - np.log(ratio)) * DIGITS / (2.0 * np.pi**2))) + 1
+    digits = DIGITS + np.log(min(change, 1.0))
+    points = int(np.ceil((3.0 - np.log(ratio)) * digits / (2.0 * np.pi**2))) + 1
     sn, cn, dn, _ = ellipj((np.arange(points) + 0.5) * period / points, 1.0 - ratio)
     shifts = smallest * (sn / cn) ** 2
     weights = 2.0 * period * np.sqrt(smallest) * dn / (np.pi * points * cn**2)
-    n, c = U.shape
-    inverse = 1.0 / (diagonal + shifts[:, None])  # of shape (points, n), so that loops go over the rows
-    P = (inverse[:, None, :] * np.ascontiguousarray(U.T)).reshape(points * c, n)
-    of_U, of_Z = (P @ U).reshape(points, c, c), (P @ Z).reshape(points, c, -1)
-    inside = weights[:, None, None] * (C @ np.linalg.solve(np.eye(c) + of_U @ C, of_Z))
-    return (weights @ inverse)[:, None] * Z - P.T @ inside.reshape(points * c, -1)
+    inverse = 1.0 / (diagonal + shifts[:, None])  # of shape (points, n)
+    rounds = int(DIGITS / -np.log(change)) if change < MANY_CLUSTERS else len(C)
+    if rounds * Z.shape[1] <= len(C) // 2:
+        changes = [weights @ _iterated(U, C, inverse * column, inverse, rounds) for column in Z.T]
+    else:
+        changes = _solved(U, C, Z, inverse, weights)
+    return Z / np.sqrt(diagonal)[:, None] - np.transpose(changes)
+
+
+def _iterated(U: NDArray, C: NDArray, of_z: NDArray, inverse: NDArray, rounds: int) -> NDArray:
+    """Return R U C (I + U'R U C)^-1 U'R z for each diagonal R, in one row, where U C U' changes little: by its series."""
+    first = solution = of_z @ U
+    for _ in range(rounds):
+        found = (solution @ C) @ U.T
+        found *= inverse
+        solution = first - found @ U
+    return (solution @ C) @ U.T * inverse
+
+
+def _solved(U: NDArray, C: NDArray, Z: NDArray, inverse: NDArray, weights: NDArray) -> list[NDArray]:
+    """Return the sum over the points of the same times weights, for each column of Z; the cross-products of all points are one matrix product."""
+    parts = (slice(start, start + ROWS_AT_ONCE) for start in range(0, len(U), ROWS_AT_ONCE))
+    products: Any = sum(ColumnPairs(U[rows]).weighted_sums(inverse[:, rows].T) for rows in parts)
+    of_U = symmetric(products, len(C))
+    of_Z = np.stack([(inverse * column) @ U for column in Z.T], axis=2)
+    inside = weights[:, None, None] * (C @ np.linalg.solve(np.eye(len(C)) + of_U @ C, of_Z))
+    return [np.einsum("nj,jn->n", U @ column, inverse) for column in inside.T]

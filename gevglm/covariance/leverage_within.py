@@ -18,9 +18,9 @@ from scipy.sparse import csr_array
 
 from gevglm.covariance.base import Fitted
 from gevglm.covariance.degrees_within import Products, SatterthwaiteWithin
-from gevglm.covariance.leverage import OfCluster, Rows, SingularCluster, correction_of
+from gevglm.covariance.leverage import Clusters, OfCluster, SingularCluster, correction_of
 from gevglm.engine.base import Block
-from gevglm.engine.linalg import dense
+from gevglm.engine.linalg import Matrix, dense, vstack_rows
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,33 @@ class CorrectedWithin:
 
     scores: NDArray  # of the columns that are not indicators of units; of shape (clusters, q)
     degrees: SatterthwaiteWithin | None  # where they were asked for
+
+    @property
+    def has_products(self) -> bool:
+        """Whether degrees of freedom were asked for."""
+        return self.degrees is not None
+
+
+@dataclass(frozen=True)
+class Rows:
+    """All rows, in the order of their codes."""
+
+    codes: NDArray
+    X: Matrix
+    derivative: NDArray
+    weight: NDArray
+    variance: NDArray
+    residual: NDArray
+
+    @classmethod
+    def of(cls, fit: Fitted, codes: Callable[[Block], NDArray]) -> Rows:
+        """Return the rows of a fit that have weight and can have either outcome."""
+        found = fit.engine.reduce(Clusters(fit.loss, fit.params, codes))
+        parts = [part for code in sorted(found) for part in found[code]]
+        names = ("derivative", "weight", "variance", "residual")
+        columns = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
+        of_rows = np.repeat([part.code for part in parts], [len(part.residual) for part in parts])
+        return cls(of_rows, vstack_rows(*(part.X for part in parts)), *columns)
 
 
 @dataclass(frozen=True)
@@ -109,7 +136,7 @@ def _clusters(rows: Rows, n_units: int) -> Iterator[tuple[OfCluster, NDArray, ND
         chosen = order[start:end]
         there, place, counts = np.unique(unit[start:end], return_inverse=True, return_counts=True)
         X = np.hstack([np.eye(len(there))[place], dense(rows.X[chosen])])
-        columns = (part[chosen] for part in rows.columns[1:])
+        columns = (part[chosen] for part in (rows.derivative, rows.weight, rows.variance, rows.residual))
         yield OfCluster(int(cluster[start]), X, *columns), there, counts
 
 

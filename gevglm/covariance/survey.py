@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr
 
 from gevglm.covariance.base import Covariance, Fitted, GroupScores, GroupsSeen
 from gevglm.covariance.degrees import Given
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from gevglm.data.survey import SampleReplicates, SampleUnits
 
 NAME = "survey"
-INDEPENDENT = 1e-5  # share of its length from which a column of replicate weights counts
 CLOSE = 1e-9  # tolerance of refits, which standard errors are made of
 
 
@@ -88,7 +86,7 @@ class Replicated(Covariance):
         self.description = f"Standard errors are those of {number:,} fits with replicate weights ({sample.kind})."
 
     def matrix(self, fit: Fitted) -> NDArray:
-        return replicate_variance(self.sample, self.estimates(fit), fit.params)
+        return self.sample.variance(self.estimates(fit), fit.params)
 
     def meat(self, fit: Fitted) -> NDArray:
         information = inverse(fit.bread)
@@ -111,21 +109,12 @@ class Replicated(Covariance):
 
     def design_degrees(self, fit: Fitted) -> Given:
         """Return the rank of the replicate weights minus one, plus one minus the coefficients, as svyglm has them."""
-        diagonal = np.abs(np.diagonal(qr(self.sample.weights, mode="r", pivoting=True)[0]))
-        return _given(int((diagonal > INDEPENDENT * diagonal[0]).sum()) - 1, fit.rank)
-
-
-def replicate_variance(sample: SampleReplicates, estimates: NDArray, center: NDArray) -> NDArray:
-    """Return the variance of estimates from those with replicate weights, one row each."""
-    if not sample.mse:
-        center = estimates[sample.factors > 0].mean(axis=0)
-    deviations = np.sqrt(sample.factors)[:, None] * (estimates - center)
-    return deviations.T @ deviations
+        return _given(self.sample.df, fit.rank)
 
 
 def influence_variance(sample: SampleReplicates, ratios: NDArray) -> NDArray:
     """Return the variance of averages, from their changes with each replicate of the weights, linearised; one row each."""
-    return replicate_variance(sample, ratios, np.zeros(ratios.shape[1]))
+    return sample.variance(ratios, np.zeros(ratios.shape[1]))
 
 
 def _given(df: int, rank: int) -> Given:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from fnmatch import fnmatch
 from functools import cached_property
 from numbers import Real
 from typing import Any
@@ -15,6 +14,8 @@ from numpy.typing import NDArray
 
 from gevglm.data.grouping import Grouping
 from gevglm.data.observations import times_within
+from gevglm.data.replicates import SampleReplicates as SampleReplicates
+from gevglm.data.replicates import names_of_replicates, replicates_of
 from gevglm.data.tables import aligned, column, vector
 from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, InvalidOptionError, listed, unknown_option
 
@@ -52,10 +53,14 @@ class Survey:
         return [name for name in (self.strata, self.psu, self.fpc) if isinstance(name, str)]
 
     def in_columns(self, data: Any) -> bool:
-        """Return whether a table has all columns of a design of strata and units that are given by name."""
+        """Return whether a table has all columns of a design that are given by name."""
         given = [value for value in (self.weights, self.strata, self.psu, self.fpc) if value is not None]
-        by_name = self.replicates is None and all(isinstance(value, str) for value in given)
-        return by_name and hasattr(data, "columns") and set(given) <= set(data.columns)
+        if not hasattr(data, "columns") or not all(isinstance(value, str) and value in data.columns for value in given):
+            return False
+        if self.replicates is None:
+            return True
+        names = names_of_replicates(self, data.columns) or []
+        return bool(names) and set(names) <= set(data.columns)
 
 
 def survey(
@@ -183,6 +188,12 @@ class SampleUnits:
         return len(self.strata)
 
     @property
+    def n_rows(self) -> int:
+        """The rows of the design, which are in memory."""
+        assert self.grouping.codes is not None, "the rows are in memory"
+        return len(self.grouping.codes)
+
+    @property
     def sizes(self) -> NDArray:
         """The units of each stratum."""
         return np.bincount(self.strata, minlength=len(self.fractions))
@@ -206,27 +217,13 @@ class SampleUnits:
         return replace(self, grouping=UnitGrouping(self.grouping.keys, None if codes is None else codes[positions]))
 
 
-@dataclass(frozen=True)
-class SampleReplicates:
-    """Replicate weights of the rows of a design."""
-
-    weights: NDArray  # of shape (n, R)
-    factors: NDArray  # of squared deviations, of shape (R,)
-    kind: str
-    mse: bool
-
-    def taken(self, positions: NDArray) -> SampleReplicates:
-        """Return the replicate weights of some of the rows."""
-        return replace(self, weights=self.weights[positions])
-
-
 def sample_of(given: Survey, frame: pd.DataFrame | None, n: int) -> SampleUnits | SampleReplicates:
     """Return what the rows of a table, or of arrays of n rows, know of the sample."""
     weights = vector(given.weights, frame, "weights of the survey", n)
     assert weights is not None
     refuse_missing_facts(weights, "weights")
     if given.replicates is not None:
-        return _replicates(given, frame, n)
+        return replicates_of(given, frame, n)
     columns = {STRATUM: given.strata, UNIT: given.psu, "fpc": given.fpc}
     table = {name: _column(values, frame, n, name) for name, values in columns.items() if values is not None}
     table.setdefault(UNIT, pd.Series(np.arange(n)))
@@ -326,64 +323,4 @@ def refuse_missing_facts(values: Any, role: str) -> None:
     if missing:
         raise InvalidDataError(
             f"the {role} of the survey is missing in {missing} of {len(values)} rows; a design is known for every row of the table."
-        )
-
-
-def _replicates(given: Survey, frame: pd.DataFrame | None, n: int) -> SampleReplicates:
-    names = given.replicates
-    if isinstance(names, str) and frame is not None:
-        names = [name for name in frame.columns if fnmatch(str(name), given.replicates)]
-        if not names:
-            raise InvalidDataError(f"no column of the data matches replicates={given.replicates!r}.")
-    if frame is not None and isinstance(names, Iterable) and all(isinstance(name, str) for name in names):
-        weights = np.column_stack([_numbers(column(frame, name, "replicates"), name) for name in names])
-    else:
-        weights = _numbers(names, "replicates")
-    if weights.ndim != 2 or len(weights) != n or weights.shape[1] < 2:
-        raise InvalidDataError(
-            f"replicates has shape {weights.shape}; for {n} rows it has {n} rows and two or more columns."
-        )
-    wrong = ~(np.isfinite(weights) & (weights >= 0))
-    if wrong.any():
-        raise InvalidDataError(
-            f"replicate weights must be finite and not negative, but {int(wrong.sum())} are not (the first is {weights[wrong][0]:g}, in "
-            f"replicate {int(np.argmax(wrong.any(axis=0))) + 1})."
-        )
-    _check_combined(weights, _numbers(vector(given.weights, frame, "weights of the survey", n), "weights"))
-    number = weights.shape[1]
-    scales = {"JK1": (number - 1) / number, "JKn": 1.0, "BRR": 1.0 / number, "bootstrap": 1.0 / (number - 1)}
-    scales["Fay"] = 1.0 / (number * (1.0 - float(given.rho or 0.0)) ** 2)
-    kind = str(given.kind)
-    factors = (scales[kind] if given.scale is None else given.scale) * _factors(given.rscales, number)
-    if not (np.isfinite(factors) & (factors >= 0.0)).all() or not factors.any():
-        raise InvalidOptionError(
-            f"scale and rscales are factors of squared deviations, and not negative nor all zero; their products are {factors.min():g} to {factors.max():g}."
-        )
-    return SampleReplicates(weights, factors, kind, given.mse)
-
-
-def _factors(rscales: Any, number: int) -> NDArray:
-    each = np.ones(number) if rscales is None else np.asarray(rscales, dtype=float)
-    if each.ndim and each.shape != (number,):
-        raise InvalidOptionError(
-            f"rscales has {each.size} numbers for {number} replicates; give one for each, or one for all."
-        )
-    return np.broadcast_to(each, (number,))
-
-
-def _numbers(values: Any, name: str) -> NDArray:
-    try:
-        return np.asarray(values, dtype=float)
-    except (TypeError, ValueError):
-        raise InvalidDataError(f"the weights {name!r} of the survey are not numbers.") from None
-
-
-def _check_combined(replicates: NDArray, weights: NDArray) -> None:
-    """Refuse replicates that are factors of the sampling weights, and not weights: in the mean they add up to other totals."""
-    used = weights > 0
-    total, of_replicates = float(weights[used].sum()), float(replicates[used].sum(axis=0).mean())
-    if used.any() and not total / 2.0 < of_replicates < 2.0 * total:
-        raise InvalidDataError(
-            f"replicate weights add up to {of_replicates:.6g} in the mean, but the sampling weights to {total:.6g}: replicates that are factors of the "
-            "sampling weights have to be multiplied by them first."
         )

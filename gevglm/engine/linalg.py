@@ -18,6 +18,7 @@ from gevglm.engine.factored_matrix import FactoredMatrix
 PART = 1e-6  # share of its length below which a column has no part in a combination
 
 MOST_SCRATCH = 1 << 22  # numbers of a scratch copy
+ROWS_OF_A_GROUP = 8  # in the mean, from which sums over groups are made group by group
 
 Matrix: TypeAlias = NDArray | csr_array
 
@@ -173,9 +174,25 @@ def group_sums(X: Matrix, factor: NDArray, codes: NDArray) -> tuple[NDArray, Mat
     """Return the groups of a block, and the sums of rows times their factors over each."""
     if issparse(X):
         return sparse.group_sums(X, factor, codes)
-    order = np.argsort(codes, kind="stable")
-    groups, starts = np.unique(codes[order], return_index=True)
-    return groups, np.add.reduceat(factor[order, None] * X[order], starts, axis=0)
+    order, groups, starts = runs(codes)
+    if order is not None:
+        X, factor = X[order], factor[order]
+    if len(groups) * ROWS_OF_A_GROUP > len(codes):
+        return groups, np.add.reduceat(factor[:, None] * X, starts, axis=0)
+    return groups, np.array([factor[rows] @ X[rows] for rows in slices(starts, len(codes))])
+
+
+def runs(codes: NDArray) -> tuple[NDArray | None, NDArray, NDArray]:
+    """Return the order that puts rows of a group one after the other (None if they are), the groups, and where each starts."""
+    order = None if (codes[1:] >= codes[:-1]).all() else np.argsort(codes, kind="stable")
+    codes = codes if order is None else codes[order]
+    starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1])[: len(codes)])
+    return order, codes[starts], starts
+
+
+def slices(starts: NDArray, n: int) -> list[slice]:
+    """Return the rows of each group, of n rows one after the other."""
+    return [slice(a, b) for a, b in zip(starts.tolist(), [*starts[1:].tolist(), n], strict=True)]
 
 
 def with_missing_rows(X: Matrix, complete: NDArray) -> Matrix:

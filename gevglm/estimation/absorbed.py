@@ -15,7 +15,7 @@ from gevglm.engine.grouped import Groups
 from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.memory import MemoryEngine
 from gevglm.engine.monitor import NULL_MONITOR, Monitor
-from gevglm.estimation.arrow import Arrow, BlockColumns
+from gevglm.estimation.arrow import Arrow, BlockColumns, RowForms
 from gevglm.estimation.arrow_cubes import median_direction
 from gevglm.estimation.arrow_sums import (
     AdjustmentSums,
@@ -182,6 +182,16 @@ class AbsorbedProblem:
             direction = median_direction(self.engine, self.groups, self.loss, params, arrow, self.centres, cubes)
             sums.gradient -= arrow.times(direction)
         return sums
+
+    def leverages_at(self, params: NDArray) -> tuple[ArrowSums, RowForms | None]:
+        """Return the sums of the loss, and the quadratic form of rows in the covariance if the model is right."""
+        total, _ = self._expected_sums(params)
+        sums = sums_of(total)
+        assert isinstance(sums.information, Arrow), "two large factors have no leverages"
+        if not sums.finite:
+            return sums, None
+        arrow = sums.information
+        return sums, arrow.forms if self.loss.is_likelihood else ScoreVariance.of(total).forms(arrow)
 
     def _start(self, slopes: NDArray | None) -> NDArray:
         """Return the constants at each group's share of events (with half an event added to both outcomes, if the score is adjusted)."""

@@ -106,6 +106,14 @@ class BlockColumns:
         """Return the columns of numbers minus means of their groups, of shape (k, groups)."""
         return self.X - self.at_rows(means[self.n_levels :, self.groups]).T
 
+    def free_of_groups(self, means: NDArray) -> NDArray:
+        """Return all columns minus means of their groups, of shape (p, groups), those of levels written out."""
+        if self.levels is None:
+            return self.centred(means)
+        m = self.n_levels
+        of_levels = np.eye(m + 1)[:, :m][self.levels] - self.at_rows(means[:m, self.groups]).T
+        return np.hstack([of_levels, self.centred(means)])
+
     def _by_level(self, values: NDArray) -> NDArray:
         return np.bincount(self.levels, values, self.n_levels + 1)[:-1]  # type: ignore[arg-type]
 

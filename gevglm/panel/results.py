@@ -28,6 +28,7 @@ from gevglm.panel.constants import Constants
 from gevglm.panel.estimation import PanelFit, events_and_risk
 from gevglm.panel.risks import AllUnits, bootstrapped, marginal_effects, of_all_units
 from gevglm.panel.summary import INSTEAD, facts_of, notes_on_units
+from gevglm.panel.wild import WildWithin
 from gevglm.results.core import check_alpha
 from gevglm.results.within_groups import WithinGroups, WithinGroupsWrapper
 
@@ -38,7 +39,7 @@ PREDICTIONS = ("mean", "linear")
 NEW_UNITS = ("raise", "average")
 
 
-class PanelResults(Constants, WithinGroups):
+class PanelResults(WildWithin, Constants, WithinGroups):
     """Results of a binary regression whose units (and periods) have constants, which are estimated and not shown.
 
     Attributes

@@ -18,7 +18,7 @@ from gevglm.data.design import Design
 from gevglm.data.observations import Part
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.sources import as_source
-from gevglm.data.survey import SampleUnits
+from gevglm.data.survey import SampleReplicates, SampleUnits
 from gevglm.display.brief import Summarised
 from gevglm.engine.linalg import linear_predictor
 from gevglm.engine.monitor import progress_bar
@@ -151,7 +151,7 @@ class CalibrationChecks(ResultsCore):
         clusters, notes = independent(self, groups)
         options |= {"groups": repeated(clusters, len(y)), "in_sample": True, "rng": rng}
         assessed = calibration.assess(y, as_sampled(sampling, p), weights, **options)
-        if not isinstance(clusters, SampleUnits):
+        if not isinstance(clusters, (SampleUnits, SampleReplicates)):
             assessed = with_size(self.model.design, assessed)
         return with_note(sampling, assessed, notes)
 
@@ -192,7 +192,7 @@ class CalibrationChecks(ResultsCore):
             )
         y, p, weights = single_outcomes(*ours)
         q = single_outcomes(*second)[1]
-        if groups is None and data is None and isinstance(self.model.design.sample, SampleUnits):
+        if groups is None and data is None and self.model.design.sample is not None:
             groups = repeated(independent(self)[0], len(y))
         return calibration.delong_test(y, p, q, weights=weights, groups=groups)
 
@@ -319,7 +319,7 @@ def _optimism(results: ResultsCore, groups: Any, **options: Any) -> Optimism:
 
 def _held_out(
     results: ResultsCore, folds: Any, groups: Any, *, rng: Any, workers: int, progress: bool
-) -> tuple[NDArray, NDArray, NDArray | None, NDArray | SampleUnits | None]:
+) -> tuple[NDArray, NDArray, NDArray | None, NDArray | SampleUnits | SampleReplicates | None]:
     """Return outcomes, predictions, weights and clusters of the observations that folds hold out, by refits that have not seen them."""
     refuse_weights_by_hand(results.model)
     workers, design = whole_number("workers", workers, 1), results.model.design

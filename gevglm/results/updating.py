@@ -16,7 +16,7 @@ from gevglm.calibration.estimates import Measured
 from gevglm.covariance import covariance_of
 from gevglm.data.build import from_new_rows
 from gevglm.data.sources import as_source
-from gevglm.data.survey import SampleUnits
+from gevglm.data.survey import SampleReplicates, SampleUnits
 from gevglm.data.tables import as_frame
 from gevglm.engine.linalg import dense
 from gevglm.estimation.checks import check_support, warn_of_support
@@ -119,6 +119,8 @@ class _NewRows:
         """Read new rows as the fit read its own, with its weights and clusters."""
         n = len(data) if isinstance(data, np.ndarray) else len(as_frame(data))
         found = of_new_rows(results, data, groups, n)
+        if isinstance(found, SampleReplicates):  # factors of weights, which a new fit does not take
+            found = None
         sample, clusters = (found, None) if isinstance(found, SampleUnits) else (None, found)
         design = from_new_rows(results.model.design, data, endog=endog, clusters=clusters, sample=sample)
         words, notes = _covariance_words(results, design, clusters)

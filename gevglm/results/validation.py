@@ -14,7 +14,7 @@ from gevglm import calibration
 from gevglm.calibration.monitoring import monitor_predictions
 from gevglm.data.design import Design
 from gevglm.data.sources import as_source
-from gevglm.data.survey import SampleUnits
+from gevglm.data.survey import SampleReplicates, SampleUnits
 from gevglm.data.tables import as_frame, column
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 from gevglm.results.clusters import of_new_rows, repeated
@@ -125,7 +125,8 @@ def assess_new_rows(results: ResultsCore, data: Any, endog: Any, p: NDArray, gro
     clusters = of_new_rows(results, data, groups, new.n)
     options["groups"] = repeated(clusters, len(new.rows), new.rows)
     assessed = calibration.assess(new.y, new.p, new.weights, **options)
-    return assessed if isinstance(clusters, SampleUnits) else with_size(results.model.design, assessed)
+    by_design = isinstance(clusters, (SampleUnits, SampleReplicates))
+    return assessed if by_design else with_size(results.model.design, assessed)
 
 
 def assess_by_group(results: ResultsCore, data: Any, endog: Any, by: Any, **options: Any) -> GroupCalibration:

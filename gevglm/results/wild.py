@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 
 from gevglm.bias.adjusted import MeanReduction
 from gevglm.covariance.clusters import codes_of
+from gevglm.data.grouping import Grouping
 from gevglm.exceptions import GevglmWarning, InvalidDataError, InvalidOptionError, listed, unknown_option, warn
-from gevglm.inference.wild_clusters import STATISTICS, WEIGHTS, Draws, WildScores
+from gevglm.inference.wild_clusters import STATISTICS, WEIGHTS, Draws, WildBootstrap
+from gevglm.inference.wild_scores import WildScores
 from gevglm.results.core import ResultsCore, check_alpha
 
 FEW_FOR_RADEMACHER = 10  # clusters, below which two values a cluster leave too few p-values
@@ -41,7 +43,7 @@ class WildTests:
     enumerated: bool
     weights: str
     statistic: str
-    _fit: WildScores = field(repr=False)
+    _fit: WildBootstrap = field(repr=False)
     _contrasts: NDArray = field(repr=False)
     _vectors: Draws = field(repr=False)
 
@@ -71,6 +73,86 @@ class WildTests:
         how = "all" if self.enumerated else "random"
         head = f"Wild bootstrap of the scores of {self.n_clusters} clusters ({self.statistic}; {self.draws:,} vectors of {self.weights} weights, {how})"
         return f"{head}\n{self.table.to_string(float_format=lambda x: f'{x:.4g}')}"
+
+
+@dataclass(frozen=True)
+class WildOptions:
+    """What a user asks of the bootstrap, checked."""
+
+    draws: int
+    weights: str | None
+    statistic: str
+    rng: Any
+
+    @classmethod
+    def of(cls, draws: Any, weights: str | None, statistic: str, rng: Any) -> WildOptions:
+        """Return the options if they are some."""
+        if weights is not None and weights not in WEIGHTS:
+            raise unknown_option("weights", weights, tuple(WEIGHTS))
+        if statistic not in STATISTICS:
+            raise unknown_option("statistic", statistic, STATISTICS)
+        if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 19:
+            raise InvalidOptionError(f"draws={draws!r} must be a whole number of at least 19.")
+        return cls(int(draws), weights, statistic, rng)
+
+    def vectors(self, n_clusters: int) -> Draws:
+        """Return the vectors of weights of some number of clusters."""
+        word = self.weights or ("webb" if n_clusters < FEW_FOR_RADEMACHER else "rademacher")
+        return Draws(n_clusters, word, self.draws, int(np.random.default_rng(self.rng).integers(2**62)))
+
+
+def tested(
+    fit: WildBootstrap,
+    clusters: pd.Series,
+    names: list[str],
+    contrasts: NDArray,
+    values: NDArray,
+    how: WildOptions,
+    *,
+    all_of_them: bool,
+) -> WildTests:
+    """Return the tests of hypotheses; those without an answer are refused, unless nobody asked for them by name."""
+    vectors = how.vectors(fit.n_clusters)
+    alone = fit.undetermined(contrasts)
+    if alone and not all_of_them:
+        raise InvalidDataError(_only_one(names, alone, clusters))
+    if alone:
+        warn(_only_one(names, alone, clusters), GevglmWarning)
+    found = np.full((len(names), 2), np.nan)
+    there = np.array([i for i in range(len(names)) if i not in alone], dtype=int)
+    if len(there):
+        found[there] = fit.tests(contrasts[there], values[there], vectors, how.statistic)
+    failed = [names[i] for i in there if np.isnan(found[i, 1])]
+    if failed:
+        warn(
+            f"there are no estimates under the hypotheses about {listed(failed)}, whose tests are missing; use bias='firth'.",
+            GevglmWarning,
+        )
+    columns = {"estimate": contrasts @ fit.params, "hypothesis": values}
+    table = pd.DataFrame(columns | {"statistic": found[:, 0], "pvalue": found[:, 1]}, index=names)
+    facts = vectors.used, vectors.enumerated, vectors.word, how.statistic
+    return WildTests(table, fit.n_clusters, *facts, fit, contrasts, vectors)
+
+
+def clusters_for(grouping: Grouping | None) -> tuple[Grouping, NDArray, int]:
+    """Return clusters that can be bootstrapped, the cluster of each of their keys, and their number."""
+    if grouping is None:
+        raise InvalidOptionError("wild_test needs clusters: groups='hospital', or a fit with cov_type='cluster'.")
+    if len(grouping.ways) > 1:
+        raise InvalidOptionError("wild_test is for clusters in one way, but groups has two columns; give one.")
+    ((_, code),) = grouping.ways
+    n = int(code.max()) + 1
+    if n < 3:
+        raise InvalidDataError(f"wild_test needs at least three clusters, but there {'is' if n == 1 else 'are'} {n}.")
+    return grouping, code, n
+
+
+def labels_of(names: list[str], contrasts: NDArray) -> list[str]:
+    """Return what contrasts are called: those of one coefficient by its name."""
+    return [
+        names[int(np.argmax(row != 0))] if (row != 0).sum() == 1 and row.sum() == 1.0 else f"c{i}"
+        for i, row in enumerate(contrasts)
+    ]
 
 
 class WildInference(ResultsCore):
@@ -117,50 +199,15 @@ class WildInference(ResultsCore):
         See :mod:`gevglm.inference.wild_clusters` for the formulas.
         """
         self._refuse_wild()
-        if weights is not None and weights not in WEIGHTS:
-            raise unknown_option("weights", weights, tuple(WEIGHTS))
-        if statistic not in STATISTICS:
-            raise unknown_option("statistic", statistic, STATISTICS)
-        if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 19:
-            raise InvalidOptionError(f"draws={draws!r} must be a whole number of at least 19.")
+        how = WildOptions.of(draws, weights, statistic, rng)
         fit, clusters = self._wild_scores(groups)
         names, contrasts, values = self._hypotheses(hypotheses)
-        word = weights or ("webb" if fit.n_clusters < FEW_FOR_RADEMACHER else "rademacher")
-        vectors = Draws(fit.n_clusters, word, int(draws), int(np.random.default_rng(rng).integers(2**62)))
-        alone = fit.undetermined(contrasts)
-        if alone and hypotheses is not None:
-            raise InvalidDataError(_only_one(names, alone, clusters))
-        if alone:
-            warn(_only_one(names, alone, clusters), GevglmWarning)
-        found = np.full((len(names), 2), np.nan)
-        there = np.array([i for i in range(len(names)) if i not in alone], dtype=int)
-        if len(there):
-            found[there] = fit.tests(contrasts[there], values[there], vectors, statistic)
-        failed = [names[i] for i in there if np.isnan(found[i, 1])]
-        if failed:
-            warn(
-                f"there are no estimates under the hypotheses about {listed(failed)}, whose tests are missing; use bias='firth'.",
-                GevglmWarning,
-            )
-        columns = {"estimate": contrasts @ self._params, "hypothesis": values}
-        table = pd.DataFrame(columns | {"statistic": found[:, 0], "pvalue": found[:, 1]}, index=names)
-        facts = vectors.used, vectors.enumerated, word, statistic
-        return WildTests(table, fit.n_clusters, *facts, fit, contrasts, vectors)
+        return tested(fit, clusters, names, contrasts, values, how, all_of_them=hypotheses is None)
 
     def _wild_scores(self, groups: Any) -> tuple[WildScores, pd.Series]:
         """Return the fit by clusters, and the names of these."""
         groups = self.cluster_groups if groups is None else groups
-        if groups is None:
-            raise InvalidOptionError("wild_test needs clusters: groups='hospital', or a fit with cov_type='cluster'.")
-        grouping = self.model.design.grouping(groups)
-        if len(grouping.ways) > 1:
-            raise InvalidOptionError("wild_test is for clusters in one way, but groups has two columns; give one.")
-        ((_, code),) = grouping.ways
-        n = int(code.max()) + 1
-        if n < 3:
-            raise InvalidDataError(
-                f"wild_test needs at least three clusters, but there {'is' if n == 1 else 'are'} {n}."
-            )
+        grouping, code, n = clusters_for(None if groups is None else self.model.design.grouping(groups))
         engine = self.model.engine().with_groups(grouping)
         bias = self.bias if isinstance(self.bias, MeanReduction) else None
         problem, codes = self.model.problem(engine), partial(codes_of, grouping, code)
@@ -181,11 +228,7 @@ class WildInference(ResultsCore):
         rows = contrasts[:, self.is_omitted].any(axis=1)
         if rows.any() or not contrasts.any(axis=1).all():
             raise InvalidOptionError("a hypothesis is about no coefficient that was estimated.")
-        labels = [
-            names[int(np.argmax(row != 0))] if (row != 0).sum() == 1 and row.sum() == 1.0 else f"c{i}"
-            for i, row in enumerate(contrasts)
-        ]
-        return labels, contrasts, values
+        return labels_of(names, contrasts), contrasts, values
 
     def _refuse_wild(self) -> None:
         """Refuse fits that have no scores to bootstrap."""

@@ -76,7 +76,7 @@ def by_definition(res, y, X, clinic, kind):
 @pytest.mark.parametrize("kind", ["CR2", "CR3"])
 @pytest.mark.parametrize("options", FITS.values(), ids=FITS)
 def test_covariances_are_what_the_definition_says(study, options, kind):
-    res = clustered(*study, kind, **options)
+    res = clustered(*study, kind, tol=1e-13, **options)
     same_matrix(res.cov_params(), by_definition(res, *study, kind), 1e-9)
 
 
@@ -347,3 +347,28 @@ def test_the_summary_warns_of_few_clusters(study):
     assert "Nearly every observation is a cluster of its own" in text and "FEW" not in text
     text = text_of(clustered(y, lone, clinic, "CR2", link="logit", use_t="satterthwaite"))
     assert "effectively fewer than 3 clusters (x2)" in text
+
+
+def test_clusters_that_are_nearly_the_rows_are_suspected(study):
+    y, X, _ = study
+    text = text_of(clustered(y, X, np.arange(len(y)), "CR1S", link="logit"))
+    assert "Nearly every observation is a cluster of its own" in text
+
+
+@pytest.mark.parametrize("options", [FITS["logit"], FITS["canonical"]], ids=["logit", "canonical"])
+def test_a_cluster_among_many_is_corrected_by_a_series_as_exactly(options, monkeypatch):
+    """Many clusters of many rows, where what a cluster changes is small: against the solution of its equations, and the definition."""
+    rng = np.random.default_rng(8)
+    clinic = np.repeat(np.arange(30), 70)
+    X = np.column_stack([np.ones(len(clinic)), rng.standard_normal((len(clinic), 9))])
+    y = (rng.random(len(clinic)) < 1.0 / (1.0 + np.exp(2.5 - X[:, 1]))).astype(float)
+    by_series = clustered(y, X, clinic, "CR2", tol=1e-12, **options)
+    assert np.diagonal(by_series.cov_params()).all()
+    monkeypatch.setattr(leverage, "MANY_CLUSTERS", 0.0)
+    solved = clustered(y, X, clinic, "CR2", tol=1e-12, **options)
+    same_matrix(by_series.cov_params(), solved.cov_params(), 1e-12)
+    if options is FITS["logit"]:  # with the other link, risks of 0 have no variance to divide by
+        same_matrix(solved.cov_params(), by_definition(solved, y, X, clinic, "CR2"), 1e-10)
+    assert by_series.clusters.largest_leverage == pytest.approx(
+        clustered(y, X, clinic, "CR1", tol=1e-12, **options).clusters.largest_leverage, rel=1e-9
+    )

@@ -112,6 +112,36 @@ joint_means <- function(formula, design, values) {
   list(means = parts[1, ], cov = unname(svyrecvar(parts[-1, ], design$cluster, design$strata, design$fpc, postStrata = NULL)))
 }
 
+domain_limits <- function(design) {
+  m <- fit_to(high ~ 1, design)
+  share <- svymean(~high, design)
+  ci <- function(method) unname(c(attr(svyciprop(~high, design, method = method), "ci")))
+  list(share = unname(coef(share)), se = unname(drop(SE(share))), df = degf(design), mean = ci("mean"), logit = ci("logit"),
+       glm = unname(confint(fit_to(high ~ age, design))), normal = unname(c(confint(share))))
+}
+
+# the same indices with each of the replicates of the weights, as withReplicates has it
+replicated <- function(design) {
+  assessed <- function(w, d) {
+    eta <- qlogis(d$predicted)
+    refitted <- function(X, offset) {
+      m <- NULL
+      for (i in 1:6) m <- suppressWarnings(glm.fit(X, d$high, w / mean(w), offset = offset, family = quasibinomial(), control = exact, start = m$coefficients))
+      m$coefficients
+    }
+    event <- w * d$high / sum(w * d$high)
+    other <- w * (1 - d$high) / sum(w * (1 - d$high))
+    wins <- outer(d$predicted, d$predicted, function(a, b) (a > b) + 0.5 * (a == b))
+    rate <- sum(w * d$high) / sum(w)
+    brier <- sum(w * (d$high - d$predicted)^2) / sum(w)
+    loss <- -ifelse(d$high == 1, log(d$predicted), log1p(-d$predicted))
+    c(refitted(cbind(1, eta), 0 * eta), refitted(cbind(0 * eta + 1), eta), brier, 1 - brier / (rate * (1 - rate)), sum(w * loss) / sum(w),
+      rate / (sum(w * d$predicted) / sum(w)), drop(event %*% wins %*% other))
+  }
+  found <- withReplicates(design, assessed)
+  list(value = unname(c(found)), cov = unname(matrix(c(vcov(found)), length(c(found)))), df = degf(design))
+}
+
 people <- health()
 people$race <- factor(people$race); people$sex <- factor(people$sex)
 national <- svydesign(~psu, strata = ~stratum, weights = ~weight, nest = TRUE, data = people)
@@ -139,5 +169,10 @@ write_golden("survey_like", list(
     people = assessed(national, people$high, people$predicted),
     women = assessed(subset(national, sex == 2), people$high[people$sex == 2], people$predicted[people$sex == 2]),
     schools = assessed(stratified, by_type$met, plogis(2 - 0.012 * by_type$meals)),
-    districts = assessed(clustered, by_district$met, plogis(2 - 0.012 * by_district$meals)))
+    districts = assessed(clustered, by_district$met, plogis(2 - 0.012 * by_district$meals))),
+  replicated = list(
+    JKn = replicated(as.svrepdesign(subset(national, !is.na(high)), type = "JKn")),
+    mse = replicated(as.svrepdesign(subset(national, !is.na(high)), type = "JKn", mse = TRUE))),
+  # svyciprop of a domain, and confint of svyglm and svymean, whose degrees of freedom by default are those of the residuals, and infinite
+  domain = domain_limits(subset(national, sex == 2 & !is.na(high)))
 ))

@@ -276,6 +276,16 @@ def test_what_is_wrong_with_a_design_is_said(data):
     refused(data, InvalidDataError, "has 3 rows, but the data have", psu=np.arange(3))
 
 
+def test_rows_of_weight_zero_are_outside_of_the_domain(data):
+    inside = data["region"] != data["region"].iloc[0] if "region" in data else data["x"] > -1.5
+    zero = fitted(data.assign(weight=data["weight"].where(inside, 0.0)), WHOLE)
+    domain = fitted(data.assign(inside=inside), WHOLE, subset="inside")
+    assert_allclose(zero.cov_params(), domain.cov_params(), rtol=1e-10)
+    assert zero.degrees.df == domain.degrees.df
+    with pytest.raises(InvalidDataError, match="zero in all"):
+        fitted(data.assign(weight=0.0), WHOLE)
+
+
 def test_what_is_wrong_with_replicate_weights_is_said(data):
     factors = {f"rep{r}": np.where(data["psu"] == r, 0.5, 1.25) for r in (1, 2, 3)}
     weights = {name: values * data["weight"] for name, values in factors.items()}

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from numpy.testing import assert_allclose
 from scipy.special import expit
 
@@ -151,3 +152,71 @@ def test_a_national_survey():
         assert_allclose(res.params, golden[name]["params"], rtol=1e-8)
         same_matrix(res.cov_params(), golden[name]["cov"], 1e-8)
         assert res.degrees.df == golden[name]["df"]
+
+
+def jackknife_of(data, **options):
+    """The design of people by JKn replicates of its weights."""
+    units = data.groupby(["stratum", "psu"], sort=False).ngroup().to_numpy()
+    stratum = data["stratum"].to_numpy()
+    factors, shares = [], []
+    for g in range(units.max() + 1):
+        own = stratum == stratum[units == g][0]
+        size = len(np.unique(units[own]))
+        factors.append(np.where(units == g, 0.0, np.where(own, size / (size - 1), 1.0)))
+        shares.append((size - 1) / size)
+    weights = np.transpose(factors) * data["weight"].to_numpy()[:, None]
+    columns = [f"repwt{g}" for g in range(len(factors))]
+    data = data.join(pd.DataFrame(weights, columns=columns, index=data.index))
+    return data, gevglm.survey("weight", replicates="repwt*", kind="JKn", rscales=shares, **options)
+
+
+@pytest.mark.parametrize("name", ["JKn", "mse"])
+def test_calibration_and_discrimination_are_computed_again_with_each_replicate_of_the_weights(name):
+    golden, people = numbers("survey_like")["replicated"][name], table("people")
+    data, design = jackknife_of(people[people["high"].notna()].reset_index(drop=True), mse=name == "mse")
+    data["eta"] = np.log(data["predicted"] / (1 - data["predicted"]))
+    fit = fitted(data, design, "high ~ eta")
+    groups = fit.model.design.sample.relative_to(data["weight"].to_numpy())
+    found = gevglm.calibration.assess(data["high"], data["predicted"], data["weight"], groups=groups)
+    words = ["calibration intercept", "calibration slope", "calibration in the large", "Brier score"]
+    words += ["scaled Brier score", "log loss", "observed / expected", "AUC"]
+    indices = [found.indices[word] for word in words]
+    assert_allclose(indices, golden["value"], rtol=1e-8)
+    assert_allclose([each.se for each in indices], np.sqrt(np.diag(golden["cov"])), rtol=1e-7)
+    same_matrix(found.cox.cov, np.array(golden["cov"])[:2, :2], 1e-7)
+    area = found.indices["AUC"]
+    assert (area.upper - area.lower) / 2 == pytest.approx(scipy.stats.t.isf(0.025, golden["df"]) * area.se)
+    assert found.tests.keys() == {"calibration in the large", "calibration slope", "intercept 0 and slope 1"}
+    assert "replicate weights (JKn)" in found.notes[0]
+    # the slope of a fit assessed on its own predictions is 1; its error is that of the fit, whose coefficients are those of one column
+    own = fit.calibration()
+    assert_allclose(own.cox.slope.se * abs(fit.params["eta"]), fit.bse["eta"], rtol=1e-5)
+    assert_allclose(fit.calibration(data).indices["AUC"].interval, own.indices["AUC"].interval, rtol=1e-10)
+    test = fit.compare_auc(fitted(data, design, "high ~ age"))
+    assert 0.0 < test.difference.se < 0.1 and 0.0 < test.pvalue < 1.0
+
+
+def test_limits_are_those_of_the_t_distribution_of_the_design():
+    golden, people = numbers("survey_like")["domain"], table("people")
+    res = fitted(people, PEOPLE, "high ~ age", subset="sex == 2 and high == high")
+    assert_allclose(res.conf_int(), golden["glm"], rtol=1e-7)
+    used = ((people["sex"] == 2) & people["high"].notna()).to_numpy()
+    y, p, weights = (people.loc[used, word].to_numpy(float) for word in ("high", "predicted", "weight"))
+    found = gevglm.calibration.assess(y, p, weights, groups=res.model.design.sample, resamples=50, rng=0)
+    assert found.cox.slope.interval == pytest.approx(
+        found.cox.slope + np.array([-1, 1]) * scipy.stats.t.isf(0.025, golden["df"] - 1) * found.cox.slope.se
+    )
+    for word in ("Brier score", "AUC", "calibration in the large"):
+        index = found.indices[word]
+        assert (index.upper - index.lower) / 2 == pytest.approx(scipy.stats.t.isf(0.025, golden["df"]) * index.se)
+    slope, error = found.cox.slope, found.cox.slope.se
+    assert found.cox.test_slope.pvalue == pytest.approx(2 * scipy.stats.t.sf(abs(slope - 1) / error, golden["df"] - 1))
+
+
+def test_the_share_of_a_domain_has_the_limits_of_svyciprop():
+    golden, people = numbers("survey_like")["domain"], table("people")
+    res = fitted(people, PEOPLE, "high ~ 1", subset="sex == 2 and high == high")
+    share = res.get_prediction(average=True).summary_frame().iloc[0]
+    assert_allclose([share["predicted"], share["se"]], [golden["share"], golden["se"]], rtol=1e-8)
+    assert_allclose(share[["ci_lower", "ci_upper"]].astype(float), golden["logit"], rtol=1e-7)
+    assert res.degrees.df == golden["df"]

@@ -25,6 +25,7 @@ ARGUMENTS = {
     "t_test": ("x = 0",),
     "wald_test": ("x = 0",),
 }
+KEYWORDS = {"wild_test": {"groups": "cluster", "draws": 99}}
 REFUSED = {
     "remove_data": "need the rows",
     "t_test_pairwise": "contrast of two levels",
@@ -61,7 +62,7 @@ def test_it_works_or_says_why_not(fits, fit, word):
             with pytest.raises(NotDefinedWithinGroups, match=REFUSED[word]):
                 found()
         else:
-            found(*ARGUMENTS.get(word, ()))
+            found(*ARGUMENTS.get(word, ()), **KEYWORDS.get(word, {}))
 
 
 def test_a_word_that_nobody_has():

@@ -263,6 +263,8 @@ class Problem:
 
     def completed(self, sums: NewtonSums, point: NDArray) -> NewtonSums:
         """Add the penalty; coefficients that are left out get a second derivative of 1, so that they stay where they are."""
+        if sums.hessian.ndim == 0:  # the sum of no rows
+            sums.hessian = np.zeros((len(point), len(point)))
         sums.hessian = dense(sums.hessian) if self.has_walls else symmetric(sums.hessian)
         if isinstance(sums.hessian, ArrowMatrix) and "levels" not in self.engine.cache:
             self.engine.cache["levels"] = Levels(sums.hessian.shaft, sums.hessian.rest)

@@ -75,6 +75,13 @@ def with_rows_of_weight_zero() -> pd.DataFrame:
     return pd.concat([weighted(), far.assign(copies=0)], ignore_index=True).sample(frac=1.0, random_state=3)
 
 
+def later() -> pd.DataFrame:
+    """New rows, with the columns that each of the ways asks for."""
+    event = repeated()["event"].to_numpy()[::-1]
+    month = np.arange(OBSERVATIONS) // 300
+    return repeated().assign(event=event, events=event, others=1 - event, copies=1, month=month)
+
+
 @dataclass(frozen=True)
 class Written:
     """The observations in one of the ways, fitted."""
@@ -156,6 +163,9 @@ ASKED = {
     ],
     "risk_bounds": lambda r, new: r.risk_bounds(new),
     "risk_change": lambda r, new: r.risk_change({"smoker": (0, 1)}, rng=0, draws=500).summary_frame(),
+    "monitor": lambda r, new: r.monitor(later(), time="month", draws=500).table,
+    "update": lambda r, new: r.update(later(), how="slope").params,
+    "worst_segment": lambda r, new: r.worst_segment(later(), ["age", "smoker"], draws=50, rng=0).table,
     "score_test": lambda r, new: r.score_test(r.model.exog[:, list(r.params.index).index("age")] ** 2),
     "t_test": lambda r, new: r.t_test("age = smoker").summary_frame(),
     "t_test_pairwise": lambda r, new: r.t_test_pairwise("C(group)").result_frame,
@@ -176,7 +186,7 @@ LEFT_OUT = {
     *("use_t", "range_fits", "risk_model", "row_weights", "k_constant", "risk_at_estimates", "need_likelihood"),
     "keep_inference",
     *("decrement", "fit_history", "n_iter", "n_passes", "nobs", "n_outside_support", "n_contradicted"),
-    *("initialize", "load", "remove_data", "save", "refit", "report", "summary", "summary2"),
+    *("initialize", "load", "remove_data", "save", "refit", "report", "summary", "summary2", "calculator"),
     # of rows as they stand: residuals of a row with trials differ from those of its trials, as in statsmodels and R
     *("get_hat_matrix_diag", "get_influence", "plot_influence", "resid_anscombe", "resid_anscombe_scaled"),
     *("resid_anscombe_unscaled", "resid_deviance", "resid_pearson", "plot_added_variable", "plot_ceres_residuals"),
@@ -368,7 +378,8 @@ OF_WEIGHTS = [
     and "weights" in inspect.signature(getattr(gevglm.calibration, name)).parameters
     # weights of classes; and functions of other arguments, compared in tests/calibration/test_decisions.py
     and not name.endswith("_multiclass")
-    and name not in ("bootstrap_optimism", "worst_segment")  # the second in tests/calibration/test_segments.py
+    # two of tables and columns: tests/calibration/test_monitoring.py and test_segments.py
+    and name not in ("bootstrap_optimism", "monitor", "worst_segment")
 ]
 
 

@@ -54,7 +54,11 @@ def link_steps(link: BinaryLink, own_normal: bool = False) -> Steps:
     for kind, risk in simple.items():
         if type(link) is kind:
             return [("risk", risk())]
-    raise InvalidOptionError(
+    raise _foreign(link)
+
+
+def _foreign(link: BinaryLink) -> InvalidOptionError:
+    return InvalidOptionError(
         f"the link {link!r} is not one of gevglm's own, and its formula is not known to other languages; fit with logit, probit, cauchit, cloglog, loglog, "
         "gev, gevc, log, logc or identity."
     )
@@ -80,7 +84,8 @@ def shape_column(link: BinaryLink) -> Node:
     """
     while isinstance(link, ScaledOdds):
         link = link.link
-    assert isinstance(link, (GEV, GEVc))
+    if not isinstance(link, (GEV, GEVc)):
+        raise _foreign(link)
     v = call("neg", ETA) if isinstance(link, GEVc) else ETA
     u = call("mul", link.xi, v)
     series = Piecewise(u, (), (Piece(0.0, tuple((-1.0) ** k / ((k + 1) * (k + 2)) for k in range(SERIES_TERMS))),))

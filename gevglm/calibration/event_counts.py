@@ -13,8 +13,8 @@ AT_ONCE = 1 << 21  # numbers
 class EventCount:
     r"""The number of events among observations with risks :math:`p_i`.
 
-    Its distribution is found from the characteristic function :math:`\prod_i (1 + p_i (e^{i\theta} - 1))` by a discrete Fourier transform. Risks whose log-odds
-    differ by less than 0.01 are replaced by their mean.
+    Its distribution is found from the characteristic function :math:`\prod_i (1 + p_i (e^{i\theta} - 1))` by a discrete Fourier transform. Risks whose
+    log-odds agree to within 0.01 are replaced by their mean, which leaves the expectation as it is.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -113,7 +114,8 @@ def _starts(words: str) -> Mapping[str, Callable[[], str]]:
 
 
 def _output(command: list[str]) -> str:
-    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    compiled = os.environ | {"PYTHONDONTWRITEBYTECODE": ""}  # as an installed package is
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=compiled).stdout
 
 
 if __name__ == "__main__":

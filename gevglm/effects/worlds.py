@@ -17,7 +17,8 @@ from gevglm.engine import Block, MemoryEngine
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import InvalidDataError, InvalidOptionError
 
-ROWS_BUILT = 1 << 16  # of a block whose columns are built by the formula, which takes a while however few they are
+# rows of a block: enough that what is done to them in every world outweighs asking for it, and the turns that threads wait for
+MANY_ROWS, FEW_ROWS, ELEMENTS = 1 << 16, 1 << 13, 1 << 20
 
 World: TypeAlias = Mapping[str, Scenario]  # what each of the variables is in it; none are as they were observed
 
@@ -110,7 +111,7 @@ class Worlds:
         shift = None if offset is None else np.broadcast_to(offset, (n,))
         nothing = np.broadcast_to(0.0, (n,))
         built = any(world and columns is None for world, columns in zip(self.worlds, self.columns, strict=True))
-        rows = ROWS_BUILT if built else None
+        rows = MANY_ROWS if built else max(FEW_ROWS, min(MANY_ROWS, ELEMENTS // self.rows.X.shape[1]))
         return MemoryEngine(self.rows.X, nothing, offset=shift, represents=self.rows.weights, block_rows=rows)
 
     def in_block(self, block: Block, params: NDArray) -> Iterator[tuple[NDArray, NDArray | None]]:

@@ -23,25 +23,31 @@ def with_function(name: str) -> list[str]:
     return [module for module in modules if hasattr(import_module(f"benchmarks.{module}"), name)]
 
 
+def is_meant(module: str, asked: list[str]) -> bool:
+    """Whether one of the words is the name of a module, group.name, or a part of it."""
+    return not {module, *module.split(".")}.isdisjoint(asked)
+
+
 def main() -> None:
     """Run the benchmarks that the command names."""
     declared, reports = with_function("tasks"), with_function("run")
-    known = {module.partition(".")[2]: module for module in declared} | {module: module for module in reports}
+    known = [*dict.fromkeys([*declared, *reports])]
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", nargs="*", help=f"{', '.join([*known, 'simulation'])}; the table of speed by default")
-    asked = parser.parse_args().name or [module.partition(".")[2] for module in declared]
-    unknown = [name for name in asked if name not in {*known, "simulation"}]
+    parser.add_argument(
+        "name", nargs="*", help=f"{', '.join(known)}, or one part of a name; the table of speed by default"
+    )
+    asked = parser.parse_args().name
+    unknown = [name for name in asked if not any(is_meant(module, [name]) for module in known)]
     if unknown:
-        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join([*known, 'simulation'])}")
-    chosen = [known[name] for name in asked if name in known and known[name] in declared]
+        parser.error(f"no benchmark is called {', '.join(unknown)}; there are {', '.join(known)}")
+    chosen = [module for module in declared if not asked or is_meant(module, asked)]
     if chosen:
         tasks = [task for module in chosen for task in import_module(f"benchmarks.{module}").tasks()]
         before = record.read()
         print(record.keep(record.measure(tasks), before), flush=True)
         claims.update(record.read())
     for module in reports:
-        group, _, name = module.partition(".")
-        if name in asked or group in asked:
+        if is_meant(module, asked):
             publish(RESULTS / f"{module.replace('.', '/')}.md", import_module(f"benchmarks.{module}").run)
 
 

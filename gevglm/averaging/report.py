@@ -13,6 +13,7 @@ import numpy as np
 
 from gevglm import __version__
 from gevglm._files import check_target, write_text
+from gevglm.averaging.prediction import WHAT_LIMITS_SHOW
 from gevglm.averaging.summary import HEADERS, notes_on, weight_rows
 from gevglm.calibration.assessment import Assessment
 from gevglm.plots import new_axes
@@ -102,7 +103,7 @@ def _effects(average: AveragedLinks, alpha: float, resamples: int | None, rng: A
     )
     drawn = len(average.bootstrap(resamples, rng))
     how = f"{100 * (1 - alpha):g} % bands by the bootstrap of the whole procedure ({drawn} resamples)"
-    text = f"{which}, averaged over {count(average.nobs)} observations with everything else unchanged; {how}."
+    text = f"{which}, averaged over {count(average.nobs)} observations with everything else unchanged; {how}. {WHAT_LIMITS_SHOW}"
     return [tag("p", text, class_="note"), gallery.html()]
 
 

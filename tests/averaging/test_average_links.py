@@ -157,6 +157,23 @@ def test_saved_and_loaded_without_rows(study, average, tmp_path):
     np.testing.assert_allclose(gevglm.load(tmp_path / "whole.pkl").predict(), average.predict())
 
 
+def test_the_summary_says_what_was_averaged_and_predictions_what_their_limits_show(study):
+    towns = study.assign(town=np.arange(len(study)) // 10, event=np.where(study["event"] == 1, "ill", "<well>"))
+    found = gevglm.average_links(FORMULA, towns, FEW, groups="town", event="ill", prevalence=0.01)
+    lines = str(found.summary()).splitlines()
+    events = (towns["event"] == "ill").sum()
+    data = {"Dep. Variable:": "event", "Event:": "ill", "Observations:": "1,200", "Prevalence:": "0.01"}
+    data["Events:"] = f"{events} ({100 * events / 1200:.3g} %)"
+    for name, value in data.items():
+        assert any(line.split(name)[-1].strip().startswith(value) for line in lines if name in line), name
+    assert any(line.endswith("5, by 120 clusters") for line in lines) and "log loss" in lines[2]
+    shown = found.get_prediction(resamples=3)
+    assert "95 % limits by the bootstrap of the whole procedure (3 resamples)" in " ".join(str(shown).split())
+    assert "the first 12 of 1,200 rows" in " ".join(str(shown).split()) and len(str(shown).splitlines()) == 17
+    assert "not how far the average of the links is from the truth" in " ".join(str(shown).split())
+    assert "<table" in shown._repr_html_() and "first" not in str(found.get_prediction(towns.head(3)))
+
+
 def test_limits_are_symmetric_for_log_odds_of_the_draws(study, average):
     found = average.get_prediction(study.head(3), resamples=3)
     frame, wider = found.summary_frame(), found.summary_frame(alpha=0.01)

@@ -35,6 +35,7 @@ from gevglm.effects.standardised import (
 from gevglm.effects.worlds import Worlds
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, silenced
 from gevglm.model import BinaryGLM
+from gevglm.options import FitOptions
 from gevglm.results import BinaryGLMResults
 from gevglm.results.calibration import as_sampled, with_note
 from gevglm.results.clusters import repeated
@@ -107,6 +108,11 @@ class AveragedLinks(Summarised):
     def results(self) -> BinaryGLMResults:
         """The first candidate's results, which know how rows of new data are read."""
         return next(iter(self.fits.values()))
+
+    @property
+    def options(self) -> FitOptions:
+        """The options of all fits."""
+        return self._procedure.options
 
     # -- predictions -----------------------------------------------------------------------
 

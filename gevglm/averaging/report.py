@@ -60,7 +60,8 @@ def _findings(average: AveragedLinks, assessed: Assessment) -> list[str]:
     slope = assessed.summary_frame().loc["calibration slope", "estimate"]
     return [
         f"{count(average.nobs)} observations, {count(average.n_events)} events; the risks of {len(average.weights)} links are averaged.",
-        f"The held-out {score} of the average is {mean:.5f}; that of the best single link, {best.name}, is {best[average.criterion]:.5f}.",
+        f"The held-out {score} of the average is {mean:.5f}; that of the best single link, {best.name}, is {best[average.criterion]:.5f}. "
+        "Weights and link were chosen on the same rows.",
         f"The calibration slope on held-out rows is {slope:.3f}; 1 is perfect.",
     ]
 

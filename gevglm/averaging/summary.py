@@ -71,6 +71,10 @@ def notes_on(average: AveragedLinks) -> list[str]:
         "risks are nearly the same can share their weight in any way; the average hardly depends on it."
     ]
     weight = average.weights["weight"]
+    if (average.weights["alpha"] > 0.0).any():
+        columns = "standardised columns" if average.options.standardized else "the columns as they are"
+        how = "the best of a few for that candidate by the same folds" if average.options.alpha == "cv" else "as given"
+        notes.append(f"alpha is the ridge penalty on coefficients of {columns}, {how}.")
     light = int((weight < LEAST_SHOWN).sum())
     if light:
         notes.append(

@@ -124,7 +124,7 @@ def average_links(
     split = make_folds(model.endog, _possible(model, folds), rng, counts=model.design.counts, groups=clusters)
     procedure = Procedure(candidates, criterion, options)
     code = _code(model, options, words)
-    return AveragedLinks(procedure, procedure.run(model, split), model, clusters, max(2, len(split)), code)
+    return AveragedLinks(procedure, procedure.run(model, split), model, clusters, len(split), code)
 
 
 def _model(words: dict[str, Any]) -> BinaryGLM:

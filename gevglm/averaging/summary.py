@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from statsmodels.iolib.summary import Summary
@@ -18,22 +19,32 @@ HEADERS = ("loss", "alpha", "weight", "held-out log loss", "held-out Brier")
 
 def summary_of(average: AveragedLinks) -> Summary:
     """Return the summary; candidates are in the order of their weights."""
-    summary, scores = Summary(), average.scores
-    facts = [
-        ["Observations:", f"{average.nobs:,.0f}", "Held-out log loss:", f"{scores['log_loss']:.5f}"],
-        ["Events:", f"{average.n_events:,.0f}", "Held-out Brier score:", f"{scores['brier']:.5f}"],
-        [
-            "Criterion:",
-            average.criterion,
-            "Certificate of the weights:",
-            f"{average.certificate:.1e}" if average.certificate > 1e-12 else "below 1e-12",
-        ],
-    ]
-    summary.tables.append(SimpleTable(facts, title="Average over links"))
+    summary = Summary()
+    summary.tables.append(SimpleTable(_facts(average), title="Average over links"))
     rows = weight_rows(average)
     summary.tables.append(SimpleTable([row[1:] for row in rows], headers=HEADERS, stubs=[row[0] for row in rows]))
     summary.add_extra_txt(["Notes:", *(f"[{i}] {note}" for i, note in enumerate(notes_on(average), 1))])
     return EscapedSummary.of(summary)
+
+
+def _facts(average: AveragedLinks) -> list[list[str]]:
+    """Return what stands above the weights: data to the left, the procedure and its scores to the right."""
+    results, scores, clusters = average.results, average.scores, average.n_clusters
+    data = [
+        ("Dep. Variable:", str(results.model.design.outcome)),
+        ("Event:", str(results.event)),
+        ("Observations:", f"{average.nobs:,.0f}"),
+        ("Events:", f"{average.n_events:,.0f} ({100.0 * average.n_events / average.nobs:.3g} %)"),
+        *((name, ", ".join(words)) for name, words in results.model.sampling.facts()),
+    ]
+    found = [
+        ("Criterion:", average.criterion.replace("_", " ")),
+        ("Folds:", f"{average.n_folds}" + ("" if clusters is None else f", by {clusters:,} clusters")),
+        ("Held-out log loss:", f"{scores['log_loss']:.5f}"),
+        ("Held-out Brier score:", f"{scores['brier']:.5f}"),
+        ("Certificate:", f"{average.certificate:.1e}" if average.certificate > 1e-12 else "below 1e-12"),
+    ]
+    return [[*left, *right] for left, right in zip_longest(data, found, fillvalue=("", ""))]
 
 
 def weight_rows(average: AveragedLinks) -> list[list[str]]:
@@ -60,6 +71,10 @@ def notes_on(average: AveragedLinks) -> list[str]:
         "risks are nearly the same can share their weight in any way; the average hardly depends on it."
     ]
     weight = average.weights["weight"]
+    if (average.weights["alpha"] > 0.0).any():
+        columns = "standardised columns" if average.options.standardized else "the columns as they are"
+        how = "the best of a few for that candidate by the same folds" if average.options.alpha == "cv" else "as given"
+        notes.append(f"alpha is the ridge penalty on coefficients of {columns}, {how}.")
     light = int((weight < LEAST_SHOWN).sum())
     if light:
         notes.append(

@@ -109,6 +109,55 @@ def test_weights_minimise_the_held_out_loss_of_refits_from_outside(study):
     assert abs(found.weights["weight"].iloc[0] - grid[np.argmin(mixed)]) < 5e-3
 
 
+def test_weights_of_a_sample_drawn_by_the_outcome_minimise_the_loss_in_the_population(study):
+    events, others = study[study["event"] == 1].iloc[:48], study[study["event"] == 0].iloc[:400]
+    sample = pd.concat([events, others]).assign(shift=np.resize([0.0, 0.5], 448)).reset_index(drop=True)
+    pairs = [(np.arange(448) % 4 != k, np.arange(448) % 4 == k) for k in range(4)]  # 12 events in each
+    words = {"offset": "shift", "prevalence": 0.02, "tol": 1e-10}
+    found = gevglm.average_links(FORMULA, sample, ["logit", "cloglog"], alpha=0, folds=pairs, **words)
+    q, y = np.empty((448, 2)), sample["event"].to_numpy()
+    for train, test in pairs:
+        for j, link in enumerate(["logit", "cloglog"]):
+            p = gevglm.fit(FORMULA, sample[train], link=link, **words).predict(sample[test])
+            q[test, j] = np.where(y[test] == 1, p, 1.0 - p)
+    shares = np.where(y == 1, 0.02 / 48, 0.98 / 400)
+    np.testing.assert_allclose(found.weights["log_loss"], -shares @ np.log(q), rtol=1e-6)
+    np.testing.assert_allclose(found.weights["brier"], shares @ (1.0 - q) ** 2, rtol=1e-6)
+    mixed = [-shares @ np.log(q @ [w, 1.0 - w]) for w in np.linspace(0, 1, 2001)]
+    assert abs(found.weights["weight"].iloc[0] - np.argmin(mixed) / 2000) < 5e-3
+
+
+def test_the_order_of_rows_and_of_candidates_does_not_matter(study):
+    folds, order = np.arange(len(study)) % 3, np.random.default_rng(0).permutation(len(study))
+    pairs = [(folds != k, folds == k) for k in range(3)]
+    turned = [(a[order], b[order]) for a, b in pairs]
+    one = gevglm.average_links(FORMULA, study, FEW, folds=pairs, tol=1e-10)
+    two = gevglm.average_links(FORMULA, study.iloc[order], FEW[::-1], folds=turned, tol=1e-10)
+    np.testing.assert_array_equal(one.weights["alpha"], two.weights["alpha"].loc[one.weights.index])
+    np.testing.assert_allclose(one.weights["weight"], two.weights["weight"].loc[one.weights.index], atol=1e-6)
+    np.testing.assert_allclose(one.predict(study), two.predict(study), rtol=1e-6)
+
+
+def test_clusters_are_in_one_fold_and_drawn_as_a_whole(study, monkeypatch):
+    towns, seen, real = study.assign(town=np.arange(len(study)) // 10), [], Procedure.run
+
+    def run(procedure, model, folds):
+        held = np.concatenate([np.flatnonzero(test) for _, test in folds])
+        fold = np.repeat(np.arange(len(folds)), [test.sum() for _, test in folds])
+        counts = model.design.counts
+        seen.append((model.design.X[held], fold, np.ones(len(held)) if counts is None else counts[held]))
+        return real(procedure, model, folds)
+
+    monkeypatch.setattr(Procedure, "run", run)
+    gevglm.average_links("event ~ age + town", towns, ["logit"], groups="town").bootstrap(3)
+    assert len(seen) == 4
+    for X, fold, counts in seen:
+        rows = pd.DataFrame({"town": X[:, -1], "fold": fold, "counts": counts})
+        assert (rows.groupby("town")["fold"].nunique() == 1).all()  # copies of a town, too
+        assert (rows.groupby("town")["counts"].sum() % 10 == 0).all()  # a town of ten persons, once or more often
+        assert (rows.groupby(["fold", "town"])["counts"].nunique() == 1).all()
+
+
 def test_frequency_weights_are_repeated_rows(study):
     half = study.iloc[:400]
     folds = np.arange(400) % 3
@@ -155,6 +204,26 @@ def test_saved_and_loaded_without_rows(study, average, tmp_path):
             ask()
     average.save(tmp_path / "whole.pkl", remove_data=False)
     np.testing.assert_allclose(gevglm.load(tmp_path / "whole.pkl").predict(), average.predict())
+
+
+def test_the_summary_says_what_was_averaged_and_predictions_what_their_limits_show(study):
+    towns = study.assign(town=np.arange(len(study)) // 10, event=np.where(study["event"] == 1, "ill", "<well>"))
+    found = gevglm.average_links(FORMULA, towns, FEW, groups="town", event="ill", prevalence=0.01)
+    lines = str(found.summary()).splitlines()
+    events = (towns["event"] == "ill").sum()
+    data = {"Dep. Variable:": "event", "Event:": "ill", "Observations:": "1,200", "Prevalence:": "0.01"}
+    data["Events:"] = f"{events} ({100 * events / 1200:.3g} %)"
+    for name, value in data.items():
+        assert any(line.split(name)[-1].strip().startswith(value) for line in lines if name in line), name
+    assert any(line.endswith("5, by 120 clusters") for line in lines) and "log loss" in lines[2]
+    assert "penalty on coefficients of standardised columns, the best of a few" in " ".join(str(found.summary()).split())
+    given = " ".join(str(gevglm.average_links(FORMULA, study, ["logit"], alpha=2.0).summary()).split())
+    assert "penalty on coefficients of the columns as they are, as given" in given
+    shown = found.get_prediction(resamples=3)
+    assert "95 % limits by the bootstrap of the whole procedure (3 resamples)" in " ".join(str(shown).split())
+    assert "the first 12 of 1,200 rows" in " ".join(str(shown).split()) and len(str(shown).splitlines()) == 17
+    assert "not how far the average of the links is from the truth" in " ".join(str(shown).split())
+    assert "<table" in shown._repr_html_() and "first" not in str(found.get_prediction(towns.head(3)))
 
 
 def test_limits_are_symmetric_for_log_odds_of_the_draws(study, average):

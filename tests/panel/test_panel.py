@@ -252,6 +252,34 @@ def test_marginal_effects_of_maximum_likelihood_are_by_its_own_constants():
         res.marginal_effects()
 
 
+@pytest.mark.parametrize("options", [{"bias": "firth"}, {}, {"bias": "firth", "units": "all"}, {"bias": "correction"}])
+def test_effects_by_conditional_slopes(options):
+    res = fit(**options)
+    slopes = quietly("y ~ x + z", DATA, strata="unit", bias="firth").params
+    risks = res.risks(slopes="conditional")
+    assert_allclose(risks.mean(), DATA["y"].mean(), rtol=1e-10)
+    apart = np.log(risks / (1 - risks)) - DATA[["x", "z"]] @ slopes  # the constants of the units
+    assert_allclose(apart.groupby(DATA["unit"]).agg(np.ptp), 0.0, atol=1e-9)
+    table = res.marginal_effects(slopes="conditional", replications=20, rng=1)
+    assert_allclose(table["dy/dx"], slopes * (risks * (1 - risks)).mean(), rtol=1e-9)
+    assert (table["std_err"] > 0).all()
+    assert_allclose(table, res.marginal_effects(slopes="conditional", replications=20, rng=1))
+    assert not np.allclose(table["dy/dx"], res.marginal_effects(replications=0)["dy/dx"], rtol=1e-6)
+
+
+def test_effects_by_conditional_slopes_are_of_plain_logits():
+    weighted = DATA.assign(w=2)
+    for found, message in (
+        (fit(link="probit", bias="firth"), "needs the logit, not Probit"),
+        (fit("y ~ x | unit + year", bias="firth"), "needs one absorbed factor"),
+        (fit(data=weighted, freq_weights="w", bias="firth"), "needs rows without weights"),
+    ):
+        with pytest.raises(IncompatibleOptionsError, match=message):
+            found.marginal_effects(slopes="conditional", replications=0)
+    with pytest.raises(InvalidOptionError, match="slopes"):
+        fit(bias="firth").risks(slopes="strata")
+
+
 def test_clusters_of_units_say_nothing_about_constants():
     res = fit(cov_type="cluster", cov_kwds={"groups": "unit"})
     with pytest.warns(GevglmWarning, match="scores of a unit sum to zero"):

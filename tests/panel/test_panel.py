@@ -446,6 +446,9 @@ def test_rows_in_pieces_give_the_same_bits(kind, tmp_path):
 
 def test_pieces_that_are_too_large_are_refused(tmp_path, monkeypatch):
     DATA.to_csv(tmp_path / "part0.csv", index=False)
-    monkeypatch.setattr("gevglm.data.gathered.physical_memory", lambda: 100.0)
-    with pytest.raises(InvalidDataError, match="have the columns of the model in memory"):
+    monkeypatch.setattr("gevglm.data.gathered.physical_memory", lambda: 20_000.0)  # 192 rows of four columns take more
+    message = r"columns of the model in memory \(unit, x, z, y\): 192 rows were read, which take about 4.92e-05 GB"
+    with pytest.raises(InvalidDataError, match=message):
         fit(data=str(tmp_path / "part*.csv"))
+    monkeypatch.setattr("gevglm.data.gathered.physical_memory", lambda: 100_000.0)
+    assert fit(data=str(tmp_path / "part*.csv")).converged

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 PREDICTIONS = ("probability", "linear")
 INSTEAD = {
     "risks": "a conditional likelihood has no constants, and so no risks in the population; predict() has probabilities within sets, odds_ratios() ratios, and "
-    "'y ~ x | set' with bias='firth' has risks()",
+    "for units observed repeatedly 'y ~ x | unit' with bias='firth' has risks() and marginal_effects(), with slopes='conditional' for these slopes",
     "assessment": "a conditional likelihood has no risks in the population to be assessed; predict() has probabilities within sets",
     "rows": "rows have no scores of their own, only sets have; leave out sets instead",
     "tests": "use anova() for terms, lr_tests() for columns, lr_test() for all of them, or wald_test",

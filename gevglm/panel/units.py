@@ -87,21 +87,26 @@ class Panel:
         """The first level of the second factor in each part that shares no level with others."""
         return np.unique(np.asarray(self.parts), return_index=True)[1]
 
-    @cached_property
+    @property
     def centres(self) -> NDArray:
         """The means of the columns in each unit; of shape (k, G)."""
-        return self.groups.sums(self._X.T) / self.groups.sizes
+        return self._centred[0]
 
-    @cached_property
+    @property
     def X(self) -> NDArray:
-        """The columns minus their means; of shape (n, k), column by column."""
-        return (self._X.T - self.groups.at_rows(self.centres)).T
+        """The columns minus their means; of shape (n, k), one after the other in memory."""
+        return self._centred[1].T
 
     @cached_property
-    def _X(self) -> NDArray:
-        """The columns as they are, one after the other in memory."""
-        X = self.design.dense("absorb=", "leave columns out")
-        return np.array([X[:, j] for j in self.columns]).reshape(len(self.columns), len(X)).T
+    def _centred(self) -> tuple[NDArray, NDArray]:
+        """The means of the columns in each unit, and the columns without them; column by column, so that no second copy of them is made."""
+        X, groups = self.design.dense("absorb=", "leave columns out"), self.groups
+        centres, columns = np.empty((len(self.columns), len(groups))), np.empty((len(self.columns), len(X)))
+        for j, centre, column in zip(self.columns, centres, columns, strict=True):
+            column[:] = X[:, j]
+            centre[:] = groups.sums(column) / groups.sizes
+            column -= groups.at_rows(centre)
+        return centres, columns
 
     @property
     def block(self) -> Block:

@@ -252,6 +252,34 @@ def test_marginal_effects_of_maximum_likelihood_are_by_its_own_constants():
         res.marginal_effects()
 
 
+@pytest.mark.parametrize("options", [{"bias": "firth"}, {}, {"bias": "firth", "units": "all"}, {"bias": "correction"}])
+def test_effects_by_conditional_slopes(options):
+    res = fit(**options)
+    slopes = quietly("y ~ x + z", DATA, strata="unit", bias="firth").params
+    risks = res.risks(slopes="conditional")
+    assert_allclose(risks.mean(), DATA["y"].mean(), rtol=1e-10)
+    apart = np.log(risks / (1 - risks)) - DATA[["x", "z"]] @ slopes  # the constants of the units
+    assert_allclose(apart.groupby(DATA["unit"]).agg(np.ptp), 0.0, atol=1e-9)
+    table = res.marginal_effects(slopes="conditional", replications=20, rng=1)
+    assert_allclose(table["dy/dx"], slopes * (risks * (1 - risks)).mean(), rtol=1e-9)
+    assert (table["std_err"] > 0).all()
+    assert_allclose(table, res.marginal_effects(slopes="conditional", replications=20, rng=1))
+    assert not np.allclose(table["dy/dx"], res.marginal_effects(replications=0)["dy/dx"], rtol=1e-6)
+
+
+def test_effects_by_conditional_slopes_are_of_plain_logits():
+    weighted = DATA.assign(w=2)
+    for found, message in (
+        (fit(link="probit", bias="firth"), "needs the logit, not Probit"),
+        (fit("y ~ x | unit + year", bias="firth"), "needs one absorbed factor"),
+        (fit(data=weighted, freq_weights="w", bias="firth"), "needs rows without weights"),
+    ):
+        with pytest.raises(IncompatibleOptionsError, match=message):
+            found.marginal_effects(slopes="conditional", replications=0)
+    with pytest.raises(InvalidOptionError, match="slopes"):
+        fit(bias="firth").risks(slopes="strata")
+
+
 def test_clusters_of_units_say_nothing_about_constants():
     res = fit(cov_type="cluster", cov_kwds={"groups": "unit"})
     with pytest.warns(GevglmWarning, match="scores of a unit sum to zero"):
@@ -418,6 +446,9 @@ def test_rows_in_pieces_give_the_same_bits(kind, tmp_path):
 
 def test_pieces_that_are_too_large_are_refused(tmp_path, monkeypatch):
     DATA.to_csv(tmp_path / "part0.csv", index=False)
-    monkeypatch.setattr("gevglm.data.gathered.physical_memory", lambda: 100.0)
-    with pytest.raises(InvalidDataError, match="have the columns of the model in memory"):
+    monkeypatch.setattr("gevglm.data.gathered.physical_memory", lambda: 20_000.0)  # 192 rows of four columns take more
+    message = r"columns of the model in memory \(unit, x, z, y\): 192 rows were read, which take about 4.92e-05 GB"
+    with pytest.raises(InvalidDataError, match=message):
         fit(data=str(tmp_path / "part*.csv"))
+    monkeypatch.setattr("gevglm.data.gathered.physical_memory", lambda: 100_000.0)
+    assert fit(data=str(tmp_path / "part*.csv")).converged

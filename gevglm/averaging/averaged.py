@@ -22,6 +22,7 @@ from gevglm.calibration.assessment import Assessment
 from gevglm.data.sources import as_source
 from gevglm.display.brief import Summarised
 from gevglm.effects.curves import EffectCurve, effect_curve
+from gevglm.effects.linear import Uncertainty
 from gevglm.effects.rows import Rows
 from gevglm.effects.standardised import (
     Risk,
@@ -239,13 +240,13 @@ class AveragedLinks(Summarised):
 
         found, drawn = risks(self._mixture), np.stack([risks(each) for each in self.bootstrap(resamples, rng)])
         names, pairs, index = labels_of(variable, chosen, within.labels, rule)
-        cov = np.atleast_2d(np.cov(drawn, rowvar=False))
-        table, pvalues = contrast_table(rule, found, cov, pairs, index, alpha)
+        known = Uncertainty(np.atleast_2d(np.cov(drawn, rowvar=False)))
+        table, tests = contrast_table(rule, found, known, pairs, index, alpha)
         table[["se", "ci_lower", "ci_upper"]] = bootstrap_limits(rule, drawn, pairs, alpha).T
         note = f"averaged over {rows.observations:,.0f} observations; bootstrap of the whole procedure, {len(drawn)} resamples"
         note = "; ".join(filter(None, (chosen[0].remark, note, self.results.model.sampling.remark())))
-        risk_of = risk_table(found, cov, names, alpha)
-        return RiskContrast(variable, contrast, risk_of, table, pvalues * np.nan, cov, note, tuple(chosen))
+        risk_of = risk_table(found, known, names, alpha)
+        return RiskContrast(variable, contrast, risk_of, table, tests * np.nan, known, note, tuple(chosen))
 
     def effect_curve(
         self, variable: str, values: Any = None, *, alpha: float = 0.05, resamples: int | None = None, rng: Any = 0

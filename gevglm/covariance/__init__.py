@@ -11,7 +11,7 @@ The outcome is Bernoulli whatever the loss: for the canonical loss the model-bas
 from gevglm.covariance.autocorrelation import HAC
 from gevglm.covariance.base import Covariance, Fitted
 from gevglm.covariance.clusters import Cluster
-from gevglm.covariance.degrees import Degrees, Given, Satterthwaite
+from gevglm.covariance.degrees import Degrees, Given, Satterthwaite, reference
 from gevglm.covariance.rows import HC, Linearized, Nonrobust
 from gevglm.covariance.words import COV_ALIASES, COV_TYPES, covariance_of
 
@@ -29,4 +29,5 @@ __all__ = [
     "Nonrobust",
     "Satterthwaite",
     "covariance_of",
+    "reference",
 ]

@@ -16,11 +16,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import norm, t
 
 from gevglm.covariance.leverage import Corrected
+from gevglm.engine.linalg import Matrix, dense
 
 AT_ONCE = 1 << 22  # numbers of an intermediate array
 ROUNDING = 1e-12  # of eigenvalues, as a share of the largest
@@ -38,6 +41,13 @@ class Degrees(ABC):
     @abstractmethod
     def of_joint_test(self, restriction: NDArray) -> tuple[float, float]:
         """Return those of the denominator of an F test of restrictions, one row each, and what Wald's statistic over their number is multiplied by."""
+
+
+def reference(degrees: Degrees | None, contrasts: Matrix) -> Any:
+    """Return the distribution that tests of linear combinations of the coefficients go by: normal without degrees of freedom, else t, one for each."""
+    if degrees is None:
+        return norm()
+    return t(degrees.df if isinstance(degrees, Given) else degrees.of_contrasts(dense(contrasts)))
 
 
 @dataclass(frozen=True)

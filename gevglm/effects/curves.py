@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.data.tables import suggestion
 from gevglm.display.brief import Brief
+from gevglm.effects.linear import Uncertainty
 from gevglm.effects.rows import (
     RowGroups,
     Rows,
@@ -30,7 +31,7 @@ from gevglm.effects.rows import (
     refuse_unknown_levels,
     variables,
 )
-from gevglm.effects.sampled import RowInfluence, average_covariance, influence_for
+from gevglm.effects.sampled import RowInfluence, average_uncertainty, influence_for
 from gevglm.effects.standardised import averages, risk_table
 from gevglm.effects.worlds import World, Worlds
 from gevglm.engine.linalg import dense
@@ -156,12 +157,12 @@ def _risks(
     """Return the average risk in each world with its limits; `influence` if the rows are a sample."""
     found, everybody = averages(worlds, results.risk_at_estimates, RowGroups()), RowGroups()
     if influence is None or influence.weights.clusters is None:
-        cov = average_covariance(results, worlds, everybody, found, influence, what)
+        known = average_uncertainty(results, worlds, everybody, found, influence, what)
     else:  # one sum for each cluster and point would be as large as the data
         points = zip(worlds.one_by_one(), found.one_by_one(), strict=True)
-        covs = [average_covariance(results, world, everybody, each, influence, what) for world, each in points]
-        cov = np.diag(np.ravel(covs))
-    table = risk_table(found.risks, cov, pd.RangeIndex(len(found.risks)), alpha)
+        covs = [average_uncertainty(results, world, everybody, each, influence, what).cov for world, each in points]
+        known = Uncertainty(np.diag(np.ravel(covs)), found.gradient, results.degrees)
+    table = risk_table(found.risks, known, pd.RangeIndex(len(found.risks)), alpha)
     return table.rename(columns={"estimate": "risk"})
 
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from gevglm.display.tables import Part, Shown
+from gevglm.effects.linear import Uncertainty
 
 NAMES = ("RERI", "attributable proportion", "synergy index", "multiplicative")
 
@@ -54,8 +54,8 @@ class Interaction(Shown):
         return title, [Part("", self.table), Part("Ratios", self.ratios)], notes
 
 
-def interaction_of(logs: NDArray, cov: NDArray, labels: Sequence[str], alpha: float, note: str) -> Interaction:
-    """Return the measures of interaction from the logarithms of the ratios of one exposure, the other, and both, with their covariance."""
+def interaction_of(logs: NDArray, known: Uncertainty, labels: Sequence[str], alpha: float, note: str) -> Interaction:
+    """Return the measures of interaction from the logarithms of the ratios of one exposure, the other, and both."""
     a, b, both = np.exp(logs)
     reri = both - a - b + 1.0
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -68,17 +68,16 @@ def interaction_of(logs: NDArray, cov: NDArray, labels: Sequence[str], alpha: fl
                 [-1.0, -1.0, 1.0],
             ]
         )
-        errors = np.sqrt(np.einsum("ij,jk,ik->i", gradients, cov, gradients))
+        of_measures = known.combined(gradients)
+        errors, reach = of_measures.errors, of_measures.reach(alpha)
         estimates = np.array([reri, reri / both, np.log(synergy), np.log(both / (a * b))])
-    reach = norm.isf(alpha / 2.0) * errors
     numbers = np.column_stack([estimates, estimates - reach, estimates + reach])
     numbers[2:] = np.exp(numbers[2:])
     numbers[2, 0] = (
         synergy  # negative where both together and the sum of each are on different sides of one; it then has no limits
     )
     columns = {"estimate": numbers[:, 0], "se": errors, "ci_lower": numbers[:, 1], "ci_upper": numbers[:, 2]}
-    spread = np.sqrt(np.diagonal(cov))
-    limits = norm.isf(alpha / 2.0) * spread
+    spread, limits = known.errors, known.reach(alpha)
     ratios = {
         "estimate": np.exp(logs),
         "se": spread,

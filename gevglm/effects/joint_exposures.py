@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gevglm.effects.interaction import Interaction, interaction_of
+from gevglm.effects.linear import Uncertainty
 from gevglm.effects.rows import RowGroups, Rows, Scenario, reference_row, variables
-from gevglm.effects.sampled import average_covariance, influence_for
+from gevglm.effects.sampled import average_uncertainty, influence_for
 from gevglm.effects.standardised import averages, contrast_of
 from gevglm.effects.worlds import Worlds
 from gevglm.engine.linalg import dense
@@ -41,30 +42,30 @@ def interaction_in(
         )
     worlds = [world for _, world in joint]
     if contrast == "coefficients":
-        logs, cov = _by_coefficients(results, rows, worlds)
+        logs, known = _by_coefficients(results, rows, worlds)
         note = "odds ratios by the coefficients"
     else:
-        logs, cov = _by_risks(results, rows, worlds, contrast, data)
+        logs, known = _by_risks(results, rows, worlds, contrast, data)
         kind = "risk" if contrast == "ratio" else "odds"
         note = f"{kind} ratios of risks averaged over {rows.observations:,.0f} observations"
     labels = [joint[i][0].label for i in (2, 1, 3)]
-    return interaction_of(logs, cov, labels, alpha, f"{note}; delta method, {results.cov_type} covariance")
+    return interaction_of(logs, known, labels, alpha, f"{note}; delta method, {results.cov_type} covariance")
 
 
 def _by_risks(
     results: ResultsCore, rows: Rows, worlds: list[Mapping[str, Scenario]], contrast: str, data: Any
-) -> tuple[NDArray, NDArray]:
-    """Return the logarithms of three ratios of standardised risks, or of their odds, and their covariance."""
+) -> tuple[NDArray, Uncertainty]:
+    """Return the logarithms of three ratios of standardised risks, or of their odds, and what is known of them."""
     moved, everybody = Worlds.of(rows, worlds), RowGroups()
     found = averages(moved, results.risk_at_estimates, everybody)
-    cov = average_covariance(results, moved, everybody, found, influence_for(results, None, data), "an interaction")
+    known = average_uncertainty(results, moved, everybody, found, influence_for(results, None, data), "an interaction")
     rule = contrast_of(contrast)
     combine = AGAINST_NONE * rule.slope(found.risks)
-    return AGAINST_NONE @ rule.scale(found.risks), combine @ cov @ combine.T
+    return AGAINST_NONE @ rule.scale(found.risks), known.combined(combine)
 
 
-def _by_coefficients(results: ResultsCore, rows: Rows, worlds: list[Mapping[str, Scenario]]) -> tuple[NDArray, NDArray]:
-    """Return the logarithms of three odds ratios by the coefficients of a logit, and their covariance; other variables are at their reference."""
+def _by_coefficients(results: ResultsCore, rows: Rows, worlds: list[Mapping[str, Scenario]]) -> tuple[NDArray, Uncertainty]:
+    """Return the logarithms of three odds ratios by the coefficients of a logit, and what is known of them; other variables are at their reference."""
     link, design = results.model.population_link, results.model.design
     if link.exponentiated != "odds_ratio":
         raise InvalidOptionError(
@@ -80,4 +81,5 @@ def _by_coefficients(results: ResultsCore, rows: Rows, worlds: list[Mapping[str,
     frame = frame.astype({name: rows.frame[name].dtype for name in frame if rows.frame[name].dtype.name == "category"})
     X = frame.to_numpy(float) if design.recipe is None else dense(design.recipe.matrix(frame))
     combine = AGAINST_NONE @ X
-    return combine @ np.asarray(results.params), results.delta_covariance(combine, "an interaction")
+    cov = results.delta_covariance(combine, "an interaction")
+    return combine @ np.asarray(results.params), Uncertainty(cov, combine, results.degrees)

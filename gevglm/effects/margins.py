@@ -8,12 +8,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 from statsmodels.discrete.discrete_margins import DiscreteMargins
 
 from gevglm.calibration._summary_table import EscapedSummary
 from gevglm.calibration.bins import weighted_quantile
 from gevglm.display.brief import line_in_html
+from gevglm.effects.linear import Uncertainty
 from gevglm.engine import Block, MemoryEngine
 from gevglm.engine.base import ArraySum
 from gevglm.engine.linalg import dense
@@ -83,12 +85,41 @@ class Margins(DiscreteMargins):
         else:
             self.margeff_cov = results.delta_covariance(jacobian, "an average marginal effect")
         self.margeff[undefined] = np.nan  # slopes of infinite coefficients
-        self.margeff_se = np.sqrt(np.diagonal(self.margeff_cov))
-        self.margeff_se = np.where(results.is_omitted[columns], np.nan, self.margeff_se)  # there is nothing to test
+        nothing = results.is_omitted[columns]  # to test
+        self.margeff_cov[nothing] = self.margeff_cov[:, nothing] = np.nan
+        self.uncertainty = Uncertainty(self.margeff_cov, jacobian, results.degrees)
+        self.margeff_se = self.uncertainty.errors
+
+    @property
+    def pvalues(self) -> NDArray:
+        """P-values of the tests that effects are zero, by the t distribution where those of the coefficients are."""
+        return self._of_averages().tests(self.margeff)["pvalue"]
+
+    def conf_int(self, alpha: float = 0.05) -> NDArray:
+        """Return the limits of the effects."""
+        reach = self._of_averages().reach(alpha)
+        return np.column_stack([self.margeff - reach, self.margeff + reach])
+
+    def _of_averages(self) -> Uncertainty:
+        if self.margeff_options["at"] == "all":
+            raise InvalidOptionError("at='all' has an effect for each row, without standard errors; use another at=.")
+        return self.uncertainty
+
+    def summary_frame(self, alpha: float = 0.05) -> pd.DataFrame:
+        """Return the effects as a table; see statsmodels."""
+        self._of_averages()
+        frame = super().summary_frame(alpha)
+        return frame.rename(columns={"z": "t", "Pr(>|z|)": "Pr(>|t|)"}) if self.uncertainty.by_t else frame
 
     def summary(self, alpha: float = 0.05) -> Summary:
         """Summarise the effects; see statsmodels."""
-        return EscapedSummary.of(super().summary(alpha))
+        self._of_averages()
+        summary = EscapedSummary.of(super().summary(alpha))
+        if self.uncertainty.by_t:
+            heads = {"z": "t", "P>|z|": "P>|t|"}
+            for cell in summary.tables[1][0]:
+                cell.data = heads.get(cell.data, cell.data)
+        return summary
 
     def __repr__(self) -> str:
         return str(self.summary()) if self.margeff_options["at"] != "all" else super().__repr__()

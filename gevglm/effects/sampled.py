@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from gevglm.covariance.survey import design_variance, influence_variance
 from gevglm.data.grouping import Grouping
 from gevglm.data.row_weights import RowWeights
+from gevglm.effects.linear import Uncertainty
 from gevglm.effects.rows import RowGroups
 from gevglm.effects.standardised import Averages
 from gevglm.effects.worlds import Worlds
@@ -130,7 +131,7 @@ class _ClusterSums(Reducer):
         return total
 
 
-def average_covariance(
+def average_uncertainty(
     results: ResultsCore,
     worlds: Worlds,
     groups: RowGroups,
@@ -138,11 +139,11 @@ def average_covariance(
     influence: RowInfluence | None,
     what: str,
     combine: NDArray | None = None,
-) -> NDArray:
-    """Return the covariance of average risks, or of their combinations by a matrix; `influence` if the rows they are averaged over are a sample."""
+) -> Uncertainty:
+    """Return that of average risks, or of their combinations by a matrix; `influence` if the rows they are averaged over are a sample."""
     gradient = found.gradient if combine is None else combine @ found.gradient
     if influence is None:
-        return results.delta_covariance(gradient, what)
+        return Uncertainty(results.delta_covariance(gradient, what), gradient, results.degrees)
     risk = results.risk_at_estimates
     totals = np.repeat(groups.totals(worlds.rows.weights), len(worlds.worlds))
 
@@ -156,7 +157,7 @@ def average_covariance(
     cov = influence.covariance(gradient, own)
     leaning = results.leaning(gradient, what)
     cov[leaning] = cov[:, leaning] = np.nan
-    return cov
+    return Uncertainty(cov, gradient, results.degrees)
 
 
 def influence_for(results: ResultsCore, covariates: Any, data: Any = None) -> RowInfluence | None:

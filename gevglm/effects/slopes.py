@@ -11,7 +11,7 @@ differences of risks instead. Gradients are combined before covariances are take
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,9 +19,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.display.tables import Part, Shown
-from gevglm.effects.linear import linear_tests, tested
+from gevglm.effects.linear import Uncertainty, linear_tests, tested
 from gevglm.effects.rows import RowGroups, Rows, Scenario, mean_and_deviation, shifts, variables
-from gevglm.effects.sampled import average_covariance, influence_for
+from gevglm.effects.sampled import average_uncertainty, influence_for
 from gevglm.effects.standardised import averages, contrast_of
 from gevglm.effects.worlds import World, Worlds
 from gevglm.exceptions import InvalidOptionError
@@ -55,8 +55,8 @@ class VariableEffects(Shown):
     Attributes
     ----------
     table : DataFrame
-        One row per effect, by ``variable``, ``effect`` and the groups of rows: columns ``estimate``, ``se``, ``z``, ``pvalue``, ``ci_lower`` and
-        ``ci_upper``.
+        One row per effect, by ``variable``, ``effect`` and the groups of rows: columns ``estimate``, ``se``, ``z`` (or ``t`` and its degrees of
+        freedom ``df``, where the tests of the coefficients are t tests), ``pvalue``, ``ci_lower`` and ``ci_upper``.
     cov : ndarray
         Covariance of the effects.
     note : str
@@ -66,9 +66,14 @@ class VariableEffects(Shown):
     """
 
     table: pd.DataFrame
-    cov: NDArray
+    uncertainty: Uncertainty = field(repr=False)
     note: str
     alpha: float = 0.05
+
+    @property
+    def cov(self) -> NDArray:
+        """Covariance of the effects."""
+        return self.uncertainty.cov
 
     def summary_frame(self) -> pd.DataFrame:
         """Return the effects as a table."""
@@ -82,7 +87,7 @@ class VariableEffects(Shown):
         r_matrix : array_like of shape (m, number of effects)
             Weights of the effects, in the order of ``table``; (1, -1) is the difference of two.
         """
-        return linear_tests(self.table["estimate"], self.cov, r_matrix, self.alpha)
+        return linear_tests(self.table["estimate"], self.uncertainty, r_matrix, self.alpha)
 
     def _shown_parts(self) -> tuple[str, Sequence[Part], Sequence[str]]:
         return f"Average effects on the risk ({self.note})", [Part("", self.table)], []
@@ -98,13 +103,13 @@ def variable_effects(
     in_worlds, within = Worlds.of(rows, worlds), rows.groups(by)
     found = averages(in_worlds, results.risk_at_estimates, within)
     spread = np.kron(np.eye(len(within)), combine)
-    cov = average_covariance(results, in_worlds, within, found, influence, "an average effect", spread)
+    known = average_uncertainty(results, in_worlds, within, found, influence, "an average effect", spread)
     index = _index(labels, within)
     how = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
     note = "; ".join(
         filter(None, (how, f"delta method, {results.cov_type} covariance", results.model.sampling.remark()))
     )
-    return VariableEffects(tested(spread @ found.risks, cov, index, alpha), cov, note, alpha)
+    return VariableEffects(tested(spread @ found.risks, known, index, alpha), known, note, alpha)
 
 
 def _compared(rows: Rows, names: Sequence[str] | None) -> tuple[list[World], NDArray, list[tuple[str, str]]]:

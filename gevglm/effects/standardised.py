@@ -11,16 +11,15 @@ differences, ratios or odds ratios of such risks; the intervals of ratios are sy
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from gevglm.display.tables import Part, Shown
-from gevglm.effects.linear import linear_tests
+from gevglm.effects.linear import Uncertainty, linear_tests
 from gevglm.effects.number_needed import number_needed
 from gevglm.effects.rows import RowGroups, Scenario
 from gevglm.effects.worlds import Worlds
@@ -29,8 +28,6 @@ from gevglm.engine.base import ArraySum
 from gevglm.engine.linalg import dense
 from gevglm.exceptions import InvalidOptionError, unknown_option
 from gevglm.links.base import BinaryLink
-
-Distribution = Callable[[Any], Any]  # from gradients by the coefficients, one row each, to the distribution of tests
 
 TITLES = {"difference": "Risk difference", "ratio": "Risk ratio", "odds": "Odds ratio"}
 
@@ -88,6 +85,8 @@ class RiskContrast(Shown):
         Two-sided, that there is no effect; missing for bootstrap intervals.
     cov : ndarray
         Covariance of the risks, in the order of `risks`.
+    df : Series
+        Degrees of freedom of the t distributions that tests and limits of the contrasts go by; infinite for the normal distribution.
     note : str
         Over whom it was averaged, and where the standard errors come from.
     scenarios : tuple of Scenario
@@ -98,10 +97,25 @@ class RiskContrast(Shown):
     contrast: str
     risks: pd.DataFrame
     table: pd.DataFrame
-    pvalues: pd.Series
-    cov: NDArray
+    tests: pd.DataFrame = field(repr=False)  # of the contrasts, as Uncertainty.tests has them
+    uncertainty: Uncertainty = field(repr=False)  # of the risks
     note: str
     scenarios: tuple[Scenario, ...] = ()
+
+    @property
+    def pvalues(self) -> pd.Series:
+        """Two-sided p-values of the contrasts."""
+        return self.tests["pvalue"]
+
+    @property
+    def cov(self) -> NDArray:
+        """Covariance of the risks."""
+        return self.uncertainty.cov
+
+    @property
+    def df(self) -> pd.Series:
+        """Degrees of freedom of tests and limits of the contrasts."""
+        return self.tests.get("df", pd.Series(np.inf, self.tests.index, name="df"))
 
     def summary_frame(self) -> pd.DataFrame:
         """Return the contrasts: columns estimate, se, ci_lower and ci_upper."""
@@ -140,13 +154,12 @@ class RiskContrast(Shown):
         alpha : float
             One minus the coverage of the limits.
         """
-        return linear_tests(self.risks["estimate"], self.cov, r_matrix, alpha)
+        return linear_tests(self.risks["estimate"], self.uncertainty, r_matrix, alpha)
 
     def _shown_parts(self) -> tuple[str, Sequence[Part], Sequence[str]]:
         table = self.table
         if self.pvalues.notna().any():
-            table = table[["estimate", "se"]].assign(z=self.zvalues, pvalue=self.pvalues)
-            table = table.join(self.table[["ci_lower", "ci_upper"]])
+            table = table[["estimate", "se"]].join(self.tests).join(self.table[["ci_lower", "ci_upper"]])
         title = f"{TITLES[self.contrast]} of {self.variable} ({self.note})"
         return title, [Part("", table), Part("Risks", self.risks)], []
 
@@ -215,18 +228,11 @@ def _with_ones(X: NDArray) -> NDArray:
     return wider
 
 
-def by_normal(gradient: Any = None) -> Any:
-    """Return the normal distribution, whatever is tested."""
-    return norm()
-
-
-def risk_table(
-    risks: NDArray, cov: NDArray, index: pd.Index, alpha: float, by: Distribution = by_normal, gradient: Any = None
-) -> pd.DataFrame:
-    """Return risks with limits that are symmetric for their log odds; `by` goes from gradients by the coefficients to the distribution."""
-    error = np.sqrt(np.diagonal(cov))
+def risk_table(risks: NDArray, known: Uncertainty, index: pd.Index, alpha: float) -> pd.DataFrame:
+    """Return risks with limits that are symmetric for their log odds."""
+    error = known.errors
     with np.errstate(divide="ignore", invalid="ignore"):
-        reach = by(gradient).isf(alpha / 2.0) * error / (risks * (1.0 - risks))
+        reach = known.reach(alpha) / (risks * (1.0 - risks))
         odds = np.log(risks / (1.0 - risks))
         lower, upper = 1.0 / (1.0 + np.exp(reach - odds)), 1.0 / (1.0 + np.exp(-reach - odds))
     return pd.DataFrame({"estimate": risks, "se": error, "ci_lower": lower, "ci_upper": upper}, index=index)
@@ -235,30 +241,31 @@ def risk_table(
 def contrast_table(
     contrast: Contrast,
     risks: NDArray,
-    cov: NDArray,
+    known: Uncertainty,
     pairs: Sequence[tuple[int, int]],
     index: pd.Index,
     alpha: float,
-    by: Distribution = by_normal,
-    gradient: Any = None,
-) -> tuple[pd.DataFrame, pd.Series]:
-    """Return contrasts of pairs of risks (positions of the reference, and of the other) with their limits, and p-values."""
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return contrasts of pairs of risks (positions of the reference, and of the other) with their limits, and their tests."""
     with np.errstate(divide="ignore", invalid="ignore"):
         reference, other = np.array(pairs).T
         scaled, slope = contrast.scale(risks), contrast.slope(risks)
         estimate = scaled[other] - scaled[reference]
-        variance = slope[other] ** 2 * cov[other, other] + slope[reference] ** 2 * cov[reference, reference]
-        error = np.sqrt(variance - 2.0 * slope[other] * slope[reference] * cov[other, reference])
-        if gradient is not None:
-            gradient = slope[other, None] * gradient[other] - slope[reference, None] * gradient[reference]
-        distribution = by(gradient)
-        reach = distribution.isf(alpha / 2.0) * error
-        pvalues = 2.0 * distribution.sf(np.abs(estimate / error))
-        columns = {"estimate": estimate, "se": error, "ci_lower": estimate - reach, "ci_upper": estimate + reach}
+        combine = np.zeros((len(pairs), len(risks)))
+        combine[np.arange(len(pairs)), other] = slope[other]
+        combine[np.arange(len(pairs)), reference] -= slope[reference]
+        of_contrasts = known.combined(combine)
+        reach = of_contrasts.reach(alpha)
+        columns = {
+            "estimate": estimate,
+            "se": of_contrasts.errors,
+            "ci_lower": estimate - reach,
+            "ci_upper": estimate + reach,
+        }
         if contrast.back is not None:
             columns = {name: contrast.back(values) for name, values in columns.items()}
-            columns["se"] = columns["estimate"] * error
-    return pd.DataFrame(columns, index=index), pd.Series(pvalues, index=index, name="pvalue")
+            columns["se"] = columns["estimate"] * of_contrasts.errors
+    return pd.DataFrame(columns, index=index), pd.DataFrame(of_contrasts.tests(estimate), index=index)
 
 
 def bootstrap_limits(contrast: Contrast, draws: NDArray, pairs: Sequence[tuple[int, int]], alpha: float) -> NDArray:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2
+from numpy.typing import NDArray
 
+from gevglm.effects.linear import Uncertainty
 from gevglm.effects.rows import Rows, shifts, variables
 from gevglm.effects.standardised import contrast_of, contrast_table
 from gevglm.exceptions import GevglmError
@@ -74,11 +75,11 @@ def _effect(results: BinaryGLMResults, rows: Rows, name: str, alpha: float) -> E
     pairs = [(0, j) for j in range(1, len(levels))]
     risks = found.risks["estimate"].to_numpy()
     index = pd.Index(levels[1:])
-    ratios, _ = contrast_table(contrast_of("ratio"), risks, found.cov, pairs, index, alpha)
+    ratios, _ = contrast_table(contrast_of("ratio"), risks, found.uncertainty, pairs, index, alpha)
     if kind == "levels" and len(levels) == 2:
         kind = "binary"
     of_levels, differences = found.risks.set_axis(levels), found.summary_frame().set_axis(index)
-    pvalues, joint = found.pvalues.set_axis(index), _joint(risks, found.cov)
+    pvalues, joint = found.pvalues.set_axis(index), _joint(risks, found.uncertainty)
     return Effect(name, kind, levels, of_levels, differences, ratios, pvalues, joint)
 
 
@@ -96,14 +97,10 @@ def _levels(texts: list[str]) -> list[str]:
     return short if len(set(short)) == len(set(texts)) else texts
 
 
-def _joint(risks: Any, cov: Any) -> float:
+def _joint(risks: NDArray, known: Uncertainty) -> float:
     """Return the p-value of Wald's test that all risks are equal."""
     contrast = np.hstack([-np.ones((len(risks) - 1, 1)), np.eye(len(risks) - 1)])
-    difference, spread = contrast @ risks, contrast @ cov @ contrast.T
-    if not np.isfinite(spread).all() or not np.isfinite(difference).all():
-        return np.nan
-    statistic = float(difference @ np.linalg.pinv(spread, hermitian=True) @ difference)
-    return float(chi2.sf(statistic, np.linalg.matrix_rank(spread, hermitian=True)))
+    return known.combined(contrast).joint_pvalue(contrast @ risks)
 
 
 def _size(effect: Effect) -> float:

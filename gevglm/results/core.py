@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import norm, t
 from statsmodels.genmod.generalized_linear_model import GLMResults
 
 from gevglm.bias import BiasReduction
-from gevglm.covariance import Covariance, Degrees, Given
+from gevglm.covariance import Covariance, Degrees, Given, reference
 from gevglm.covariance.cluster_facts import ClusterFacts
 from gevglm.data.row_weights import RowWeights
 from gevglm.data.survey import SampleUnits
@@ -357,16 +356,11 @@ class ResultsCore(WaldTests, GLMResults):
         return Given(float(self.df_resid)) if self._degrees is None else self._degrees
 
     def distribution(self, contrasts: Matrix | None = None) -> Any:
-        """Return the distribution that tests of linear combinations of the coefficients go by: normal, or t, one for each combination.
+        """Return the distribution that tests of linear combinations of the coefficients, by default of each, go by.
 
-        By default the combinations are the coefficients.
+        That of a quantity derived from them is that of its gradient (:class:`gevglm.effects.linear.Uncertainty`).
         """
-        degrees = self.degrees
-        if degrees is None:
-            return norm()
-        if isinstance(degrees, Given):
-            return t(degrees.df)
-        return t(degrees.of_contrasts(dense(np.eye(self.k_params) if contrasts is None else contrasts)))
+        return reference(self.degrees, np.eye(self.k_params) if contrasts is None else contrasts)
 
     def _quantile(self, alpha: float, contrasts: Matrix | None = None) -> Any:
         check_alpha(alpha)

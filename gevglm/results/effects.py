@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -16,7 +17,7 @@ from gevglm.effects.interaction import Interaction
 from gevglm.effects.joint_exposures import interaction_in
 from gevglm.effects.margins import Margins
 from gevglm.effects.rows import RowGroups, Rows, Scenario
-from gevglm.effects.sampled import average_covariance, influence_for
+from gevglm.effects.sampled import average_uncertainty, influence_for
 from gevglm.effects.slopes import VariableEffects, variable_effects
 from gevglm.effects.standardised import (
     Contrast,
@@ -115,24 +116,24 @@ class RiskEffects(ResultsCore):
         worlds, within = Worlds.of(rows, moved), rows.groups(by)
         found = averages(worlds, self.risk_at_estimates, within)
         names, pairs, index = labels_of(variable, chosen, within.labels, rule)
-        cov = average_covariance(self, worlds, within, found, influence, f"the risk by {title}")
+        known = average_uncertainty(self, worlds, within, found, influence, f"the risk by {title}")
         note = f"averaged over {rows.observations:,.0f} observations{'' if influence is None else ', a sample'}"
         note = "; ".join(filter(None, (chosen[0].remark, note)))
-        table, pvalues = contrast_table(rule, found.risks, cov, pairs, index, alpha, self.distribution, found.gradient)
+        table, tests = contrast_table(rule, found.risks, known, pairs, index, alpha)
         if method != "delta":
             if method == "bootstrap":
                 drawn = self._bootstrapped(worlds, within, data, groups, draws, rng, progress)
             else:
                 drawn = self._drawn_risks(worlds, within, draws)
             table[["se", "ci_lower", "ci_upper"]] = bootstrap_limits(rule, drawn, pairs, alpha).T
-            cov, pvalues = np.cov(drawn, rowvar=False), pvalues * np.nan
+            known, tests = replace(known, cov=np.cov(drawn, rowvar=False)), tests * np.nan
             how = "bootstrap of the whole procedure" if method == "bootstrap" else "posterior"
             note += f"; {how}, {len(drawn)} {'resamples' if method == 'bootstrap' else 'draws'}"
         else:
             note += f"; delta method, {self.cov_type} covariance"
         note = "; ".join(filter(None, (note, self.model.sampling.remark())))
-        risks = risk_table(found.risks, cov, names, alpha, self.distribution, found.gradient)
-        return RiskContrast(title, contrast, risks, table, pvalues, cov, note, tuple(chosen))
+        risks = risk_table(found.risks, known, names, alpha)
+        return RiskContrast(title, contrast, risks, table, tests, known, note, tuple(chosen))
 
     def margins(
         self,
@@ -160,7 +161,7 @@ class RiskEffects(ResultsCore):
         Returns
         -------
         VariableEffects
-            ``summary_frame()`` has columns estimate, se, z, pvalue, ci_lower and ci_upper; ``t_test`` tests combinations of effects.
+            ``summary_frame()`` has columns estimate, se, z (or t and df), pvalue, ci_lower and ci_upper; ``t_test`` tests combinations of effects.
 
         Examples
         --------
@@ -230,10 +231,9 @@ class RiskEffects(ResultsCore):
         worlds, everybody = Worlds.of(rows, [{}, {variable: without}]), RowGroups()
         found = averages(worlds, self.risk_at_estimates, everybody)
         influence = influence_for(self, None, data)
-        cov = average_covariance(self, worlds, everybody, found, influence, f"the risk by {variable}")
+        known = average_uncertainty(self, worlds, everybody, found, influence, f"the risk by {variable}")
         index = pd.Index([f"{variable} = {without.label} for all"])
-        by = self.distribution, found.gradient
-        table, _ = contrast_table(contrast_of("ratio"), found.risks, cov, [(0, 1)], index, alpha, *by)
+        table, _ = contrast_table(contrast_of("ratio"), found.risks, known, [(0, 1)], index, alpha)
         limits = {"ci_lower": 1.0 - table["ci_upper"], "ci_upper": 1.0 - table["ci_lower"]}
         return pd.DataFrame({"estimate": 1.0 - table["estimate"], "se": table["se"]} | limits)
 

@@ -178,7 +178,7 @@ class _Bend(NamedTuple):
         With :math:`T_j` the derivative of the information I by a coefficient, :math:`C = I^{-1}` and :math:`q_i = x_i' C x_i`, the second derivative of
         the penalty is :math:`-a \left(\sum_i W_i'' q_i x_{ij} x_{il} - \mathrm{tr}(T_j C T_l C)\right)`.
         """
-        ((_, change),) = adjustment.rates(loss, point)  # a W''
+        (change,) = adjustment.rate_slopes(loss, point)  # a W''
         third = pairs.third_moments(block.X, block.weighted(loss.expected_curvature_slope_at(point)))
         turned = third @ inverse
         k = pairs.k

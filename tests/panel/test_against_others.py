@@ -258,8 +258,8 @@ def test_derivatives_of_rates(link):
         slopes = [loss.expected_curvature_slope_at, loss.score_variance_slope_at]
         for method in (MeanReduction(), MedianReduction(), Jeffreys(0.3)) if loss.is_likelihood else (MeanReduction(),):
             count = len(method.rates(loss, link.at(v)))
-            functions += [lambda p, m=method, j=j, loss=loss: m.rates(loss, p)[j][0] for j in range(count)]
-            slopes += [lambda p, m=method, j=j, loss=loss: m.rates(loss, p)[j][1] for j in range(count)]
+            functions += [lambda p, m=method, j=j, loss=loss: m.rates(loss, p)[j] for j in range(count)]
+            slopes += [lambda p, m=method, j=j, loss=loss: m.rate_slopes(loss, p)[j] for j in range(count)]
         for function, slope in zip(functions, slopes, strict=True):
             numeric = (function(link.at(v + step)) - function(link.at(v - step))) / (2 * step)
             scale = np.abs(numeric).max() + np.abs(function(link.at(v))).max()

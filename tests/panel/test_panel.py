@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
 from gevglm.data.dialect import absorbed_in
+from gevglm.estimation.absorbed import AbsorbedProblem
+from gevglm.estimation.newton import CONVERGED, PREDICTED
 from gevglm.exceptions import (
     CollinearityError,
     CollinearityWarning,
@@ -83,6 +86,33 @@ def test_same_bits_whatever_the_threads(monkeypatch):
     for other in found[1:]:
         assert np.array_equal(found[0].params, other.params)
         assert np.array_equal(found[0].bse, other.bse)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 1000), link=st.sampled_from(["logit", "probit", "cloglog", "cauchit"]))
+def test_an_end_that_was_predicted_is_the_end(seed, link):
+    problem = fit("y ~ x + z | unit", made(15, 9, seed), link=link)._fit.problem
+    found, plain = problem.estimate(), problem._iterate(problem._start(None))
+    if plain.converged:
+        assert found.converged and found.reason == CONVERGED
+        assert found.decrement <= problem.tol**2 * problem._scale
+        assert_allclose(found.params, plain.params, rtol=1e-7, atol=1e-7)
+
+
+def test_an_end_that_was_wrongly_predicted_is_none(monkeypatch):
+    problem, iterate = fit()._fit.problem, AbsorbedProblem._iterate
+    expected = problem.estimate()
+
+    def too_early(self, start, slopes=None, *, predict_below=0.0):
+        if not predict_below:
+            return iterate(self, start, slopes)
+        return replace(iterate(replace(self, maxiter=2), start), converged=True, reason=PREDICTED)
+
+    monkeypatch.setattr(AbsorbedProblem, "_iterate", too_early)
+    found = problem.estimate()
+    assert found.converged and found.decrement <= problem.tol**2 * problem._scale
+    assert_allclose(found.params, expected.params, rtol=1e-9)
+    assert_allclose(found.value, expected.value, rtol=1e-12)
 
 
 def test_firth_adds_half_an_event_per_unit():

@@ -235,7 +235,9 @@ def test_the_summary_says_what_was_averaged_and_predictions_what_their_limits_sh
     for name, value in data.items():
         assert any(line.split(name)[-1].strip().startswith(value) for line in lines if name in line), name
     assert any(line.endswith("5, by 120 clusters") for line in lines) and "log loss" in lines[2]
-    assert "penalty on coefficients of standardised columns, the best of a few" in " ".join(str(found.summary()).split())
+    assert "penalty on coefficients of standardised columns, the best of a few" in " ".join(
+        str(found.summary()).split()
+    )
     given = " ".join(str(gevglm.average_links(FORMULA, study, ["logit"], alpha=2.0).summary()).split())
     assert "penalty on coefficients of the columns as they are, as given" in given
     shown = found.get_prediction(resamples=3)

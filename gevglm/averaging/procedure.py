@@ -243,14 +243,15 @@ def _in_population(model: BinaryGLM, held: Any) -> NDArray:
 def _held_out(model: BinaryGLM, held: Sequence[Any], y: NDArray, risks: NDArray, rows: NDArray) -> HeldOut:
     """Return what was held out; no observation counts twice, also where folds are repeated."""
     counts = np.concatenate([RowWeights.of(each).observations for each in held])
-    represents = None if held[0].represents is None else np.concatenate([each.represents for each in held])
+    stands_for = model.design.represents
+    represents = None if stands_for is None else np.concatenate([each.represents for each in held])
     own = RowWeights.of(model.design).observations
     total = np.bincount(rows, counts, minlength=len(own))
     if (total > own * (1.0 + 1e-9)).any():
         kept = np.flatnonzero(total > 0.0)
         y, risks = (np.bincount(rows, counts * each, minlength=len(own))[kept] / total[kept] for each in (y, risks))
         rows, counts = kept, np.minimum(total, own)[kept]
-        represents = None if represents is None else model.design.represents[kept]
+        represents = None if stands_for is None else stands_for[kept]
     effective = RowWeights(len(counts), freq=counts, represents=represents).effective_counts
     return HeldOut(y, risks, effective, rows)
 

@@ -75,6 +75,8 @@ class AveragedLinks(Summarised):
     criterion : str
     nobs, n_events : float
     n_folds : int
+    passes : float
+        How often an observation is held out, on average.
     n_clusters : int or None
         How many clusters folds and resamples keep together.
     code : dict of str to str
@@ -93,13 +95,15 @@ class AveragedLinks(Summarised):
         model: BinaryGLM,
         clusters: NDArray | None,
         n_folds: int,
+        passes: float,
         code: Mapping[str, str],
     ):
         self.criterion, self.fits, self.weights = procedure.criterion, average.fits, average.table
         self.scores, self.certificate = average.scores, average.optimum.certificate
         self.left_out, self.ruled_out, self.alike = average.left_out, average.ruled_out, average.alike
         self.nobs, self.n_events = model.wnobs, model.design.n_events
-        self.n_folds, self.n_clusters = n_folds, None if clusters is None else len(np.unique(clusters))
+        self.n_folds, self.passes = n_folds, passes
+        self.n_clusters = None if clusters is None else len(np.unique(clusters))
         self._procedure, self._clusters, self.code = procedure, clusters, code
         self._model: BinaryGLM | None = model
         self._mixture, self._held_out = Mixture.of(average), average.held_out
@@ -173,7 +177,8 @@ class AveragedLinks(Summarised):
         key = (resamples, rng if isinstance(rng, (int, np.integer)) else None)
         if key[1] is None or key not in self._drawn:
             model = self.rows("resamples")
-            drawn = resampled(model, self._procedure, max(2, self.n_folds), self._clusters, resamples, rng, progress)
+            folds = max(2, round(self.n_folds / self.passes))  # of the same size
+            drawn = resampled(model, self._procedure, folds, self._clusters, resamples, rng, progress)
             if key[1] is None:
                 return drawn
             self._drawn[key] = drawn

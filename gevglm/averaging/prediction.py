@@ -15,9 +15,7 @@ from gevglm.display.tables import Part, Shown
 from gevglm.results.core import check_alpha
 
 CLOSEST = 1e-10  # to 0 and 1 that a risk may come before its logit is taken
-WHAT_LIMITS_SHOW = (
-    "Limits show how far the risks would move with other data from the same population, not how far the average of the links is from the truth."
-)
+WHAT_LIMITS_SHOW = "Limits show how far the risks would move with other data from the same population, not how far the average of the links is from the truth."
 
 
 class AveragedPrediction(Shown):
@@ -59,6 +57,8 @@ class AveragedPrediction(Shown):
 
     def _shown_parts(self) -> tuple[str, Sequence[Part], Sequence[str]]:
         frame, level = self.summary_frame(), f"{100.0 * (1.0 - self.alpha):g} %"
-        title = f"Average risks, with {level} limits by the bootstrap of the whole procedure ({len(self.draws)} resamples)"
+        title = (
+            f"Average risks, with {level} limits by the bootstrap of the whole procedure ({len(self.draws)} resamples)"
+        )
         shown = f", the first {MOST_ROWS} of {len(frame):,} rows" if len(frame) > MOST_ROWS else ""
         return title + shown, [Part("", frame.head(MOST_ROWS))], [WHAT_LIMITS_SHOW]

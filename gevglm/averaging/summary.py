@@ -29,7 +29,9 @@ def summary_of(average: AveragedLinks) -> Summary:
 
 def _facts(average: AveragedLinks) -> list[list[str]]:
     """Return what stands above the weights: data to the left, the procedure and its scores to the right."""
-    results, scores, clusters = average.results, average.scores, average.n_clusters
+    results, scores = average.results, average.scores
+    by_clusters = "" if average.n_clusters is None else f", by {average.n_clusters:,} clusters"
+    often = "" if abs(average.passes - 1.0) < 1e-9 else f", each row held out {average.passes:.3g} times"
     data = [
         ("Dep. Variable:", str(results.model.design.outcome)),
         ("Event:", str(results.event)),
@@ -39,7 +41,7 @@ def _facts(average: AveragedLinks) -> list[list[str]]:
     ]
     found = [
         ("Criterion:", average.criterion.replace("_", " ")),
-        ("Folds:", f"{average.n_folds}" + ("" if clusters is None else f", by {clusters:,} clusters")),
+        ("Folds:", f"{average.n_folds}{by_clusters}{often}"),
         ("Held-out log loss:", f"{scores['log_loss']:.5f}"),
         ("Held-out Brier score:", f"{scores['brier']:.5f}"),
         ("Certificate:", f"{average.certificate:.1e}" if average.certificate > 1e-12 else "below 1e-12"),

@@ -42,6 +42,14 @@ class Folds:
             )
         return self
 
+    def passes(self, counts: NDArray | None = None) -> float:
+        """Return how often an observation is held out, on average; `counts` are those behind each row."""
+        parts = [part for _, part in self.parts]
+        if counts is None or all(part.counts is None for part in parts):
+            held, all_rows = sum(part.rows.sum() for part in parts), len(parts[0].rows)
+            return float(held / (all_rows if counts is None else (counts > 0).sum()))
+        return float(sum((part.rows if part.counts is None else part.counts).sum() for part in parts) / counts.sum())
+
     def __len__(self) -> int:
         return len(self.parts)
 

@@ -187,6 +187,25 @@ def test_intervals_effects_calibration_and_clusters(study):
     found.plot_weights(), found.plot_effect("age", resamples=4)
 
 
+def test_rows_that_are_held_out_more_than_once_count_once(study):
+    once = [(fold != k, fold == k) for fold in [np.arange(1200) % 3, np.arange(1200) // 10 % 3] for k in range(3)]
+    twice = gevglm.average_links(FORMULA, study, FEW, folds=once)
+    assert (twice.n_folds, twice.passes) == (6, 2.0) and "6, each row held out 2 times" in str(twice.summary())
+    halves = [gevglm.average_links(FORMULA, study, FEW, folds=part) for part in (once[:3], once[3:])]
+    np.testing.assert_allclose(  # where they have the same penalty, scores are the mean
+        twice.weights["log_loss"], sum(half.weights["log_loss"] for half in halves) / 2, rtol=1e-3
+    )
+    assessed, single = twice.calibration(), halves[0].calibration()
+    assert assessed.n == single.n == 1200
+    se = [each.summary_frame().loc["Brier score", "se"] for each in (assessed, single)]
+    assert abs(np.log(se[0] / se[1])) < 0.1  # not by the root of a half
+    counted = study.assign(n=1 + (np.arange(1200) % 2))
+    assert gevglm.average_links(FORMULA, counted, ["logit"], freq_weights="n", folds=once).calibration().n == 1800
+    assert [len(each) for each in (twice.bootstrap(2),)] == [2]
+    third = gevglm.average_links(FORMULA, study, ["logit"], folds=np.arange(1200) % 3 == 0)
+    assert third.calibration().n == 400 and "1, each row held out 0.333 times" in str(third.summary())
+
+
 def test_saved_and_loaded_without_rows(study, average, tmp_path):
     drawn = average.get_prediction(study.head(), resamples=3)
     average.save(tmp_path / "average.pkl")
@@ -216,7 +235,9 @@ def test_the_summary_says_what_was_averaged_and_predictions_what_their_limits_sh
     for name, value in data.items():
         assert any(line.split(name)[-1].strip().startswith(value) for line in lines if name in line), name
     assert any(line.endswith("5, by 120 clusters") for line in lines) and "log loss" in lines[2]
-    assert "penalty on coefficients of standardised columns, the best of a few" in " ".join(str(found.summary()).split())
+    assert "penalty on coefficients of standardised columns, the best of a few" in " ".join(
+        str(found.summary()).split()
+    )
     given = " ".join(str(gevglm.average_links(FORMULA, study, ["logit"], alpha=2.0).summary()).split())
     assert "penalty on coefficients of the columns as they are, as given" in given
     shown = found.get_prediction(resamples=3)

@@ -31,7 +31,7 @@ def tasks(tiny: bool = False) -> list[Task]:
             found.append(
                 Task("matched sets", name, lambda shape=shape: _beside_r(*shape), {"survival": 2.0}, measured=True)
             )
-    large = (1, 100, 5) if tiny else (1, 10_000, 50)
+    large = (1, 200, 40) if tiny else (1, 10_000, 50)
     return [*found, Task("matched sets, one large", "10,000 rows, 50 cases", lambda: _large(*large), limit=10.0)]
 
 

@@ -18,7 +18,7 @@ from gevglm.conditional.sets import MatchedSets
 from gevglm.data import build
 from gevglm.data.design import Design
 from gevglm.data.gathered import gathered
-from gevglm.engine.linalg import combinations, independent_columns
+from gevglm.engine.linalg import combinations, independent_columns, one_blas_thread
 from gevglm.engine.monitor import Monitor
 from gevglm.estimation.checks import FEW_EVENTS_PER_PARAMETER
 from gevglm.estimation.newton import SolverResult
@@ -142,7 +142,10 @@ class ConditionalLogit(LikelihoodModel):
     def fit_by(self, options: FitOptions) -> ConditionalResultsWrapper:
         """Estimate the coefficients by options in one object; see :func:`gevglm.fit`."""
         options.check(len(self.design.names))
-        firth = _is_firth(options)
+        with one_blas_thread():  # products are small, and threads would wait for each other
+            return self._fitted(options, _is_firth(options))
+
+    def _fitted(self, options: FitOptions, firth: bool) -> ConditionalResultsWrapper:
         kept, omitted = self._independent(options.collinear)
         sets = self.sets if not omitted else self._sets_of(kept)
         likelihood = ConditionalLikelihood(sets, penalised=firth)

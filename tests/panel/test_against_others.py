@@ -73,8 +73,8 @@ def same_as_dummies(formula="y ~ x + z | unit", tol=1e-8, constants=True, **opti
 @pytest.mark.parametrize("bias", ["mean", "median"])
 @pytest.mark.parametrize("units", ["all", "informative"])
 def test_brglm2(link, bias, units):
-    data, reference = PANEL if bias == "mean" else PANEL[PANEL["unit"] <= 100], GOLDEN[units][bias][link]
-    ours = quietly("y ~ x + z | unit", data, link=link, bias=bias, units=units)
+    reference = GOLDEN[units][bias][link]
+    ours = quietly("y ~ x + z | unit", PANEL, link=link, bias=bias, units=units)
     assert_allclose(ours.params, named(reference["params"]), atol=1e-8)
     assert_allclose(ours.bse, reference["bse"], atol=1e-8)
     assert_allclose(ours.fixed_effects["estimate"][:5], reference["constants"], atol=1e-7)

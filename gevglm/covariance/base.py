@@ -75,6 +75,10 @@ class Covariance(ABC):
         """Return the degrees of freedom of the design of a survey; None for other fits."""
         return None
 
+    def degrees(self, fit: Fitted) -> Degrees | None:
+        """Return the degrees of freedom of tests with ``use_t=True``; None for those of the residuals."""
+        return self.design_degrees(fit)
+
     def clusters(self, fit: Fitted) -> ClusterFacts | None:
         """Return what a reader has to know of the clusters of a fit; None where rows are independent."""
         return None

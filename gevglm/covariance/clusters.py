@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gevglm.covariance.base import Covariance, Fitted, GroupScores, GroupsSeen
 from gevglm.covariance.cluster_facts import ClusterFacts, cluster_facts
-from gevglm.covariance.degrees import Degrees, Satterthwaite
+from gevglm.covariance.degrees import Degrees, Given, Satterthwaite
 from gevglm.covariance.leverage import Corrected, SingularCluster, corrected
 from gevglm.covariance.leverage_within import CorrectedWithin, corrected_within
 from gevglm.engine.base import Block, Engine
@@ -127,9 +127,19 @@ class Cluster(Covariance):
         """Return the factor for few clusters."""
         if self.kind == "CR0":
             return 1.0
-        used = int(engine.reduce(GroupsSeen(partial(codes_of, self.grouping, code), int(code.max()) + 1)).sum())
+        used = self._used(engine, code)
         factor = used / (used - 1)
         return factor * (fit.nobs - 1) / (fit.nobs - fit.rank) if self.kind == "CR1S" else factor
+
+    def _used(self, engine: Engine, code: NDArray) -> int:
+        """Return how many clusters have a row with weight."""
+        return int(engine.reduce(GroupsSeen(partial(codes_of, self.grouping, code), int(code.max()) + 1)).sum())
+
+    def degrees(self, fit: Fitted) -> Given:
+        """Return the clusters minus one, those of the kind that has fewer, as statsmodels, fixest and Stata's linear models have it."""
+        engine = fit.engine.with_groups(self.grouping)
+        used = min(self._used(engine, code) for sign, code in self.grouping.ways if sign > 0)
+        return Given(float(used - 1), f"t and F tests with {used - 1:,} degrees of freedom: {used:,} clusters minus 1.")
 
     def clusters(self, fit: Fitted) -> ClusterFacts:
         """Return what a reader has to know of the clusters, the first kind where there are two."""

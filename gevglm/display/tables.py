@@ -14,6 +14,7 @@ import pandas as pd
 from gevglm.display.digits import column_texts, p_text, table_texts
 
 ESTIMATES = ("estimate", "se", "ci_lower", "ci_upper")
+STATISTICS = ("z", "t")
 PVALUES = ("pvalue", "p", "lr_p", "vuong_p", "p-value")
 WIDTH = 100  # of notes, in characters
 
@@ -84,8 +85,10 @@ def written(frame: pd.DataFrame) -> pd.DataFrame:
 def _column(name: Any, column: pd.Series) -> list[str]:
     if name in PVALUES:
         return [p_text(value) for value in column.to_numpy(float)]
-    if name == "z":
+    if name in STATISTICS:
         return ["" if np.isnan(value) else f"{value:.2f}" for value in column.to_numpy(float)]
+    if name == "df" and (column % 1 != 0).any():
+        return ["" if np.isnan(value) else f"{value:.1f}" for value in column.to_numpy(float)]
     if pd.api.types.is_bool_dtype(column.dtype) or not pd.api.types.is_numeric_dtype(column.dtype):
         return ["" if value is None or value is pd.NA or value != value else str(value) for value in column]
     return column_texts(column.to_numpy(float, na_value=np.nan))

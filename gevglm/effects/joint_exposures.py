@@ -64,7 +64,9 @@ def _by_risks(
     return AGAINST_NONE @ rule.scale(found.risks), known.combined(combine)
 
 
-def _by_coefficients(results: ResultsCore, rows: Rows, worlds: list[Mapping[str, Scenario]]) -> tuple[NDArray, Uncertainty]:
+def _by_coefficients(
+    results: ResultsCore, rows: Rows, worlds: list[Mapping[str, Scenario]]
+) -> tuple[NDArray, Uncertainty]:
     """Return the logarithms of three odds ratios by the coefficients of a logit, and what is known of them; other variables are at their reference."""
     link, design = results.model.population_link, results.model.design
     if link.exponentiated != "odds_ratio":

@@ -69,7 +69,9 @@ class Estimator:
         """Return the degrees of freedom of tests, where they are not those of the residuals."""
         if use_t == SATTERTHWAITE:
             return self.covariance.satterthwaite(rows)
-        return None if use_t is False else self.covariance.design_degrees(rows)
+        if use_t is None:
+            return self.covariance.design_degrees(rows)
+        return self.covariance.degrees(rows) if use_t else None
 
     def rows(self, model: BinaryGLM, problem: Problem, fitted: Estimate) -> Fitted:
         """Return the fit as covariances see it."""

@@ -29,9 +29,10 @@ def coefficients(results: BinaryGLMResults, alpha: float) -> Html:
     params, bse = results.estimates, np.asarray(results.bse)
     limits = np.asarray(results.conf_int(alpha=alpha))
     z, p = results.tests()
+    letter = "t" if results.use_t and method == "wald" else "z"
     meaning = results.model.population_link.exponentiated
     ratio = [meaning.replace("_", " ")] if meaning else []
-    header = ("", "coefficient", "std. error", f"{100 * (1 - alpha):g} % interval", "z", "p", *ratio)
+    header = ("", "coefficient", "std. error", f"{100 * (1 - alpha):g} % interval", letter, "p", *ratio)
     rows = []
     for j, name in enumerate(results.model.exog_names):
         if results.infinite[j] != 0.0:

@@ -42,7 +42,7 @@ def study():
     return y, X, clinic
 
 
-@pytest.mark.parametrize("kind", ["CR0", "CR2", "CR3"])
+@pytest.mark.parametrize("kind", ["CR0", "CR1", "CR2", "CR3"])
 @pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_covariances_are_those_of_clubsandwich(name, link, kind):
@@ -194,7 +194,7 @@ def test_the_summary_names_the_kind(study):
 # -- degrees of freedom -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["CR0", "CR2", "CR3"])
+@pytest.mark.parametrize("kind", ["CR0", "CR1", "CR2", "CR3"])
 @pytest.mark.parametrize("link", ["logit", "probit", "cloglog"])
 @pytest.mark.parametrize("name", CLUSTERS)
 def test_degrees_of_freedom_and_joint_tests_are_those_of_clubsandwich(name, link, kind):

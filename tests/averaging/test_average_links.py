@@ -377,7 +377,9 @@ def test_bad_input(study):
         gevglm.average_links(FORMULA)
     with pytest.raises(TypeError, match=r"groups=.id."):
         gevglm.average_links(FORMULA, study, clusters="clinic")
-    with pytest.raises(InvalidDataError, match=r"there is 1 cluster; folds that keep clusters together need at least 2"):
+    with pytest.raises(
+        InvalidDataError, match=r"there is 1 cluster; folds that keep clusters together need at least 2"
+    ):
         gevglm.average_links(FORMULA, study.assign(one=1), groups="one")
     with pytest.raises(InvalidDataError, match=r"there are 2 clusters, too few for 5 folds; give folds=2\."):
         gevglm.average_links(FORMULA, study.assign(two=np.arange(len(study)) % 2), groups="two")

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from gevglm.averaging.prediction import AveragedPrediction
 from gevglm.links import GEV as GEVLink
 from replications.averaging_links import report as averages
 from replications.gev_canonical import paper
@@ -134,6 +135,25 @@ def test_scales_of_coefficients_by_shape():
         *scales
     )
     assert words in one_line("theory/posterior.md")
+
+
+def test_what_is_said_of_the_intervals_of_the_average():
+    record = pd.read_csv(ROOT / "benchmarks/results/simulation/averaging_coverage.csv")
+    held = 100.0 * record.groupby(["events", "truth"])[["symmetric", "from 1 %"]].mean().round(3)
+    followed = held["symmetric"].drop("step", level="truth").groupby("events")
+    ranges = [f"{low:.0f} to {high:.0f} %" for low, high in zip(followed.min(), followed.max(), strict=True)]
+
+    def by_events(truth, which="symmetric"):
+        few, some, many = (f"{share:.0f}" for share in held.xs(truth, level="truth")[which])
+        return f"{few}, {some} and {many} %"
+
+    page, notes = one_line("averaging.md"), " ".join(AveragedPrediction.__doc__.split())
+    few, some, many = ranges
+    assert f"in {few} of the rows at 100 events, in {some} at 300 and in {many} at 1,000" in page
+    assert f"it is {by_events('GEV(0.5)')}, and {by_events('GEV(0.5)', 'from 1 %')} of the rows" in page
+    assert f"**For the step they held it in {by_events('step')}**" in page
+    assert f"held the true risk in {few}, {some} and {many} of the rows" in notes
+    assert f"and in {by_events('step')} where risks were a step" in notes
 
 
 def test_what_is_said_of_the_further_tasks_of_the_average():

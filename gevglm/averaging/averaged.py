@@ -17,7 +17,7 @@ from gevglm import calibration
 from gevglm.averaging.prediction import AveragedPrediction
 from gevglm.averaging.procedure import Average, Procedure
 from gevglm.averaging.resampling import Mixture, resampled
-from gevglm.averaging.summary import LEAST_SHOWN, summary_of
+from gevglm.averaging.summary import are_light, summary_of
 from gevglm.calibration.assessment import Assessment
 from gevglm.data.sources import as_source
 from gevglm.display.brief import Summarised
@@ -317,7 +317,9 @@ class AveragedLinks(Summarised):
         from gevglm.plots import plot_weights
 
         weight = self.weights["weight"].sort_values(ascending=False, kind="stable")
-        light = weight < LEAST_SHOWN
+        light = are_light(self)[weight.index]
+        if light.sum() == 1:
+            light[:] = False
         shown = weight[~light]
         if light.any():
             shown[f"{light.sum()} others"] = weight[light].sum()

@@ -28,9 +28,10 @@ class AveragedPrediction(Shown):
 
     Notes
     -----
-    Limits show how far the estimate would move with other data, not how far a link is from the truth. In a simulation with 100 events, 95 % limits held the
-    true risk in 88 to 98 % of the rows where a candidate was the true link, and in 64 % where risks were a step, which no link
-    follows. :meth:`gevglm.AveragedLinks.calibration` shows whether risks are right on average.
+    Limits are for the sampling error of the procedure: they show how far the estimate would move with other data, not how far a link is from the
+    truth. In a simulation with 100, 300 and 1,000 events, 95 % limits held the true risk in 88 to 98 %, 86 to 93 % and 91 to 99 % of the
+    rows where the true risks followed a link, and in 64, 45 and 27 % where risks were a step, which no link follows. Risks that are truly next to
+    nothing are below them most often. :meth:`gevglm.AveragedLinks.calibration` shows whether risks are right on average.
     """
 
     def __init__(self, predicted: NDArray, draws: NDArray, index: pd.Index | None, alpha: float):

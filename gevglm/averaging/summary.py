@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
+import pandas as pd
 from statsmodels.iolib.summary import Summary
 from statsmodels.iolib.table import SimpleTable
 
@@ -49,16 +50,22 @@ def _facts(average: AveragedLinks) -> list[list[str]]:
     return [[*left, *right] for left, right in zip_longest(data, found, fillvalue=("", ""))]
 
 
+def are_light(average: AveragedLinks) -> pd.Series:
+    """Return which candidates have next to nothing, or little more than what no weight is below; see equation :eq:`weight-floor`."""
+    weight = average.weights["weight"]
+    return weight < max(LEAST_SHOWN, 1.5 / len(weight) / (average.nobs + 1.0))
+
+
 def weight_rows(average: AveragedLinks) -> list[list[str]]:
     """Return a row of text per candidate: its name, and the columns of ``HEADERS``; the heaviest first, then those without a weight by their score."""
-    table = average.weights.assign(shown=average.weights["weight"].where(average.weights["weight"] >= LEAST_SHOWN, 0.0))
+    table = average.weights.assign(shown=average.weights["weight"].mask(are_light(average), 0.0))
     table = table.sort_values(["shown", average.criterion], ascending=[False, True], kind="stable")
     return [
         [
             name,
             row.loss,
             f"{row.alpha:g}",
-            f"{row.weight:.4f}" if row.shown else "< 0.0001",
+            f"{row.weight:.4f}" if row.weight >= LEAST_SHOWN else "< 0.0001",
             f"{row.log_loss:.5f}",
             f"{row.brier:.5f}",
         ]
@@ -77,11 +84,11 @@ def notes_on(average: AveragedLinks) -> list[str]:
         columns = "standardised columns" if average.options.standardized else "the columns as they are"
         how = "the best of a few for that candidate by the same folds" if average.options.alpha == "cv" else "as given"
         notes.append(f"alpha is the ridge penalty on coefficients of {columns}, {how}.")
-    light = int((weight < LEAST_SHOWN).sum())
+    light = int(are_light(average).sum())
     if light:
         notes.append(
-            f"No weight is zero: {light} of {len(weight)} candidates have less than 0.0001, but at least {weight.min():.1e}, so that an outcome that "
-            "the others rule out keeps a probability."
+            f"No weight is zero: {light} of {len(weight)} candidates have hardly any, but at least {weight.min():.1e}, so that an outcome that the "
+            "others rule out keeps a probability."
         )
     shared = [group for group in average.alike if weight[list(group)].sum() > 1.0 / len(weight)]
     notes += [

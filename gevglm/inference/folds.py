@@ -176,8 +176,10 @@ def _by_cluster(endog: NDArray, counts: NDArray, groups: NDArray, folds: int, rn
     """Return the fold of each row: clusters with many events first, each to the fold with the fewest events, then the fewest rows."""
     codes, labels = numbered(groups)
     if len(labels) < folds:
+        if len(labels) < 2:
+            raise InvalidDataError("there is 1 cluster; folds that keep clusters together need at least 2.")
         raise InvalidDataError(
-            f"there are {len(labels)} clusters, too few for {folds} folds; give folds={len(labels)} or fewer."
+            f"there are {len(labels)} clusters, too few for {folds} folds; give folds={len(labels)}{' or fewer' * (len(labels) > 2)}."
         )
     events, size = (np.bincount(codes, weights=values) for values in (counts * endog, counts))
     shuffled = rng.permutation(len(labels))

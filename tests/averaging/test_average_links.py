@@ -57,6 +57,18 @@ def test_weights_that_are_hardly_any_are_said_to_be_so_and_drawn_together(study)
     assert f"{heavy.index[0]} with a weight of {heavy.iloc[0]:.3f}" in repr(found)
 
 
+def test_weights_of_few_rows_that_are_the_floor_are_drawn_together(study):
+    found = gevglm.average_links("event ~ age", study.iloc[:300])
+    at_floor = found.weights["weight"] < 1.01 / 24 / 301
+    assert 0.5e-4 < found.weights["weight"].min() and 2 < at_floor.sum() < 24
+    assert f"No weight is zero: {at_floor.sum()} of 24 candidates have hardly any" in " ".join(
+        str(found.summary()).split()
+    )
+    assert len(found.plot_weights().patches) == 24 - at_floor.sum() + 1
+    two = gevglm.average_links("event ~ age", study.iloc[:300], ["logit", "cloglog"])
+    assert len(two.plot_weights().patches) == 2  # one alone keeps its name
+
+
 def test_penalties_are_those_of_the_grid_search_where_the_score_has_one_minimum(study):
     found = gevglm.average_links(FORMULA, study, FEW, rng=3)
     for name, words in (("logit", {"link": "logit"}), ("probit", {"link": "probit"}), ("GEV(xi=0.3)", {"xi": 0.3})):
@@ -365,6 +377,12 @@ def test_bad_input(study):
         gevglm.average_links(FORMULA)
     with pytest.raises(TypeError, match=r"groups=.id."):
         gevglm.average_links(FORMULA, study, clusters="clinic")
+    with pytest.raises(
+        InvalidDataError, match=r"there is 1 cluster; folds that keep clusters together need at least 2"
+    ):
+        gevglm.average_links(FORMULA, study.assign(one=1), groups="one")
+    with pytest.raises(InvalidDataError, match=r"there are 2 clusters, too few for 5 folds; give folds=2\."):
+        gevglm.average_links(FORMULA, study.assign(two=np.arange(len(study)) % 2), groups="two")
     with pytest.raises(TypeError, match="cov_type"):
         gevglm.average_links(FORMULA, study, cov_type="HC1")
 

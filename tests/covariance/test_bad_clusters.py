@@ -77,7 +77,7 @@ def test_weights_of_zero(data):
     with pytest.raises(InvalidDataError, match="sampling_weights are zero in all 600 rows"):
         drawn(data.assign(weight=0), psu="hospital")
     alone = data.assign(weight=data["weight"].where(data["hospital"] == 3, 0.0))
-    with pytest.raises(InvalidDataError, match="all rows with weight are in one unit of the survey.* larger domain"):
+    with pytest.raises(InvalidDataError, match=r"all rows with weight are in one unit of the survey.* larger domain"):
         drawn(alone, psu="hospital", strata="region")
     some = data.assign(weight=data["weight"].where(data["x"] > 0, 0.0))
     domain = gevglm.fit(

@@ -22,7 +22,7 @@ SETTINGS = (  # clusters, of which treated, and the constant
     (12, 2, USUAL),
     (25, 2, USUAL),
 )
-REPLICATIONS = 5_000
+REPLICATIONS = 2_000
 DRAWS = 999
 ROWS = 150  # of a cluster, in the mean
 SPREAD = 0.5  # standard deviation of the effects of clusters

@@ -68,7 +68,11 @@ class Cluster(Covariance):
         self.repaired = False  # whether negative eigenvalues were set to zero in the last matrix
         self.counts = [int(code.max()) + 1 for sign, code in grouping.ways if sign > 0]
         if min(self.counts) < 2:
-            raise InvalidDataError("all rows are in one cluster; cluster-robust errors need at least two.")
+            way = self.counts.index(1)
+            raise InvalidDataError(
+                f"all rows are in one cluster ({grouping.keys.iloc[0, way]!r}); cluster-robust errors need at least two. Give the column that tells "
+                "clusters apart, or another cov_type."
+            )
         if kind in BY_LEVERAGE and len(self.counts) > 1:
             raise IncompatibleOptionsError(
                 f"kind={kind!r} is defined for clusters in one way, but groups has two columns; use kind='CR1' or one column."
@@ -80,7 +84,9 @@ class Cluster(Covariance):
         clusters = " and ".join(f"{count} clusters" for count in self.counts)
         repaired = " Negative eigenvalues of the two-way covariance were set to zero." if self.repaired else ""
         kind = "" if self.kind == "CR1S" else f"; {self.kind}"
-        return f"Standard errors are robust to clustering ({clusters}{kind}).{repaired}"
+        nested = len(self.counts) > 1 and len(self.grouping.keys) == max(self.counts)
+        within = " Those of one kind lie within those of the other, and change nothing." if nested else ""
+        return f"Standard errors are robust to clustering ({clusters}{kind}).{within}{repaired}"
 
     def finished(self, covariance: NDArray) -> NDArray:
         covariance = super().finished(covariance)

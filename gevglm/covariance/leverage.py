@@ -49,7 +49,7 @@ class SingularCluster(Exception):
 
 @dataclass(frozen=True)
 class OfCluster:
-    """The rows of a cluster."""
+    """The rows of a cluster, or of several."""
 
     code: int
     X: Matrix
@@ -60,12 +60,17 @@ class OfCluster:
 
     @classmethod
     def joined(cls, parts: list[OfCluster]) -> OfCluster:
-        """Return a cluster whose rows are in one block or more, as an array."""
+        """Return the rows of parts of a cluster, or of all clusters, as an array."""
         if len(parts) == 1:
             return replace(parts[0], X=dense(parts[0].X))
         columns = zip(*((p.derivative, p.weight, p.variance, p.residual) for p in parts), strict=True)
         X = vstack_rows(*(part.X for part in parts))
         return cls(parts[0].code, dense(X), *(np.concatenate(column) for column in columns))
+
+    def taken(self, code: int, rows: NDArray, X: NDArray) -> OfCluster:
+        """Return some of the rows, with other columns."""
+        columns = (part[rows] for part in (self.derivative, self.weight, self.variance, self.residual))
+        return OfCluster(code, X, *columns)
 
     @cached_property
     def D(self) -> NDArray:

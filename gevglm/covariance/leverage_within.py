@@ -20,7 +20,7 @@ from gevglm.covariance.base import Fitted
 from gevglm.covariance.degrees_within import Products, SatterthwaiteWithin
 from gevglm.covariance.leverage import Clusters, OfCluster, SingularCluster, correction_of
 from gevglm.engine.base import Block
-from gevglm.engine.linalg import Matrix, dense, vstack_rows
+from gevglm.engine.linalg import dense
 
 
 @dataclass(frozen=True)
@@ -37,28 +37,6 @@ class CorrectedWithin:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """All rows, in the order of their codes."""
-
-    codes: NDArray
-    X: Matrix
-    derivative: NDArray
-    weight: NDArray
-    variance: NDArray
-    residual: NDArray
-
-    @classmethod
-    def of(cls, fit: Fitted, codes: Callable[[Block], NDArray]) -> Rows:
-        """Return the rows of a fit that have weight and can have either outcome."""
-        found = fit.engine.reduce(Clusters(fit.loss, fit.params, codes))
-        parts = [part for code in sorted(found) for part in found[code]]
-        names = ("derivative", "weight", "variance", "residual")
-        columns = (np.concatenate([getattr(part, name) for part in parts]) for name in names)
-        of_rows = np.repeat([part.code for part in parts], [len(part.residual) for part in parts])
-        return cls(of_rows, vstack_rows(*(part.X for part in parts)), *columns)
-
-
-@dataclass(frozen=True)
 class _Constants:
     """The parts of bread and variance that indicators of units have."""
 
@@ -70,9 +48,9 @@ class _Constants:
     likelihood: bool
 
     @classmethod
-    def of(cls, rows: Rows, unit: NDArray, fit: Fitted, n_units: int) -> _Constants:
+    def of(cls, rows: OfCluster, unit: NDArray, fit: Fitted, n_units: int) -> _Constants:
         """Sum up over the rows."""
-        X, M = dense(rows.X), fit.bread
+        X, M = rows.X, fit.bread
         D = np.bincount(unit, rows.derivative * rows.weight, n_units)
         with np.errstate(divide="ignore"):
             inverse = np.where(D > 0.0, 1.0 / D, 0.0)
@@ -103,10 +81,13 @@ def corrected_within(
     """
     assert fit.units is not None, "columns are free of constants"
     units, n_units = fit.units, int(fit.units.max()) + 1
-    rows = Rows.of(fit, lambda block: codes(block).astype(np.int64) * n_units + units[block.rows])
-    constants = _Constants.of(rows, rows.codes % n_units, fit, n_units)
+    cells = Clusters(fit.loss, fit.params, lambda block: codes(block).astype(np.int64) * n_units + units[block.rows])
+    found = fit.engine.reduce(cells)  # a cell is the rows of a unit in a cluster
+    parts = [part for code in sorted(found) for part in found[code]]
+    rows, cell = OfCluster.joined(parts), np.repeat([p.code for p in parts], [len(p.residual) for p in parts])
+    constants = _Constants.of(rows, cell % n_units, fit, n_units)
     q, scores, products = len(fit.bread), [], []
-    for cluster, there, inside in _clusters(rows, n_units):
+    for cluster, there, inside in _clusters(rows, *np.divmod(cell, n_units)):
         complete = inside == constants.counts[there]
         if complete.any():
             cluster = _without_sums(cluster, cluster.X[:, : len(there)] * complete)
@@ -127,17 +108,16 @@ def corrected_within(
     return CorrectedWithin(np.array(scores), _degrees(products, constants) if with_products else None)
 
 
-def _clusters(rows: Rows, n_units: int) -> Iterator[tuple[OfCluster, NDArray, NDArray]]:
+def _clusters(rows: OfCluster, cluster: NDArray, unit: NDArray) -> Iterator[tuple[OfCluster, NDArray, NDArray]]:
     """Yield each cluster, with indicators of its units before the other columns, the units, and how many rows of theirs it has."""
-    order = np.argsort(rows.codes, kind="stable")
-    cluster, unit = np.divmod(rows.codes[order], n_units)
+    order = np.argsort(cluster, kind="stable")
+    cluster, unit = cluster[order], unit[order]
     starts = np.flatnonzero(np.diff(cluster, prepend=-1))
     for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
         chosen = order[start:end]
         there, place, counts = np.unique(unit[start:end], return_inverse=True, return_counts=True)
-        X = np.hstack([np.eye(len(there))[place], dense(rows.X[chosen])])
-        columns = (part[chosen] for part in (rows.derivative, rows.weight, rows.variance, rows.residual))
-        yield OfCluster(int(cluster[start]), X, *columns), there, counts
+        X = np.hstack([np.eye(len(there))[place], dense(rows.X)[chosen]])
+        yield rows.taken(int(cluster[start]), chosen, X), there, counts
 
 
 def _without_sums(cluster: OfCluster, units: NDArray) -> OfCluster:

@@ -64,14 +64,21 @@ class Stratified(Covariance):
     def meat(self, fit: Fitted) -> NDArray:
         grouping = self.sample.grouping
         engine = fit.engine.with_groups(grouping)
+        if self._seen(fit).sum() < 2:
+            raise InvalidDataError(
+                "all rows with weight are in one unit of the survey, so that nothing can be told of the variance between units: look at a larger domain, or leave design out."
+            )
         scores = engine.reduce(GroupScores(fit.loss, fit.params, grouping.of_block, self.sample.n_units))
         return design_variance(self.sample, dense(scores))
 
+    def _seen(self, fit: Fitted) -> NDArray:
+        """Return which units have rows in the fit."""
+        grouping = self.sample.grouping
+        return fit.engine.with_groups(grouping).reduce(GroupsSeen(grouping.of_block, self.sample.n_units))
+
     def design_degrees(self, fit: Fitted) -> Given:
         """Return units minus strata, both with rows in the fit, plus one minus the coefficients, as svyglm has them."""
-        grouping = self.sample.grouping
-        seen = fit.engine.with_groups(grouping).reduce(GroupsSeen(grouping.of_block, self.sample.n_units))
-        return _given(self.sample.df(seen), fit.rank)
+        return _given(self.sample.df(self._seen(fit)), fit.rank)
 
 
 class Replicated(Covariance):

@@ -260,7 +260,7 @@ def units_of(given: Survey, units: pd.DataFrame, codes: NDArray | None, names: S
     alone = [str(labels[h]) for h in np.flatnonzero((found.sizes == 1) & (fractions < 1.0))]
     if alone and given.lonely == "raise":
         raise InvalidDataError(
-            f"{len(alone)} strata have one unit only ({listed(alone)}), whose variance cannot be told. Join them with others, or say what to do: "
+            f"{len(alone)} {'stratum has' if len(alone) == 1 else 'strata have'} one unit only ({listed(alone)}), whose variance cannot be told. Join them with others, or say what to do: "
             "survey(..., lonely='adjust'), 'average' or 'certainty'."
         )
     return found

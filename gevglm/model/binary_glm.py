@@ -340,8 +340,9 @@ class BinaryGLM(LossModel):
         cov_kwds : dict, optional
             ``{"groups": column or array, "kind": "CR0" to "CR3" or "CR1S"}`` for clusters (two columns: two-way), ``{"maxlags": n}`` for HAC.
         use_t : bool or "satterthwaite", optional
-            Whether tests use the t instead of the normal distribution, as they do by default with a survey design. "satterthwaite" gives
-            each test of a cluster-robust fit the degrees of freedom of its variance, for few clusters.
+            Whether tests and limits, of coefficients and of all that is derived from them, use the t instead of the normal distribution, as they do
+            by default with a survey design: with n - k degrees of freedom, or clusters minus one. "satterthwaite" gives each test of a
+            cluster-robust fit the degrees of freedom of its variance, for few clusters.
         maxiter : int
             Largest number of Newton steps.
         tol : float

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from patsy import DesignInfo
 from statsmodels.base.model import LikelihoodModelResults
 
@@ -14,7 +15,7 @@ from gevglm.engine.base import Block
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, listed
 from gevglm.inference.wild_absorbed import WildAbsorbed
 from gevglm.panel.estimation import PanelFit
-from gevglm.results.wild import WildInference, WildOptions, WildTests, clusters_for, labels_of, tested
+from gevglm.results.wild import WildInference, clusters_for, labels_of
 
 
 class WildWithin(LikelihoodModelResults):
@@ -23,43 +24,35 @@ class WildWithin(LikelihoodModelResults):
     _fit: PanelFit
     _kept: Any
 
-    def wild_test(
-        self,
-        hypotheses: Any = None,
-        *,
-        groups: Any = None,
-        draws: int = 9999,
-        weights: str | None = None,
-        statistic: str = "WL",
-        rng: Any = None,
-    ) -> WildTests:
-        """Test hypotheses about slopes; equal to that of a fit whose constants are columns."""
-        self._refuse_wild()
-        how, fit = WildOptions.of(draws, weights, statistic, rng), self._fit
+    wild_test = WildInference.wild_test
+
+    def _wild_scores(self, groups: Any) -> tuple[WildAbsorbed, pd.Series]:
+        """Return the fit by clusters, and the names of these."""
+        fit = self._fit
         design, within = fit.panel.design, fit.within
         grouping = getattr(fit.covariance, "grouping", None) if groups is None else design.grouping(groups)
         grouping, code, n = clusters_for(grouping)
-        names = [self.model.names[j] for j in self._kept]
-        contrasts, values = np.eye(len(names)), np.zeros(len(names))
-        if hypotheses is not None:
-            found = DesignInfo(self.model.names).linear_constraint(hypotheses)
-            contrasts, values = found.coefs[:, self._kept], found.constants.ravel()
-            left_out = np.delete(found.coefs, self._kept, axis=1).any(axis=1)
-            if left_out.any() or not contrasts.any(axis=1).all():
-                raise InvalidOptionError("a hypothesis is about no coefficient that was estimated.")
-            names = labels_of(names, contrasts)
         block = Block(0, fit.panel.X, design.y, design.freq, design.var, design.trials, design.offset)
         params, bias = within.estimate.params, fit.bias if isinstance(fit.bias, MeanReduction) else None
-        slopes = params[len(params) - contrasts.shape[1] :]
+        slopes = params[len(params) - len(self._kept) :]
         codes = code[grouping.codes]
         in_order = pd.unique(
             codes[np.argsort(fit.panel.positions)]
         )  # as in the data, so that the same draws go to the same clusters
         facts = within.problem, block, params, slopes, within.bread, np.argsort(in_order)[codes], n, bias
-        clusters = grouping.keys.iloc[in_order, 0]
-        return tested(WildAbsorbed(*facts), clusters, names, contrasts, values, how, all_of_them=hypotheses is None)
+        return WildAbsorbed(*facts), grouping.keys.iloc[in_order, 0]
 
-    wild_test.__doc__ = WildInference.wild_test.__doc__
+    def _hypotheses(self, given: Any) -> tuple[list[str], NDArray, NDArray]:
+        """Return names, contrasts and values of hypotheses."""
+        if given is None:
+            names = [self.model.names[j] for j in self._kept]
+            return names, np.eye(len(names)), np.zeros(len(names))
+        found = DesignInfo(self.model.names).linear_constraint(given)
+        contrasts = found.coefs[:, self._kept]
+        left_out = np.delete(found.coefs, self._kept, axis=1).any(axis=1)
+        if left_out.any() or not contrasts.any(axis=1).all():
+            raise InvalidOptionError("a hypothesis is about no coefficient that was estimated.")
+        return labels_of([self.model.names[j] for j in self._kept], contrasts), contrasts, found.constants.ravel()
 
     def _refuse_wild(self) -> None:
         """Refuse fits that have no scores to bootstrap."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.stats import chi2, norm, t
+from scipy.stats import chi2
 from statsmodels.base.model import LikelihoodModelResults, LikelihoodResultsWrapper
 from statsmodels.iolib.summary import Summary
 
 from gevglm.calibration._summary_table import summary_table
-from gevglm.covariance.degrees import Degrees
+from gevglm.covariance.degrees import Degrees, reference
 from gevglm.data.terms import Term, design_terms
 from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, NotDefinedWithinGroups, nearest, unknown_option
 from gevglm.inference.profile import PenalisedLikelihood, Profile, profile, ratio_tests
@@ -292,7 +292,7 @@ class WithinGroups(WaldTests, LikelihoodModelResults):
     @property
     def _distribution(self) -> Any:
         """The distribution of Wald's tests: normal, or t with degrees of freedom of each coefficient."""
-        return norm() if self._degrees is None else t(self._degrees_of_each)
+        return reference(self._degrees, np.eye(len(self._names)))
 
     @cached_property
     def _degrees_of_each(self) -> NDArray:

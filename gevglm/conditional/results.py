@@ -15,6 +15,7 @@ from gevglm.conditional.likelihood import ConditionalLikelihood
 from gevglm.conditional.sets import MatchedSets
 from gevglm.data.new_rows import read_matrix, read_table
 from gevglm.data.tables import columns_given
+from gevglm.display.digits import iterations
 from gevglm.engine.cholesky import Cholesky
 from gevglm.estimation.newton import SolverResult
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
@@ -163,7 +164,7 @@ class ConditionalResults(WithinGroups):
             "Covariance": self.cov_type,
             "Log-Likelihood": f"{self.llf:.5g}",
             "LL at zero": f"{self.llnull:.5g}",
-            "Converged": f"{'yes' if self.converged else 'NO'}, {self.n_iter} iterations",
+            "Converged": f"{'yes' if self.converged else 'NO'}, {iterations(self.n_iter)}",
             "Sets left out": f"{self.n_sets_dropped:,}",
         }
 

@@ -90,6 +90,12 @@ def notes_on(average: AveragedLinks) -> list[str]:
             f"No weight is zero: {light} of {len(weight)} candidates have hardly any, but at least {weight.min():.1e}, so that an outcome that the "
             "others rule out keeps a probability."
         )
+    impossible = int((average.weights["log_loss"] == float("inf")).sum())
+    if impossible and average.scores["log_loss"] < float("inf"):
+        which = "1 candidate" if impossible == 1 else f"{impossible} candidates"
+        notes.append(
+            f"inf: {which} gave the probability 0 to a held-out outcome; the average did not, because others allow it."
+        )
     shared = [group for group in average.alike if weight[list(group)].sum() > 1.0 / len(weight)]
     notes += [
         f"Nearly the same here (risks differ by less than 1 % of their mean): {', '.join(group)}; together they have {weight[list(group)].sum():.3f}."

@@ -428,6 +428,10 @@ def test_outcomes_that_all_candidates_rule_out_leave_the_weights_defined():
     assert found.ruled_out == 1 and np.isfinite(found.weights["weight"]).all() and found.certificate < 1e-8
     assert f"{found.ruled_out} held-out outcomes were ruled out" in str(found.summary())
     assert np.isfinite(found.scores["brier"]) and found.scores["log_loss"] == np.inf
+    assert "because others allow it" not in str(found.summary())
+    with_logit = gevglm.average_links("y ~ x", data, ["logit", gevglm.links.GEV(0.6)], alpha=0.01)
+    assert np.isfinite(with_logit.scores["log_loss"]) and with_logit.weights["log_loss"].iloc[1] == np.inf
+    assert "inf: 1 candidate gave the probability 0" in " ".join(str(with_logit.summary()).split())
 
 
 def test_near_duplicates_are_explained(study):

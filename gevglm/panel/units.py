@@ -167,11 +167,11 @@ def _factor(column: pd.Series, fallback: str) -> Factor:
 
 def panel_of(design: Design, factors: list[Factor], columns: NDArray, *, all_units: bool) -> Panel:
     """Return the rows in the order of the first factor; without units of one outcome only, unless all are asked for."""
-    kept, left_out = np.ones(design.n_rows, dtype=bool), [LeftOut() for _ in factors]
-    if not all_units:
-        kept, left_out = _informative(design, factors)
-        if not kept.any():
-            raise InvalidDataError(_no_variation(factors[0], left_out[0], design))
+    kept, left_out = _informative(design, factors)
+    if not kept.any():
+        raise InvalidDataError(_no_variation(factors[0], left_out[0], design))
+    if all_units:
+        kept, left_out = np.ones(design.n_rows, dtype=bool), [LeftOut() for _ in factors]
     rows = np.flatnonzero(kept)
     codes = factors[0].codes if len(rows) == len(kept) else factors[0].codes[rows]
     if (np.diff(codes) < 0).any():

@@ -86,9 +86,10 @@ class Assessment(Summarised):
 
     def summary(self) -> Summary:
         """Summarise; text, html and latex as of any statsmodels summary."""
+        whole, digits = float(self.n).is_integer(), ".10g" if float(self.n).is_integer() else ".1f"
         facts = {
-            "Observations": f"{self.n:,.10g}",
-            "Events": f"{self.n_events:,.10g} ({100 * self.n_events / self.n:.3g} %)",
+            "Observations" if whole else "Weighted observations": f"{self.n:,{digits}}",
+            "Events": f"{self.n_events:,{digits}} ({100 * self.n_events / self.n:.3g} %)",
             "Mean prediction": f"{self.mean_prediction:.5g}",
             "Predictions": where_from(self.in_sample).removeprefix("predictions "),
         }

@@ -286,7 +286,8 @@ def _inverse_root(
     shifts = smallest * (sn / cn) ** 2
     weights = 2.0 * period * np.sqrt(smallest) * dn / (np.pi * points * cn**2)
     inverse = 1.0 / (diagonal + shifts[:, None])  # of shape (points, n)
-    rounds = int(DIGITS / -np.log(change)) if change < MANY_CLUSTERS else len(C)
+    # after r rounds what is left out is at most change^(r + 2) of Z over the root of the diagonal
+    rounds = max(int(np.ceil(DIGITS / -np.log(change))) - 2, 0) if change < MANY_CLUSTERS else len(C)
     if rounds * Z.shape[1] <= len(C) // 2:
         changes = [weights @ _iterated(U, C, inverse * column, inverse, rounds) for column in Z.T]
     else:

@@ -23,7 +23,8 @@ class BinaryInfluence(GLMInfluence):
     .. math:: d_i = \frac{A^{-1} x_i s_i}{1 - h_i},
 
     with s the weighted score factor and h the leverage of the row. Cook's distance is :math:`d_i' V^{-1} d_i / k` with V the
-    model-based covariance; for the log loss that is R's definition.
+    model-based covariance; for the log loss that is R's definition. Where rows have sampling weights, and stand for any number of others, V is the
+    covariance of the fit.
     """
 
     @cached_property
@@ -43,6 +44,9 @@ class BinaryInfluence(GLMInfluence):
         results = self.results
         model = results.model
         fit = Fitted(model.engine(), results.loss, results._params, results.normalized_cov_params, model.wnobs)
-        precision = inverse(Nonrobust().matrix(fit))
+        if model.sampling.covariates_sampled:
+            precision = np.linalg.pinv(results.cov_params_matrix, hermitian=True)
+        else:
+            precision = inverse(Nonrobust().matrix(fit))
         distance = np.einsum("ij,ij->i", self.d_params @ precision, self.d_params) / results.rank
         return distance, stats.f.sf(distance, results.rank, results.df_resid)

@@ -56,8 +56,10 @@ def assess_predictions(results: BinaryGLMResults) -> Assessed:
             return Assessed(results.calibration(resampling="cv", folds=FOLDS), f"{FOLDS}-fold cross-validation", False)
         except GevglmError:  # a fold without events, say
             pass
-    if not results.has_data:
-        return Assessed(results.calibration(), "on the rows of the fit", weighted)
+    if (
+        not results.has_data or model.design.sample is not None
+    ):  # the design of a survey is what intervals and tests go by
+        return Assessed(results.calibration(), "on the rows of the fit", weighted and model.design.sample is None)
     return Assessed(assess(*assessed_rows(results), in_sample=True, rng=0), "on the rows of the fit", weighted)
 
 

@@ -150,6 +150,9 @@ def about_predictions(assessment: Assessment, how: str, tests: Mapping[str, Cali
     slope = assessment.indices.get("calibration slope")
     expected = assessment.n * assessment.mean_prediction
     text = f": {count(round(assessment.n_events, 1))} events happened where the predicted risks add up to {count(round(expected, 1))}"
+    if assessment.n % 1.0:  # the effective number of weighted observations, of which nobody has seen the events
+        share = assessment.n_events / assessment.n
+        text = f": by weight, {percent(share)} had the event where the predicted risks average {percent(assessment.mean_prediction)}"
     spread = "" if slope is None else _spread(slope)
     return [ranking, joined([tag("b", "Calibration"), text, spread, ".", _distance(assessment, tests)])]
 

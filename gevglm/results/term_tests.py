@@ -189,6 +189,10 @@ def tested(results: Any, names: Sequence[str], hypotheses: list[Hypothesis], tes
     pvalue = np.full(len(df), np.nan)
     pvalue[there] = f.sf(statistic[there], df[there], beyond) if by_f else chi2.sf(statistic[there], df[there])
     table = pd.DataFrame({"df": df, "statistic": statistic, "pvalue": pvalue}, index=list(names))
+    if test == "Wald" and by_f:
+        denominators = np.full(len(df), np.nan)
+        denominators[there] = beyond
+        table.insert(1, "df_denom", denominators)
     return TermTests(table, title.format(TITLES[test]), note)
 
 

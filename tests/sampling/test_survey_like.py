@@ -1,5 +1,7 @@
 """Samples drawn as NHANES and the schools of R's survey were: fits, svypredmeans, and calibration and discrimination by the design."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -220,3 +222,34 @@ def test_the_share_of_a_domain_has_the_limits_of_svyciprop():
     assert_allclose([share["predicted"], share["se"]], [golden["share"], golden["se"]], rtol=1e-8)
     assert_allclose(share[["ci_lower", "ci_upper"]].astype(float), golden["logit"], rtol=1e-7)
     assert res.degrees.df == golden["df"]
+
+
+def test_a_report_goes_by_the_design(tmp_path):
+    people = table("people")
+    res = fitted(people[people["high"].notna()], PEOPLE, "high ~ C(race) + age")
+    text = re.sub(r"<[^>]+>", " ", res.report(tmp_path / "report.html").read_text()).replace("&nbsp;", " ")
+    area = res.calibration().indices["AUC"]
+    limits = rf"AUC {area:.3f} \({area.lower:.3f} to {area.upper:.3f}\)"
+    assert re.search(limits, text), "the findings have the limits of the design"
+    assert "Intervals and tests are those of the survey design (15 strata, 32 units)" in text
+    assert "intervals and tests of calibration do not hold" not in text
+    share = np.average(people["high"].dropna(), weights=people.loc[people["high"].notna(), "weight"])
+    assert f"by weight, {100 * share:.1f} % had the event where the predicted risks average" in text
+
+
+def test_cooks_distance_of_weighted_rows_is_in_standard_errors_of_the_design():
+    people = table("people")
+    res = fitted(people[people["high"].notna()], PEOPLE, "high ~ C(race) + age")
+    influence = res.get_influence()
+    V = np.linalg.inv(res.cov_params())
+    expected = np.einsum("ij,jk,ik->i", influence.d_params, V, influence.d_params) / len(res.params)
+    assert_allclose(influence.cooks_distance[0], expected, rtol=1e-6)
+    again = people.assign(weight=people["weight"] * 1e-4)
+    scaled = fitted(again[again["high"].notna()], PEOPLE, "high ~ C(race) + age")
+    assert_allclose(scaled.get_influence().cooks_distance[0], expected, rtol=1e-6)  # whatever weights add up to
+
+
+def test_terms_show_the_degrees_of_freedom_of_their_denominators():
+    res = fitted(table("schools"), SCHOOLS, "met ~ meals + ell")
+    golden = numbers("survey_like")["schools"]
+    assert (res.anova().table["df_denom"] == golden["F_ddf"]).all()

@@ -27,7 +27,7 @@ COVERAGE = RESULTS / "simulation" / "averaging_coverage.csv"
 SHARE = 0.1  # of events
 EVENTS = (100, 300, 1000)
 FIRST, SETS = 100, 30  # seed of the first data set of a cell, and their number
-WITH_INTERVALS = {100: 30, 300: 10, 1000: 4}  # data sets of each cell, for the coverage
+WITH_INTERVALS = {100: 30, 300: 20, 1000: 10}  # data sets of each cell, for the coverage
 RESAMPLES, NEW_ROWS, NEW_INTERVALS = 12, 2_000, 300
 SLOPES = np.array([0.8, 0.5, -0.4, 0.3, -0.5, 0.0])
 

@@ -35,6 +35,7 @@ from gevglm.estimation.adjusted_roots import MOST_POINTS, adjusted_sums_at
 from gevglm.estimation.at_once import estimate_at_once
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.found import Estimate as Estimate
+from gevglm.estimation.looks_at_once import LooksAtOnce
 from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.pairs import MOST_PRODUCTS, PairsOfBlocks
@@ -194,7 +195,7 @@ class Problem:
         pairs = PairsOfBlocks(MOST_PRODUCTS if self.engine.in_memory else 0)
         sums = self.sums_at_all if self.adjustment is None else partial(self.adjusted_sums_at_all, self.adjustment)
         sums = partial(sums, pairs=pairs)
-        return Objective(lambda points: run(sums(points, value=value), make_pass))
+        return Objective(lambda points: run(sums(points, value=value), make_pass), partial(LooksAtOnce.of, self))
 
     @property
     def has_walls(self) -> bool:

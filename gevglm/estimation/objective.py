@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 
 from numpy.typing import NDArray
 
@@ -15,6 +16,9 @@ from gevglm.engine.cholesky import Cholesky, CholeskyOfAll
 from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
 from gevglm.losses import Loss
+
+if TYPE_CHECKING:
+    from gevglm.estimation.looks_at_once import LooksAtOnce
 
 AT_ONCE = 1 << 16  # numbers in the Hessians that one pass sums up
 
@@ -84,13 +88,25 @@ class Adjustment(Protocol):
 
 
 class Objective:
-    """What is minimised, as a function of the coefficients: at one point, or at several in the same passes over the rows."""
+    """What is minimised, as a function of the coefficients: at one point, or at several in the same passes over the rows.
 
-    def __init__(self, evaluate: Callable[[list[NDArray]], list[NewtonSums]]):
-        self._evaluate = evaluate
+    `together` returns what looks at many points of few rows at once, or None.
+    """
+
+    def __init__(
+        self,
+        evaluate: Callable[[list[NDArray]], list[NewtonSums]],
+        together: Callable[[], LooksAtOnce | None] = lambda: None,
+    ):
+        self._evaluate, self._together = evaluate, together
 
     def __call__(self, params: NDArray) -> NewtonSums:
         return self._evaluate([params])[0]
+
+    @cached_property
+    def together(self) -> LooksAtOnce | None:
+        """What looks at many points at once, where rows are few."""
+        return self._together()
 
     def at_all(self, points: list[NDArray]) -> list[NewtonSums]:
         """Return the sums at each point, as many of them in one pass as their Hessians leave room for."""

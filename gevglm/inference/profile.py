@@ -1,6 +1,7 @@
 r"""Profile likelihood: intervals, tests and curves, for maximum likelihood and for every penalised likelihood.
 
-Limits and ratios come from :mod:`gevglm.inference.profile_limits`. Where its steps fail, the constrained minimum is followed step by step.
+Limits and ratios come from :mod:`gevglm.inference.profile_limits`, the limits of few rows from :mod:`gevglm.inference.limits_at_once`. Where their steps fail,
+the constrained minimum is followed step by step.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.optimize import brentq
+from scipy.special import ndtri
 from scipy.stats import chi2, norm
 
 from gevglm.display.brief import Brief
@@ -25,6 +27,7 @@ from gevglm.estimation.newton import newton, value_search
 from gevglm.estimation.objective import Objective
 from gevglm.estimation.sums import NewtonSums
 from gevglm.exceptions import GevglmError
+from gevglm.inference.limits_at_once import limits_at_once
 from gevglm.inference.profile_limits import JointSteps
 
 MANY_ROWS = 5_000
@@ -106,14 +109,15 @@ class PenalisedLikelihood:
 
     def intervals(self, columns: Sequence[int], alpha: float) -> list[tuple[float, float]]:
         """Return the profile intervals of coefficients."""
-        quantile = float(norm.ppf(1.0 - alpha / 2.0))
-        steps, finite = self.steps, [j for j in columns if not self.is_infinite(j)]
+        quantile = float(ndtri(1.0 - alpha / 2.0))
+        steps, together = self.steps, self.evaluate.together
+        finite = [j for j in columns if not self.is_infinite(j)]
         with one_blas_thread():
-            found = run_in_lockstep((steps.limits(j, quantile) for j in finite), self.evaluate.at_all)
-            limits = {
-                j: (self._limit(j, -quantile, lower), self._limit(j, quantile, upper))
-                for j, (lower, upper) in zip(finite, found, strict=True)
-            }
+            limits = {} if together is None else limits_at_once(together, steps, finite, quantile)
+            rest = [j for j in finite if j not in limits]
+            found = run_in_lockstep((steps.limits(j, quantile) for j in rest), self.evaluate.at_all)
+            for j, (lower, upper) in zip(rest, found, strict=True):
+                limits[j] = self._limit(j, -quantile, lower), self._limit(j, quantile, upper)
             return [
                 limits[j] if j in limits else (self._far_limit(j, -quantile), self._far_limit(j, quantile))
                 for j in columns

@@ -86,10 +86,12 @@ class LikelihoodInference(CoefficientTests, ResultsCore):
             kept = [f"{limit:g}" for what, limit in self._profiled if what == "limits"]
             instead = "use method='wald'" + (f", or alpha={listed(kept)}, whose limits were kept" if kept else "")
             raise InvalidDataError(rows_needed("conf_int(method='profile')", instead))
+        check_alpha(alpha)
         likelihood = self._likelihood("conf_int(method='profile')")
         limits, there = np.full((len(columns), 2), np.nan), ~self.is_omitted[columns]
-        limits[there] = likelihood.intervals([j for j in columns if not self.is_omitted[j]], alpha)
-        limits = self._with_own_constant(limits, columns, self._wald_limits(alpha))
+        limits[there] = likelihood.intervals(np.asarray(columns)[there].tolist(), alpha)
+        if self.bias is not None and self.bias.own_constant:
+            limits = self._with_own_constant(limits, columns, self._wald_limits(alpha))
         if cols is None:
             self._profiled["limits", alpha] = limits.copy()
         return limits

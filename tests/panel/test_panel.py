@@ -145,6 +145,18 @@ def test_the_bias_of_maximum_likelihood_is_warned_of():
         gevglm.fit("y ~ x + z | unit", made(3, 400, 1))
 
 
+@pytest.mark.parametrize("link", ["probit", "cloglog", "logit"])
+def test_leaving_out_most_units_is_warned_of_but_for_the_logit(link):
+    rare = DATA.assign(y=DATA["y"] * (DATA["unit"] % 3 == 0))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        res = gevglm.fit("y ~ x + z | unit", rare, link=link, bias="firth")
+    assert res.n_units_dropped > res.n_units
+    said = [str(one.message) for one in caught if "selection by the outcome" in str(one.message)]
+    assert len(said) == (link != "logit")
+    assert all(f"{res.n_units_dropped} of 24 levels of 'unit'" in text for text in said)
+
+
 def test_a_level_of_one_factor_may_leave_one_of_the_other_without_events():
     rng = np.random.default_rng(0)
     data = pd.DataFrame(

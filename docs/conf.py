@@ -60,6 +60,7 @@ NEEDS = {
     "gallery/conflict": "mid",
     "gallery/mammography": "mammography",
     "gallery/national": "nhanes2",
+    "gallery/twins": "prt",
 }
 WITHOUT = "The data of this page, `{name}`, could not be had when it was built: it is shown without output."
 

@@ -2,7 +2,7 @@ r"""Elementary symmetric functions of matched sets, their means, covariances and
 
 Of a set with m cases the conditional likelihood is :math:`\ell = \sum_{cases} v_j - \ln e_m(e^{v_1}, \ldots, e^{v_n})`. The sum T of x over m rows, drawn
 with probability proportional to :math:`e^{\sum v}`, has the mean and the covariance that score and information are made of. Row j is drawn or not:
-the draws of r among the first j rows are a mixture of those without it, and of those of r - 1 rows with it, in shares 1 - p and p,
+the draws of r among the first j rows are a mixture of those without it, and of those of r - 1 rows with it, in shares 1 - p and p (equation :eq:`mixture` of the theory pages),
 
 .. math:: M_r \leftarrow M_r + p\,d, \qquad V_r \leftarrow V_r + p\,(V_{r-1} - V_r) + p (1 - p)\, d d', \qquad d = M_{r-1} + x_j - M_r,
 

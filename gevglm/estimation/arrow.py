@@ -133,7 +133,7 @@ class RowForms:
 
 @dataclass(frozen=True)
 class Arrow:
-    """A matrix whose first block, of the constants of groups, is diagonal; symmetric where `lower` is `upper`."""
+    """A matrix whose first block, of the constants of groups, is diagonal (equation :eq:`arrow-inverse` of the theory pages); symmetric where `lower` is `upper`."""
 
     diagonal: NDArray  # D, of shape (G,)
     upper: NDArray  # the rows of the constants over D; of shape (p, G)

@@ -230,6 +230,13 @@ def _warn(fit: PanelFit, vanished: list[str]) -> None:
                 + (", or strata= for the logit." if fit.loss.link.canonical_is_log else "."),
                 FewEventsWarning,
             )
+    left_out, units = fit.panel.left_out[0].units, len(fit.panel.groups)
+    if left_out > units and not fit.loss.link.canonical_is_log:
+        warn(
+            f"{left_out:,} of {left_out + units:,} levels of {fit.panel.factors[0].name!r} have one outcome only and were left out: with {fit.loss.link!r} that is a "
+            "selection by the outcome, which biases slopes, with bias reduction too. The logit has no such bias; with it give strata= and bias='firth'.",
+            FewEventsWarning,
+        )
     if fit.all_units:
         events, risk = events_and_risk(fit)
         if events < FEW_EVENTS_PER_UNIT:

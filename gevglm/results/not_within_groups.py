@@ -84,3 +84,5 @@ KINDS: dict[str, tuple[str, ...]] = {
     ),
 }
 KIND_OF = {name: kind for kind, names in KINDS.items() for name in names}
+# what results of panels have beside the methods of all others
+OF_UNITS = ("fixed_effects", "marginal_effects", "risks")

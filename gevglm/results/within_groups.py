@@ -22,7 +22,7 @@ from gevglm.inference.separation import Separation
 from gevglm.results.binary_results import BinaryGLMResults
 from gevglm.results.coefficient_tests import CoefficientTests
 from gevglm.results.core import check_alpha
-from gevglm.results.not_within_groups import KIND_OF
+from gevglm.results.not_within_groups import KIND_OF, OF_UNITS
 from gevglm.results.summary import notes_on_fit_within
 from gevglm.results.term_tests import TITLES, TermTests
 from gevglm.results.wald_tests import WaldTests
@@ -52,11 +52,12 @@ class WithinGroups(CoefficientTests, WaldTests, LikelihoodModelResults):
     def __getattr__(self, name: str) -> Any:
         if hasattr(type(self), name):  # a property that raises such an error by itself
             return object.__getattribute__(self, name)
-        if name.startswith("_") or not hasattr(BinaryGLMResults, name):
+        if name.startswith("_") or not (hasattr(BinaryGLMResults, name) or name in OF_UNITS):
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}.{nearest(name, dir(type(self)))}"
             )
-        reason = self.instead.get(KIND_OF.get(name, "other"), self.instead["other"])
+        kind = "risks" if name in OF_UNITS else KIND_OF.get(name, "other")
+        reason = self.instead.get(kind, self.instead["other"])
         raise self._not_defined(name, reason)
 
     @property

@@ -175,6 +175,18 @@ def test_the_bias_of_maximum_likelihood_is_warned_of():
         gevglm.fit("y ~ x + z | unit", made(3, 400, 1))
 
 
+@pytest.mark.parametrize("link", ["probit", "cloglog", "logit"])
+def test_leaving_out_most_units_is_warned_of_but_for_the_logit(link):
+    rare = DATA.assign(y=DATA["y"] * (DATA["unit"] % 3 == 0))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        res = gevglm.fit("y ~ x + z | unit", rare, link=link, bias="firth")
+    assert res.n_units_dropped > res.n_units
+    said = [str(one.message) for one in caught if "selection by the outcome" in str(one.message)]
+    assert len(said) == (link != "logit")
+    assert all(f"{res.n_units_dropped} of 24 levels of 'unit'" in text for text in said)
+
+
 def test_a_level_of_one_factor_may_leave_one_of_the_other_without_events():
     rng = np.random.default_rng(0)
     data = pd.DataFrame(
@@ -450,14 +462,16 @@ def test_a_factor_is_absorbed_or_a_term(monkeypatch):
         gevglm.fit("y ~ x", DATA, units="all")
 
 
-@pytest.mark.parametrize("kind", ["csv", "parquet", "generator", "dask"])
-def test_rows_in_pieces_give_the_same_bits(kind, tmp_path):
-    sizes = np.array_split(np.arange(len(DATA)), 3)
-    parts = [DATA.assign(other=1).iloc[rows] for rows in sizes]
+@pytest.mark.parametrize("bias", [None, "firth"])
+@pytest.mark.parametrize("kind", ["csv", "parquet", "generator", "dask", "dask, sorted"])
+def test_rows_in_pieces_give_the_same_bits(kind, bias, tmp_path):
+    table = DATA.sort_values("unit", kind="stable", ignore_index=True) if "sorted" in kind else DATA
+    sizes = np.array_split(np.arange(len(DATA)), 3)  # units have rows in several pieces
+    parts = [table.assign(other=1).iloc[rows] for rows in sizes]
     if kind == "generator":
         data = lambda: iter(parts)  # noqa: E731
-    elif kind == "dask":
-        data = pytest.importorskip("dask.dataframe").from_pandas(DATA, npartitions=3, sort=False)
+    elif "dask" in kind:
+        data = pytest.importorskip("dask.dataframe").from_pandas(table, npartitions=3, sort=False)
     else:
         for j, part in enumerate(parts):
             write = part.to_csv if kind == "csv" else part.to_parquet
@@ -466,8 +480,8 @@ def test_rows_in_pieces_give_the_same_bits(kind, tmp_path):
     if kind == "csv":  # numbers in text are read as they were written
         data_in_memory = pd.concat([pd.read_csv(tmp_path / f"part{j}.csv") for j in range(3)], ignore_index=True)
     else:
-        data_in_memory = DATA
-    words = {"cov_type": "cluster", "cov_kwds": {"groups": "unit"}, "subset": "x < 2"}
+        data_in_memory = table
+    words = {"bias": bias, "cov_type": "cluster", "cov_kwds": {"groups": "unit"}, "subset": "x < 2"}
     found, known = fit(data=data, **words), fit(data=data_in_memory, **words)
     assert_array_equal(found.params, known.params)
     assert_array_equal(found.bse, known.bse)

@@ -9,7 +9,7 @@ from scipy.stats import chi2
 import gevglm
 from gevglm.exceptions import InvalidOptionError, NotDefinedWithinGroups
 from gevglm.results.binary_results import BinaryGLMResults
-from gevglm.results.not_within_groups import KIND_OF
+from gevglm.results.not_within_groups import KIND_OF, OF_UNITS
 from tests.panel.test_against_others import DATA
 
 FITS = {
@@ -73,6 +73,13 @@ def test_a_word_that_nobody_has():
         _ = res.sumary
     with pytest.raises(NotDefinedWithinGroups, match="marginal_effects"):
         res.risk("x")
+
+
+def test_what_panels_have_and_matched_sets_have_not(fits):
+    for word in OF_UNITS:
+        assert hasattr(fits["panel"], word)
+        with pytest.raises(NotDefinedWithinGroups, match="slopes='conditional' for these slopes"):
+            getattr(fits["conditional"], word)
 
 
 def test_kinds_are_words_that_exist():

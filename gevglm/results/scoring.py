@@ -94,7 +94,7 @@ class Scoring(ResultsCore):
         if not isinstance(self.degrees, (Given, NoneType)):
             raise InvalidOptionError(
                 "the t distribution of limits differs from row to row (Satterthwaite's degrees of freedom), which a formula does not have; fit with "
-                "use_t=False, or with another cov_type."
+                "use_t=True, whose degrees of freedom are the clusters minus one."
             )
         covariance = np.asarray(self.joint_covariance)
         if not np.isfinite(covariance).all():

@@ -92,6 +92,31 @@ def test_p_values_are_those_of_full_enumeration(trial, options, statistic):
         assert_allclose(found.pvalues[name], (every >= observed * (1 - 1e-6)).mean(), atol=1e-12)
 
 
+@pytest.mark.parametrize(("weights", "clusters"), [("rademacher", 5), ("rademacher", 12), ("webb", 4), ("webb", 5)])
+def test_p_values_are_those_of_all_vectors_of_weights(weights, clusters):
+    """All at once: regressions of weighted residuals on the columns, and their cluster-robust t without a factor."""
+    rng = np.random.default_rng(clusters)
+    code = np.repeat(np.arange(clusters), np.linspace(20, 60, clusters).astype(int))
+    table = pd.DataFrame({"clinic": code, "x": rng.standard_normal(len(code)), "treat": (code % 3 == 0) * 1.0})
+    linear = -1.0 + 0.5 * rng.standard_normal(clusters)[code]
+    table["y"] = (rng.random(len(code)) < 1.0 / (1.0 + np.exp(-linear))).astype(float)
+    options = {"link": "logit"}
+    values = [1.0, -1.0] if weights == "rademacher" else [s * np.sqrt(v) for s in (1, -1) for v in (0.5, 1.0, 1.5)]
+    found = fitted(table, **options).wild_test(weights=weights)
+    assert found.enumerated and found.draws == len(values) ** clusters
+    every = np.array([np.ones(clusters), *itertools.product(values, repeat=clusters)])
+    member = (code == np.arange(clusters)[:, None]).astype(float)
+    for j, name in ((1, "x"), (2, "treat")):
+        X, score, weight = restricted(table, options, j)
+        Z, e = np.sqrt(weight)[:, None] * X, np.asarray(score) / np.sqrt(weight)
+        a, outcomes = np.linalg.inv(Z.T @ Z)[j], every[:, code] * e
+        params = outcomes @ Z @ np.linalg.inv(Z.T @ Z)
+        errors = (((outcomes - params @ Z.T) * (Z @ a)) @ member.T) ** 2
+        squared = params[:, j] ** 2 / errors.sum(axis=1)
+        assert_allclose(found.table.loc[name, "statistic"], squared[0], rtol=1e-7)
+        assert_allclose(found.pvalues[name], (squared[1:] >= squared[0] * (1 - 1e-6)).mean(), atol=1e-12)
+
+
 def test_intervals_end_where_hypotheses_are_rejected(trial):
     res = fitted(trial, link="logit")
     found = res.wild_test(weights="rademacher")

@@ -12,9 +12,9 @@ from gevglm.data.dialect import absorbed_in
 from gevglm.data.scope import caller_names
 from gevglm.data.sources import as_source
 from gevglm.data.survey import Survey
-from gevglm.data.tables import as_frame
+from gevglm.data.tables import as_frame, suggestion
 from gevglm.engine.monitor import monitoring
-from gevglm.exceptions import IncompatibleOptionsError, InvalidOptionError
+from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, InvalidOptionError
 from gevglm.model import BinaryGLM
 from gevglm.options import FitOptions, ModelOptions, known_arguments
 from gevglm.panel.model import PanelGLM
@@ -159,6 +159,7 @@ def fit(
         if data_or_exog is None:
             raise InvalidOptionError(f"the formula {formula!r} needs data: fit(formula, data).")
         formula, absorb = _with_absorbed(formula, data_or_exog, absorb)
+        _check_columns(data_or_exog, strata=strata, absorb=absorb)
     elif data_or_exog is None:
         raise InvalidOptionError("an outcome needs a design matrix: fit(y, X).")
     elif subset is not None or formula_engine is not None:
@@ -200,6 +201,18 @@ def _with_absorbed(formula: str, data: Any, absorb: Any) -> tuple[str, Any]:
             f"absorb= and {' + '.join(names)!r} after the | say the same; leave one of them out."
         )
     return formula, names or absorb
+
+
+def _check_columns(data: Any, **given: Any) -> None:
+    """Refuse names of units or sets that are no columns."""
+    for role, names in given.items():
+        words = [names] if isinstance(names, str) else names if isinstance(names, (list, tuple)) else []
+        if words and all(isinstance(word, str) for word in words):
+            source = as_source(data)
+            columns = as_frame(data).columns if source is None else source.columns
+            for word in words:
+                if word not in columns:
+                    raise InvalidDataError(f"{role}={word!r} is not a column of the data.{suggestion(word, columns)}")
 
 
 def _refuse_together(strata: Any, absorb: Any, units: str | None) -> None:

@@ -11,7 +11,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import studentized_range
 
+from gevglm.averaging.prediction import AveragedPrediction
 from gevglm.links import GEV as GEVLink
 from replications.averaging_links import report as averages
 from replications.gev_canonical import paper
@@ -134,6 +136,65 @@ def test_scales_of_coefficients_by_shape():
         *scales
     )
     assert words in one_line("theory/posterior.md")
+
+
+def test_the_averages_are_first_by_all_three_scores_on_the_twelve_tasks_and_rule_nothing_out():
+    ours = pd.read_csv(ROOT / "replications/averaging_links/results/twelve.csv.gz")
+    paper_records = pd.read_csv(GEV / "splits.csv.gz").drop_duplicates(["task", "split", "method"], keep="last")
+    paper_records = paper_records[paper_records["method"].isin(PAPER_METHODS)]
+    words, said = "none one two three four five six seven".split(), {}
+    for name, own in ours.groupby("method"):
+        assert own.groupby("task").size().tolist() == [10] * 12
+        assert (own["ruled_out"] == 0).all() and np.isfinite(own["log_loss"]).all()
+        records = pd.concat([paper_records, own])
+        ranks = [averages.means(records, measure).rank(axis=1).mean() for measure in averages.MEASURES]
+        assert [rank.idxmin() for rank in ranks] == [name] * 3
+        critical = studentized_range.isf(0.05, 8, np.inf) / np.sqrt(2.0) * np.sqrt(8 * 9 / (6.0 * 12))
+        said[name] = [words[int((rank - rank[name] > critical).sum())] for rank in ranks]
+    brier, calibration, log_loss = said["average, Brier"]
+    page = one_line("averaging.md")
+    assert (
+        f"from {brier} of the seven methods by Brier score, from {calibration} by calibration loss and from {log_loss} by log loss"
+        in page
+    )
+    brier, calibration, log_loss = said["average, log loss"]
+    assert f"those by log loss from {brier}, {calibration} and {log_loss}." in page
+    further = pd.read_csv(ROOT / "replications/averaging_links/results/further.csv.gz")
+    assert np.isfinite(further.loc[further["method"].isin(said), "log_loss"]).all()
+
+
+def test_what_is_said_of_the_error_of_the_average_beside_that_of_the_best_link():
+    record = pd.read_csv(ROOT / "benchmarks/results/simulation/averaging.csv")
+    cells = record.groupby(["truth", "events"]).mean().drop(columns="seed")
+    assert (record.groupby(["truth", "events"]).size() == 30).all() and len(cells) == 15
+    over = cells[["average", "picked"]].div(cells.drop(columns=["average", "picked"]).min(axis=1), axis=0)
+    mean, most, few = over.mean(), over.max(), over.xs(100, level="events").max()
+    page = one_line("averaging.md")
+    assert (
+        f"the error of the average is {mean['average']:.3f} times" in page
+        and f"{most['average']:.3f} times at the most" in page
+    )
+    assert f"comes to {mean['picked']:.3f}, and where there are 100 events to {few['picked']:.3f} at the most" in page
+    assert (over.loc["step", "average"] < 1.01).all()
+
+
+def test_what_is_said_of_the_intervals_of_the_average():
+    record = pd.read_csv(ROOT / "benchmarks/results/simulation/averaging_coverage.csv")
+    held = 100.0 * record.groupby(["events", "truth"])[["symmetric", "from 1 %"]].mean().round(3)
+    followed = held["symmetric"].drop("step", level="truth").groupby("events")
+    ranges = [f"{low:.0f} to {high:.0f} %" for low, high in zip(followed.min(), followed.max(), strict=True)]
+
+    def by_events(truth, which="symmetric"):
+        few, some, many = (f"{share:.0f}" for share in held.xs(truth, level="truth")[which])
+        return f"{few}, {some} and {many} %"
+
+    page, notes = one_line("averaging.md"), " ".join(AveragedPrediction.__doc__.split())
+    few, some, many = ranges
+    assert f"in {few} of the rows at 100 events, in {some} at 300 and in {many} at 1,000" in page
+    assert f"it is {by_events('GEV(0.5)')}, and {by_events('GEV(0.5)', 'from 1 %')} of the rows" in page
+    assert f"**For the step they held it in {by_events('step')}**" in page
+    assert f"held the true risk in {few}, {some} and {many} of the rows" in notes
+    assert f"and in {by_events('step')} where risks were a step" in notes
 
 
 def test_what_is_said_of_the_further_tasks_of_the_average():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,15 +27,19 @@ CELLS = ((2, 0.02, 1500), (2, 0.10, 500), (5, 0.02, 600), (5, 0.10, 300), (20, 0
 COLUMNS = ("normal", "skewed", "binary", "trending")
 SLOPE = {"logit": 0.7, "probit": 0.35}
 SPREAD = 0.7  # standard deviation of the constants, in units of the logit
-METHODS = ("ML", "conditional", "Firth, informative", "correction", "Firth, all")
+CONDITIONAL = ("conditional", "conditional, Firth")  # of the logit only
+METHODS = ("ML", *CONDITIONAL, "Firth, informative", "correction", "Firth, all")
+EFFECTS_OF = {"linear": "linear", "ML": "ML", "Firth": "Firth, three steps"} | {
+    name: f"{name}, three steps" for name in CONDITIONAL
+}
 QUANTILE = 1.959963984540054
 
 TEXT = """# Panels of rare events with a constant for each unit
 
 Units with T rows each, a share of events, one column x whose mean in a unit goes with the unit's constant (standard deviation {spread:g}; correlation
 about 0.4), {replications} replications. The column is normal; skewed (exponential); binary (30 % of the rows); or trending (the same trend in all units, with a slope
-and noise of their own). "ML" is maximum likelihood on the units with both outcomes, "conditional" `strata=`, "Firth, informative" `bias="firth"`, "correction"
-`bias="correction"` (Fernandez-Val), "Firth, all" `bias="firth", units="all"`. In each cell: the bias of the slope in per cent of it, its Monte Carlo error, and the
+and noise of their own). "ML" is maximum likelihood on the units with both outcomes, "conditional" `strata=`, "conditional, Firth" `strata=` with `bias="firth"`,
+"Firth, informative" `bias="firth"`, "correction" `bias="correction"` (Fernandez-Val), "Firth, all" `bias="firth", units="all"`. In each cell: the bias of the slope in per cent of it, its Monte Carlo error, and the
 coverage of nominal 95 % Wald intervals (model-based; Monte Carlo error 1.1 percentage points). Estimates that were infinite or did not converge
 are left out, and counted in brackets after the coverage where there are any.
 """
@@ -43,8 +47,8 @@ EFFECTS = """
 ## Average marginal effects
 
 Bias in per cent of the average marginal effect in the sample, with its Monte Carlo error: the linear probability model with constants of units; ML with
-its own constants, units with one outcome at a risk of 0 or 1; and `marginal_effects()`, from the slopes of Firth's method on informative units
-(and, for the logit, of the conditional likelihood).
+its own constants, units with one outcome at a risk of 0 or 1; and `marginal_effects()` after bias reduction, by three steps from the slopes of Firth's
+method on informative units, or of the conditional likelihood: plain, and with Firth's penalty (`slopes="conditional"`).
 """
 
 
@@ -119,17 +123,19 @@ def replication(
         found["correction"] = slope_of(plain.at(ml, ml.params - bias_of(plain, ml)))
     if link == "logit":
         sets = MatchedSets.of(x[both][:, None], y[both], plain.groups.codes, None, np.ones(len(plain.groups)))
-        result = ConditionalLikelihood(sets).minimise(np.zeros(1), 1e-8, 50)
-        error = float(np.sqrt(Cholesky(result.sums.hessian).inverse()[0, 0]))
-        found["conditional"] = (float(result.params[0]), error) if result.converged else (np.nan, np.nan)
+        for name in CONDITIONAL:
+            result = ConditionalLikelihood(sets, penalised=name != "conditional").minimise(np.zeros(1), 1e-8, 50)
+            error = float(np.sqrt(Cholesky(result.sums.hessian).inverse()[0, 0]))
+            found[name] = (float(result.params[0]), error) if result.converged else (np.nan, np.nan)
     groups = Groups(codes)
     within, about = x - groups.at_rows(groups.sums(x) / groups.sizes), y - groups.at_rows(groups.sums(y) / groups.sizes)
     found["effect, linear"] = float(within @ about / (within @ within)) / truth, np.nan
     inner = loss.link.at(plain.engine.X @ ml.params[-1:] + plain.groups.at_rows(ml.params[:-1])).pdf.sum() / len(y)
     found["effect, ML"] = (ml.params[-1] * inner / truth if np.isfinite(found["ML"][0]) else np.nan), np.nan
-    for name, method in (("effect, Firth", "Firth, informative"), ("effect, conditional", "conditional")):
+    for name in ("Firth", *CONDITIONAL):
+        method = "Firth, informative" if name == "Firth" else name
         if method in found and np.isfinite(found[method][0]):
-            found[name] = effect(loss, found[method][0], codes, x, y) / truth, np.nan
+            found[f"effect, {name}"] = effect(loss, found[method][0], codes, x, y) / truth, np.nan
     return found
 
 
@@ -154,11 +160,16 @@ def rows(link: str, kind: str, replications: int) -> Iterator[tuple[list[str], l
 
         def of(method: str, truth: float, draws=draws) -> str:
             values = [draw.get(method, (np.nan, np.nan)) for draw in draws]
-            return "" if not np.isfinite(values).any() else cells(np.array(values), truth)
+            return cells(np.array(values), truth)
 
-        slopes = [of(method, SLOPE[link]) for method in METHODS]
-        effects = [of(f"effect, {method}", 1.0) for method in ("linear", "ML", "Firth", "conditional")]
+        slopes = [of(method, SLOPE[link]) for method in of_link(METHODS, link)]
+        effects = [of(f"effect, {method}", 1.0) for method in of_link(EFFECTS_OF, link)]
         yield [kind, name, *slopes], [kind, name, *effects]
+
+
+def of_link(names: Iterable[str], link: str) -> list[str]:
+    """Return the names of the methods that a link has."""
+    return [name for name in names if link == "logit" or name not in CONDITIONAL]
 
 
 def run(replications: int = REPLICATIONS) -> str:
@@ -168,9 +179,9 @@ def run(replications: int = REPLICATIONS) -> str:
         found = [row for kind in COLUMNS for row in rows(link, kind, replications)]
         text += (
             f"\n## Slopes, {link}\n\n"
-            + table(("x", "T, share, units", *METHODS), [slopes for slopes, _ in found])
+            + table(("x", "T, share, units", *of_link(METHODS, link)), [slopes for slopes, _ in found])
             + "\n"
         )
-        header = ("x", "T, share, units", "linear", "ML", "Firth, three steps", "conditional, three steps")
+        header = ("x", "T, share, units", *(EFFECTS_OF[name] for name in of_link(EFFECTS_OF, link)))
         effects += f"\n{link}:\n\n" + table(header, [row for _, row in found]) + "\n"
     return text + effects

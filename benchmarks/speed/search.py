@@ -19,7 +19,6 @@ from benchmarks.speed.timing import compare
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
 from gevglm.estimation.objective import Ridge
-from gevglm.exceptions import MissingDatasetError
 from gevglm.families import GEVCanonical
 from gevglm.inference.cross_validation import make_folds, search
 from gevglm.inference.shape_path import ROUGH, ShapePath
@@ -58,7 +57,7 @@ def _in_fits(n: int, call: str, fit: str) -> Mapping[str, Callable[[], Any]]:
 
 def run() -> str:
     """Return a row for each quantity."""
-    X, y, data = letter_vowel()
+    X, y, data = letters("letter-vowel", "AEIOU")
     held = np.random.default_rng(0).random(len(y)) < 0.3
     slopes = np.append(0.0, np.ones(X.shape[1] - 1))
     problem = Problem(MemoryEngine(X, y), Canonical(GEV(0.0)), constant=0)
@@ -123,13 +122,13 @@ def _shape_calls(n: int, k: int) -> dict[str, Callable[[], Any]]:
     }
 
 
-def letter_vowel() -> tuple[NDArray, NDArray, str]:
-    """Return design and outcome of letter-vowel, or a simulated stand-in of its size where the data are absent."""
-    try:
-        letters = gevglm.datasets.load("letter")
-        y, name = letters.pop("letter").isin(list("AEIOU")).to_numpy(float), "letter-vowel"
-        Z = letters.to_numpy(float)
-    except MissingDatasetError:
+def letters(task: str, positive: str) -> tuple[NDArray, NDArray, str]:
+    """Return design and outcome of some letters against the others, or a simulated stand-in of their size where the data are not at hand."""
+    if gevglm.datasets.available().loc["letter", "where"] not in ("", "download"):
+        images = gevglm.datasets.load("letter")
+        y, name = images.pop("letter").isin(list(positive)).to_numpy(float), task
+        Z = images.to_numpy(float)
+    else:
         rng = np.random.default_rng(1)
         Z = rng.standard_normal((20_000, 16))
         y, name = (rng.random(20_000) < GEV(0.2).inverse(-0.4 + 0.2 * Z[:, :4].sum(axis=1))).astype(float), "simulated"

@@ -73,7 +73,8 @@ def average_links(
         sides; or the same number for all, 0 for none.
     folds, rng
         See :func:`gevglm.inference.folds.make_folds`. A number of folds that is larger than that of the rarer outcome is lowered to it, with a
-        warning.
+        warning. Folds may hold a row out more than once, such as those of scikit-learn's ``RepeatedStratifiedKFold``: all of its risks have a part
+        in penalties and weights.
     groups : str or array_like, optional
         Clusters, which folds and the bootstrap keep together: a column or an array.
     bias : str or BiasReduction, optional
@@ -124,7 +125,8 @@ def average_links(
     split = make_folds(model.endog, _possible(model, folds), rng, counts=model.design.counts, groups=clusters)
     procedure = Procedure(candidates, criterion, options)
     code = _code(model, options, words)
-    return AveragedLinks(procedure, procedure.run(model, split), model, clusters, max(2, len(split)), code)
+    passes = split.passes(model.design.counts)
+    return AveragedLinks(procedure, procedure.run(model, split), model, clusters, len(split), passes, code)
 
 
 def _model(words: dict[str, Any]) -> BinaryGLM:

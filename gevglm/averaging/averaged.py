@@ -17,7 +17,7 @@ from gevglm import calibration
 from gevglm.averaging.prediction import AveragedPrediction
 from gevglm.averaging.procedure import Average, Procedure
 from gevglm.averaging.resampling import Mixture, resampled
-from gevglm.averaging.summary import LEAST_SHOWN, summary_of
+from gevglm.averaging.summary import are_light, summary_of
 from gevglm.calibration.assessment import Assessment
 from gevglm.data.sources import as_source
 from gevglm.display.brief import Summarised
@@ -36,6 +36,7 @@ from gevglm.effects.standardised import (
 from gevglm.effects.worlds import Worlds
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, silenced
 from gevglm.model import BinaryGLM
+from gevglm.options import FitOptions
 from gevglm.results import BinaryGLMResults
 from gevglm.results.calibration import as_sampled, with_note
 from gevglm.results.clusters import repeated
@@ -73,6 +74,11 @@ class AveragedLinks(Summarised):
         Candidates whose held-out risks differ by less than 1 % of their mean, so that they can share their weight in any way.
     criterion : str
     nobs, n_events : float
+    n_folds : int
+    passes : float
+        How often an observation is held out, on average.
+    n_clusters : int or None
+        How many clusters folds and resamples keep together.
     code : dict of str to str
         The words of the call, as Python.
     """
@@ -89,13 +95,16 @@ class AveragedLinks(Summarised):
         model: BinaryGLM,
         clusters: NDArray | None,
         n_folds: int,
+        passes: float,
         code: Mapping[str, str],
     ):
         self.criterion, self.fits, self.weights = procedure.criterion, average.fits, average.table
         self.scores, self.certificate = average.scores, average.optimum.certificate
         self.left_out, self.ruled_out, self.alike = average.left_out, average.ruled_out, average.alike
         self.nobs, self.n_events = model.wnobs, model.design.n_events
-        self._procedure, self._clusters, self._n_folds, self.code = procedure, clusters, n_folds, code
+        self.n_folds, self.passes = n_folds, passes
+        self.n_clusters = None if clusters is None else len(np.unique(clusters))
+        self._procedure, self._clusters, self.code = procedure, clusters, code
         self._model: BinaryGLM | None = model
         self._mixture, self._held_out = Mixture.of(average), average.held_out
         self._drawn: dict[tuple[int, Any], list[Mixture]] = {}
@@ -104,6 +113,11 @@ class AveragedLinks(Summarised):
     def results(self) -> BinaryGLMResults:
         """The first candidate's results, which know how rows of new data are read."""
         return next(iter(self.fits.values()))
+
+    @property
+    def options(self) -> FitOptions:
+        """The options of all fits."""
+        return self._procedure.options
 
     # -- predictions -----------------------------------------------------------------------
 
@@ -163,7 +177,8 @@ class AveragedLinks(Summarised):
         key = (resamples, rng if isinstance(rng, (int, np.integer)) else None)
         if key[1] is None or key not in self._drawn:
             model = self.rows("resamples")
-            drawn = resampled(model, self._procedure, self._n_folds, self._clusters, resamples, rng, progress)
+            folds = max(2, round(self.n_folds / self.passes))  # of the same size
+            drawn = resampled(model, self._procedure, folds, self._clusters, resamples, rng, progress)
             if key[1] is None:
                 return drawn
             self._drawn[key] = drawn
@@ -182,6 +197,11 @@ class AveragedLinks(Summarised):
             One minus the coverage.
         resamples, rng
             See :meth:`bootstrap`.
+
+        Notes
+        -----
+        Limits are for the sampling error of the procedure: where no link follows the true risks, they do not hold them; see
+        :class:`~gevglm.averaging.prediction.AveragedPrediction` for how often they do in a simulation.
         """
         check_alpha(alpha)
         X, offset, index = self._rows(exog)
@@ -297,7 +317,9 @@ class AveragedLinks(Summarised):
         from gevglm.plots import plot_weights
 
         weight = self.weights["weight"].sort_values(ascending=False, kind="stable")
-        light = weight < LEAST_SHOWN
+        light = are_light(self)[weight.index]
+        if light.sum() == 1:
+            light[:] = False
         shown = weight[~light]
         if light.any():
             shown[f"{light.sum()} others"] = weight[light].sum()

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 from scipy.stats import t as student
 
+from gevglm.display.brief import MOST_ROWS
+from gevglm.display.tables import Part, Shown
 from gevglm.results.core import check_alpha
 
 CLOSEST = 1e-10  # to 0 and 1 that a risk may come before its logit is taken
+WHAT_LIMITS_SHOW = "Limits show how far the risks would move with other data from the same population, not how far the average of the links is from the truth."
 
 
-class AveragedPrediction:
+class AveragedPrediction(Shown):
     """Risks with limits by the bootstrap.
 
     Attributes
@@ -23,9 +28,10 @@ class AveragedPrediction:
 
     Notes
     -----
-    Limits show how far the estimate would move with other data, not how far a link is from the truth. In a simulation with 100 events, 95 % limits held the
-    true risk in 88 to 98 % of the rows where a candidate was the true link, and in 64 % where risks were a step, which no link
-    follows. :meth:`gevglm.AveragedLinks.calibration` shows whether risks are right on average.
+    Limits are for the sampling error of the procedure: they show how far the estimate would move with other data, not how far a link is from the
+    truth. In a simulation with 100, 300 and 1,000 events, 95 % limits held the true risk in 90 to 95 %, 86 to 95 % and 91 to 99 % of the
+    rows where the true risks followed a link, and in 69, 44 and 25 % where risks were a step, which no link follows. Risks that are truly next to
+    nothing are below them most often. :meth:`gevglm.AveragedLinks.calibration` shows whether risks are right on average.
     """
 
     def __init__(self, predicted: NDArray, draws: NDArray, index: pd.Index | None, alpha: float):
@@ -49,3 +55,11 @@ class AveragedPrediction:
             "mean_ci_upper": expit(middle + reach),
         }
         return pd.DataFrame(columns, index=self.index)
+
+    def _shown_parts(self) -> tuple[str, Sequence[Part], Sequence[str]]:
+        frame, level = self.summary_frame(), f"{100.0 * (1.0 - self.alpha):g} %"
+        title = (
+            f"Average risks, with {level} limits by the bootstrap of the whole procedure ({len(self.draws)} resamples)"
+        )
+        shown = f", the first {MOST_ROWS} of {len(frame):,} rows" if len(frame) > MOST_ROWS else ""
+        return title + shown, [Part("", frame.head(MOST_ROWS))], [WHAT_LIMITS_SHOW]

@@ -36,7 +36,7 @@ COMPARED = 20_000  # rows by which candidates are compared
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Outcomes and their average risks in the population, by fits that have not seen them; a row per fold and row that it holds out."""
+    """Outcomes and their average risks in the population, by fits that have not seen them; the mean of these where a row is held out more than once."""
 
     y: NDArray
     risks: NDArray
@@ -106,7 +106,7 @@ class Procedure:
         possible = given @ weights if self.criterion == "log_loss" else 1.0 - given @ weights
         whole = pd.Series(_scores(possible, 1.0 - possible, shares), index=["log_loss", "brier"])
         rows = np.concatenate([np.flatnonzero(test.rows) for _, test in folds.parts])
-        held_out = HeldOut(y, mixed, _effective(held), rows)
+        held_out = _held_out(model, held, y, mixed, rows)
         alike = alike_among(list(fits), risks[:: max(1, len(risks) // COMPARED)])
         return Average(fits, _table(fits, scores, weights), optimum, whole, held_out, alike, ruled_out, left_out)
 
@@ -240,11 +240,20 @@ def _in_population(model: BinaryGLM, held: Any) -> NDArray:
     return RowWeights.of(held, model.sampling.population_weights(held.y)).in_population
 
 
-def _effective(held: Sequence[Any]) -> NDArray | None:
-    """Return how many observations the rows of several designs are, see :attr:`gevglm.data.row_weights.RowWeights.effective_counts`."""
+def _held_out(model: BinaryGLM, held: Sequence[Any], y: NDArray, risks: NDArray, rows: NDArray) -> HeldOut:
+    """Return what was held out; no observation counts twice, also where folds are repeated."""
     counts = np.concatenate([RowWeights.of(each).observations for each in held])
-    represents = None if held[0].represents is None else np.concatenate([each.represents for each in held])
-    return RowWeights(len(counts), freq=counts, represents=represents).effective_counts
+    stands_for = model.design.represents
+    represents = None if stands_for is None else np.concatenate([each.represents for each in held])
+    own = RowWeights.of(model.design).observations
+    total = np.bincount(rows, counts, minlength=len(own))
+    if (total > own * (1.0 + 1e-9)).any():
+        kept = np.flatnonzero(total > 0.0)
+        y, risks = (np.bincount(rows, counts * each, minlength=len(own))[kept] / total[kept] for each in (y, risks))
+        rows, counts = kept, np.minimum(total, own)[kept]
+        represents = None if stands_for is None else stands_for[kept]
+    effective = RowWeights(len(counts), freq=counts, represents=represents).effective_counts
+    return HeldOut(y, risks, effective, rows)
 
 
 def _linear(held: list[Any], params: list[NDArray]) -> NDArray:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gevglm import __version__
 from gevglm._files import check_target, write_text
+from gevglm.averaging.prediction import WHAT_LIMITS_SHOW
 from gevglm.averaging.summary import HEADERS, notes_on, weight_rows
 from gevglm.calibration.assessment import Assessment
 from gevglm.plots import new_axes
@@ -59,7 +60,8 @@ def _findings(average: AveragedLinks, assessed: Assessment) -> list[str]:
     slope = assessed.summary_frame().loc["calibration slope", "estimate"]
     return [
         f"{count(average.nobs)} observations, {count(average.n_events)} events; the risks of {len(average.weights)} links are averaged.",
-        f"The held-out {score} of the average is {mean:.5f}; that of the best single link, {best.name}, is {best[average.criterion]:.5f}.",
+        f"The held-out {score} of the average is {mean:.5f}; that of the best single link, {best.name}, is {best[average.criterion]:.5f}. "
+        "Weights and link were chosen on the same rows.",
         f"The calibration slope on held-out rows is {slope:.3f}; 1 is perfect.",
     ]
 
@@ -102,7 +104,7 @@ def _effects(average: AveragedLinks, alpha: float, resamples: int | None, rng: A
     )
     drawn = len(average.bootstrap(resamples, rng))
     how = f"{100 * (1 - alpha):g} % bands by the bootstrap of the whole procedure ({drawn} resamples)"
-    text = f"{which}, averaged over {count(average.nobs)} observations with everything else unchanged; {how}."
+    text = f"{which}, averaged over {count(average.nobs)} observations with everything else unchanged; {how}. {WHAT_LIMITS_SHOW}"
     return [tag("p", text, class_="note"), gallery.html()]
 
 

@@ -68,11 +68,15 @@ class Adjusted(BiasReduction):
     def apply(self, loss: Loss, sums: NewtonSums, total: NDArray, matrix: NDArray, factor: Factor) -> None:
         """Change gradient and value of the loss in place."""
 
-    def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
-        """Return what a row adds to its score factor per unit of its quadratic form, and the derivative by v.
+    def rates(self, loss: Loss, point: Point) -> list[NDArray]:
+        """Return what a row adds to its score factor per unit of its quadratic form.
 
         Where the constant of a group is concerned in another way than other coefficients, first for the constant, then for the others.
         """
+        raise NotImplementedError
+
+    def rate_slopes(self, loss: Loss, point: Point) -> list[NDArray]:
+        """Return the derivatives by v of :meth:`rates`."""
         raise NotImplementedError
 
     def penalty(self, loss: Loss, log_determinant: float) -> float:
@@ -121,8 +125,11 @@ class MeanReduction(AdjustedRows):
         if self.has_objective(loss):
             sums.value -= 0.5 * factor.log_determinant
 
-    def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
-        return [(loss.mean_adjustment_at(point, np.ones(())), loss.mean_adjustment_slope_at(point))]
+    def rates(self, loss: Loss, point: Point) -> list[NDArray]:
+        return [loss.mean_adjustment_at(point, np.ones(()))]
+
+    def rate_slopes(self, loss: Loss, point: Point) -> list[NDArray]:
+        return [loss.mean_adjustment_slope_at(point)]
 
     def penalty(self, loss: Loss, log_determinant: float) -> float:
         return -0.5 * log_determinant if self.has_objective(loss) else 0.0
@@ -157,13 +164,16 @@ class MedianReduction(Adjusted):
         mean, cubes = total
         sums.gradient -= mean + sums.hessian @ (cubes / matrix.diagonal())
 
-    def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
+    def rates(self, loss: Loss, point: Point) -> list[NDArray]:
         # the median of the estimate of a constant alone, whose adjustment does not have the curvature of the link
         third = (point.reverse_hazard - point.hazard) / 6.0
+        return [loss.expected_curvature_at(point) * third, loss.mean_adjustment_at(point, np.ones(()))]
+
+    def rate_slopes(self, loss: Loss, point: Point) -> list[NDArray]:
+        third = (point.reverse_hazard - point.hazard) / 6.0
         change = (point.reverse_hazard * point.dlog_reverse_hazard - point.hazard * point.dlog_hazard) / 6.0
-        W, steeper = loss.expected_curvature_at(point), loss.expected_curvature_slope_at(point)
-        of_mean = (loss.mean_adjustment_at(point, np.ones(())), loss.mean_adjustment_slope_at(point))
-        return [(W * third, W * change + steeper * third), of_mean]
+        of_constant = loss.expected_curvature_at(point) * change + loss.expected_curvature_slope_at(point) * third
+        return [of_constant, loss.mean_adjustment_slope_at(point)]
 
 
 @dataclass(frozen=True)
@@ -199,12 +209,15 @@ class Jeffreys(AdjustedRows):
         sums.gradient -= total
         sums.value -= self.power * factor.log_determinant
 
-    def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
+    def rates(self, loss: Loss, point: Point) -> list[NDArray]:
+        return [self.power * loss.expected_curvature_slope_at(point)]
+
+    def rate_slopes(self, loss: Loss, point: Point) -> list[NDArray]:
         dlog = point.dlog_reverse_hazard + point.dlog_hazard
         change = 2.0 * point.d2logpdf - point.reverse_hazard * point.dlog_reverse_hazard
         change += point.hazard * point.dlog_hazard
         slope = loss.expected_curvature_slope_at(point)
-        return [(self.power * slope, self.power * (slope * dlog + loss.expected_curvature_at(point) * change))]
+        return [self.power * (slope * dlog + loss.expected_curvature_at(point) * change)]
 
     def penalty(self, loss: Loss, log_determinant: float) -> float:
         return -self.power * log_determinant

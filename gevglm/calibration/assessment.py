@@ -23,6 +23,7 @@ from gevglm.calibration.metrics import all_indices, infinite_log_loss
 from gevglm.calibration.sample import Clusters, Sample, predictions
 from gevglm.calibration.smooth import IntegratedCalibration, integrated_calibration
 from gevglm.display.brief import Summarised
+from gevglm.engine.linalg import one_blas_thread
 from gevglm.exceptions import InvalidDataError
 
 if TYPE_CHECKING:
@@ -205,45 +206,48 @@ def assess(
     """
     checked_level(level)
     sample = predictions(y, p, weights, groups=groups).need_counts("an assessment").need_distinct("an assessment")
-    order = np.argsort(sample.p, kind="stable")  # sorted once: sorting again is nearly free
-    sample = sample.taken(order)
-    data, clusters = (sample.y, sample.p, sample.weight), sample.clusters
-    if clusters is not None:
-        band, belt = None, False
-    notes = _Notes(sample)
-    cox = notes.unless_refused("the recalibration model", lambda: cox_calibration(*data, groups=clusters, level=level))
-    method = "loess" if smooth == "spline" and notes.extreme else smooth
-    curve = notes.unless_refused(
-        "the smooth curve", lambda: integrated_calibration(*data, groups=sample.groups, method=method, level=level)
-    )
-    region = None
-    if belt:
-        region = notes.unless_refused(
-            "the calibration belt", lambda: calibration_belt(*data, in_sample=in_sample, levels=(0.8, level))
+    with one_blas_thread():  # columns are few: threads would only wait for each other
+        order = np.argsort(sample.p, kind="stable")  # sorted once: sorting again is nearly free
+        sample = sample.taken(order)
+        data, clusters = (sample.y, sample.p, sample.weight), sample.clusters
+        if clusters is not None:
+            band, belt = None, False
+        notes = _Notes(sample)
+        cox = notes.unless_refused(
+            "the recalibration model", lambda: cox_calibration(*data, groups=clusters, level=level)
         )
-    rng = np.random.default_rng(rng)
-    corp = reliability(*data, band=band, level=level, resamples=resamples, rng=rng)
-    indices = all_indices(sample, cox, curve, corp, bins=bins, level=level)
-    resampled = method if curve is not None and method in CURVES else None
-    return Assessment(
-        n=sample.total,
-        n_events=sample.events,
-        mean_prediction=sample.mean(sample.p),
-        indices=indices
-        if sample.replicates is not None
-        else bootstrap_intervals(
-            sample, indices, method=resampled, bins=bins, level=level, resamples=resamples, rng=rng
-        ),
-        tests=_tests(sample, cox, corp, region, bins, in_sample, notes),
-        reliability=corp,
-        cox=cox,
-        smooth=curve,
-        belt=region,
-        groups=grouped(sample.p, sample.y, sample.weight, PICTURE_GROUPS),
-        notes=tuple(notes.texts),
-        level=level,
-        in_sample=in_sample,
-    )
+        method = "loess" if smooth == "spline" and notes.extreme else smooth
+        curve = notes.unless_refused(
+            "the smooth curve", lambda: integrated_calibration(*data, groups=sample.groups, method=method, level=level)
+        )
+        region = None
+        if belt:
+            region = notes.unless_refused(
+                "the calibration belt", lambda: calibration_belt(*data, in_sample=in_sample, levels=(0.8, level))
+            )
+        rng = np.random.default_rng(rng)
+        corp = reliability(*data, band=band, level=level, resamples=resamples, rng=rng)
+        indices = all_indices(sample, cox, curve, corp, bins=bins, level=level)
+        resampled = method if curve is not None and method in CURVES else None
+        return Assessment(
+            n=sample.total,
+            n_events=sample.events,
+            mean_prediction=sample.mean(sample.p),
+            indices=indices
+            if sample.replicates is not None
+            else bootstrap_intervals(
+                sample, indices, method=resampled, bins=bins, level=level, resamples=resamples, rng=rng
+            ),
+            tests=_tests(sample, cox, corp, region, bins, in_sample, notes),
+            reliability=corp,
+            cox=cox,
+            smooth=curve,
+            belt=region,
+            groups=grouped(sample.p, sample.y, sample.weight, PICTURE_GROUPS),
+            notes=tuple(notes.texts),
+            level=level,
+            in_sample=in_sample,
+        )
 
 
 class _Notes:

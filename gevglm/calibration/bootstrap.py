@@ -16,7 +16,6 @@ from gevglm.calibration.estimates import Measured
 from gevglm.calibration.loess import loess_of_resamples
 from gevglm.calibration.sample import Sample
 from gevglm.calibration.smooth import SPANS, spline_columns, spline_knots
-from gevglm.engine.linalg import one_blas_thread
 
 RESAMPLED_GROUPS = 400  # groups of neighbouring predictions that are resampled
 FROM_ZERO = ("ICI", "E50", "E90", "Emax", "ECE, equal width", "ECE, equal mass", "miscalibration (Brier)",
@@ -202,9 +201,8 @@ def _spline_curve(sample: Sample, groups: Groups) -> Curve:
         weight = counts.sum(axis=1)
         start = np.zeros((len(counts), columns.shape[1]))
         start[:, 1] = 1.0
-        with one_blas_thread():
-            batch = LogisticBatch(columns, weight, counts[:, 0] @ columns)
-            params, good = batch.minimise(start, CLOSE * weight.sum(axis=1))
+        batch = LogisticBatch(columns, weight, counts[:, 0] @ columns)
+        params, good = batch.minimise(start, CLOSE * weight.sum(axis=1))
         return np.where(good[:, None], expit(params @ columns.T), np.nan)
 
     return fitted
@@ -214,8 +212,7 @@ def _loess_curve(sample: Sample, groups: Groups) -> Curve:
     smooth = loess_of_resamples(groups.score, groups.weight, span=SPANS["loess"])
 
     def fitted(counts: NDArray) -> NDArray:
-        with one_blas_thread():
-            return smooth(counts[:, 0], counts.sum(axis=1))
+        return smooth(counts[:, 0], counts.sum(axis=1))
 
     return fitted
 

@@ -82,7 +82,7 @@ class GroupCalibration(Summarised):
         A row for each group: ``n``, ``events``, ``expected``, and for O/E, constant (calibration in the large), slope and AUC the estimate, its limits and
         ``pooled``, which lies between it and the mean of all groups, by their precisions. Missing where a group does not determine it.
     pooled : dict
-        From measures to :class:`RandomEffects`, of O/E on the logarithmic, of the AUC on the logit scale.
+        From measures to their random effects, of O/E on the logarithmic, of the AUC on the logit scale.
     level : float
     notes : tuple of str
         Which groups have no events, or no estimate of a measure.

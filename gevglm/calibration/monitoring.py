@@ -210,7 +210,7 @@ def monitor_predictions(
     draws: int = 50_000,
     rng: Any = 0,
 ) -> Monitor:
-    """Watch predictions over time; see :func:`monitor`.
+    """Watch predictions over time; see :func:`gevglm.calibration.monitor`.
 
     Parameters
     ----------

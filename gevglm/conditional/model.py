@@ -18,7 +18,7 @@ from gevglm.conditional.sets import MatchedSets
 from gevglm.data import build
 from gevglm.data.design import Design
 from gevglm.data.gathered import gathered
-from gevglm.engine.linalg import combinations, independent_columns
+from gevglm.engine.linalg import combinations, independent_columns, one_blas_thread
 from gevglm.engine.monitor import Monitor
 from gevglm.estimation.checks import FEW_EVENTS_PER_PARAMETER
 from gevglm.estimation.newton import SolverResult
@@ -27,6 +27,7 @@ from gevglm.exceptions import (
     CollinearityWarning,
     ConvergenceWarning,
     FewEventsWarning,
+    GevglmWarning,
     IncompatibleOptionsError,
     InvalidDataError,
     InvalidOptionError,
@@ -42,6 +43,7 @@ from gevglm.options import FitOptions, ModelOptions
 UNIDENTIFIED = 1e-6  # share of the information at zero below which separation is looked for
 CONSTANT = 1e-12  # spread within sets, as a share of the largest value, that is rounding
 CONTINUOUS = 0.5  # different values per row from which a column of fractions is taken for a measurement
+MOSTLY_SINGLE = 0.75  # from which any other is doubted
 NO_MEANING = {
     "exposure": "it goes with link='cloglog'",
     "var_weights": "sets count by freq_weights=",
@@ -70,6 +72,10 @@ class ConditionalLogit(LikelihoodModel):
     def __init__(self, design: Design, strata: Any):
         design.need_rows("strata=", "read the table into memory")
         self.strata = strata if isinstance(strata, str) else None
+        if self.strata is not None and self.strata in getattr(design.recipe, "used", ()):
+            raise InvalidDataError(
+                f"{strata!r} is strata= and also among the terms: the constants of sets, which drop out, explain all of it. Leave it out of the formula."
+            )
         self.layout = design.layout
         codes = _codes(design, strata)
         design, codes = self._informative(_binary(design), codes)
@@ -142,7 +148,10 @@ class ConditionalLogit(LikelihoodModel):
     def fit_by(self, options: FitOptions) -> ConditionalResultsWrapper:
         """Estimate the coefficients by options in one object; see :func:`gevglm.fit`."""
         options.check(len(self.design.names))
-        firth = _is_firth(options)
+        with one_blas_thread():  # products are small, and threads would wait for each other
+            return self._fitted(options, _is_firth(options))
+
+    def _fitted(self, options: FitOptions, firth: bool) -> ConditionalResultsWrapper:
         kept, omitted = self._independent(options.collinear)
         sets = self.sets if not omitted else self._sets_of(kept)
         likelihood = ConditionalLikelihood(sets, penalised=firth)
@@ -281,10 +290,15 @@ def _codes(design: Design, strata: Any) -> NDArray:
 
 
 def refuse_measurement(name: str, column: pd.Series, levels: Any) -> None:
-    """Refuse a column of fractions with many different values as what tells units or sets apart."""
-    if not pd.api.types.is_float_dtype(column.dtype) or len(levels) <= CONTINUOUS * len(column):
-        return
-    if (np.asarray(levels, dtype=float) % 1.0 != 0).any():
+    """Refuse a column of fractions with many different values as what tells units or sets apart; warn of others with fewer than 4 rows for 3 values."""
+    fractions = pd.api.types.is_float_dtype(column.dtype) and (np.asarray(levels, dtype=float) % 1.0 != 0).any()
+    if not fractions and len(levels) > MOSTLY_SINGLE * len(column):
+        warn(
+            f"{name!r} has {len(levels)} different values in {len(column)} rows, so that most units or sets are one row, which says nothing about slopes: is it "
+            "the column that they are told apart by?",
+            GevglmWarning,
+        )
+    if fractions and len(levels) > CONTINUOUS * len(column):
         raise InvalidDataError(
             f"{name!r} has {len(levels)} different values with fractions in {len(column)} rows: it looks like a measurement, not like units or sets. "
             "As a column of the model it is one of the terms; codes of units and sets are integers or words."

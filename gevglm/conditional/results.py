@@ -15,6 +15,7 @@ from gevglm.conditional.likelihood import ConditionalLikelihood
 from gevglm.conditional.sets import MatchedSets
 from gevglm.data.new_rows import read_matrix, read_table
 from gevglm.data.tables import columns_given
+from gevglm.display.digits import iterations
 from gevglm.engine.cholesky import Cholesky
 from gevglm.estimation.newton import SolverResult
 from gevglm.exceptions import InvalidDataError, InvalidOptionError, unknown_option
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 PREDICTIONS = ("probability", "linear")
 INSTEAD = {
     "risks": "a conditional likelihood has no constants, and so no risks in the population; predict() has probabilities within sets, odds_ratios() ratios, and "
-    "'y ~ x | set' with bias='firth' has risks()",
+    "for units observed repeatedly 'y ~ x | unit' with bias='firth' has risks() and marginal_effects(), with slopes='conditional' for these slopes",
     "assessment": "a conditional likelihood has no risks in the population to be assessed; predict() has probabilities within sets",
     "rows": "rows have no scores of their own, only sets have; leave out sets instead",
     "tests": "use anova() for terms, lr_tests() for columns, lr_test() for all of them, or wald_test",
@@ -163,7 +164,7 @@ class ConditionalResults(WithinGroups):
             "Covariance": self.cov_type,
             "Log-Likelihood": f"{self.llf:.5g}",
             "LL at zero": f"{self.llnull:.5g}",
-            "Converged": f"{'yes' if self.converged else 'NO'}, {self.n_iter} iterations",
+            "Converged": f"{'yes' if self.converged else 'NO'}, {iterations(self.n_iter)}",
             "Sets left out": f"{self.n_sets_dropped:,}",
         }
 

@@ -14,7 +14,9 @@ from gevglm.data.sources import Source, as_source
 from gevglm.engine.memory import physical_memory
 from gevglm.exceptions import InvalidDataError
 
-SHARE = 0.25  # of the memory of this machine that the columns may take; a fit needs as much again, and more
+SHARE = 0.75  # of the memory of this machine that a fit may take
+# numbers that a fit holds for each row, as measured: for each column of the table, and besides
+OF_EACH_COLUMN, BESIDES = 4, 12
 
 
 def gathered(data: Any, formula: str, scope: dict[str, Any], words: Sequence[Any]) -> Any:
@@ -45,14 +47,17 @@ def gathered(data: Any, formula: str, scope: dict[str, Any], words: Sequence[Any
 
 
 def _pieces(source: Source, columns: Sequence[str]) -> Iterator[pd.DataFrame]:
-    most, so_far = SHARE * physical_memory(), 0.0
+    memory, rows, so_far = physical_memory(), 0, 0.0
     with closing(source.map(_whole, columns)) as pieces:
         for _, piece in pieces:
-            so_far += float(piece.memory_usage(index=False).sum())
-            if so_far > most:
+            rows += len(piece)
+            so_far += float(piece.memory_usage(index=False, deep=True).sum())
+            needed = so_far + 8.0 * rows * (OF_EACH_COLUMN * len(columns) + BESIDES)
+            if needed > SHARE * memory:
                 raise InvalidDataError(
-                    f"fits within units or sets have the columns of the model in memory ({', '.join(columns)}), and more than {most / 1e9:.1f} GB of them were read; "
-                    "give rows of fewer units, have the units as C(...) among the terms, whose sums are made piece by piece, or take a machine with more memory."
+                    f"fits within units or sets have the columns of the model in memory ({', '.join(columns)}): {rows:,} rows were read, which take about "
+                    f"{needed / 1e9:.3g} GB, and this machine has {memory / 1e9:.3g} GB. Units or sets with one outcome say nothing about slopes: leave their rows "
+                    "out before, or have the units as C(...) among the terms, whose sums are made piece by piece."
                 )
             yield piece
 

@@ -47,6 +47,17 @@ def table_texts(columns: Sequence[Sequence[float]], errors: Iterable[float]) -> 
     return [[_text(value, decimals, size) for value in column] for column in columns]
 
 
+def iterations(count: int) -> str:
+    """Return a number of iterations, in words.
+
+    Examples
+    --------
+    >>> iterations(1), iterations(4)
+    ('1 iteration', '4 iterations')
+    """
+    return f"{count} iteration{'' if count == 1 else 's'}"
+
+
 def p_text(p: float) -> str:
     """Return a p-value with four decimals.
 

@@ -18,6 +18,7 @@ from gevglm.engine.factored_matrix import FactoredMatrix
 PART = 1e-6  # share of its length below which a column has no part in a combination
 
 MOST_SCRATCH = 1 << 22  # numbers of a scratch copy
+THIN = 10  # columns up to which their products are made column by column
 ROWS_OF_A_GROUP = 8  # in the mean, from which sums over groups are made group by group
 
 Matrix: TypeAlias = NDArray | csr_array
@@ -43,6 +44,19 @@ def weighted_gram(X: Matrix, weights: NDArray) -> Matrix:
         return np.dot(scaled.T, scaled)  # dot sees one matrix twice, computes half of it, and frees the other threads
     np.multiply(X, weights[:, None], out=scaled)
     return X.T @ scaled  # dot would copy the block of a larger matrix
+
+
+def symmetric_products(weighted: NDArray, columns: NDArray) -> NDArray:
+    """Return the products of a few long columns with themselves times weights, which are symmetric; both of shape (k, rows).
+
+    BLAS takes longer for the product of two such matrices than for those of a matrix and each of the columns.
+    """
+    if len(columns) > THIN:
+        return weighted @ columns.T
+    products = np.empty((len(columns), len(columns)))
+    for j, column in enumerate(weighted):
+        products[j, j:] = products[j:, j] = columns[j:] @ column
+    return products
 
 
 def quadratic_forms(X: Matrix, matrix: Any) -> NDArray:

@@ -29,7 +29,16 @@ from gevglm.estimation.arrow_sums import (
     sums_of,
 )
 from gevglm.estimation.estimate import null_loss
-from gevglm.estimation.newton import SolverResult, Steps, newton, slope_search, value_search
+from gevglm.estimation.newton import (
+    CONVERGED,
+    NEAR,
+    PREDICTED,
+    SolverResult,
+    Steps,
+    newton,
+    slope_search,
+    value_search,
+)
 from gevglm.estimation.newton_sums import Sums
 from gevglm.estimation.paired_arrow import Cells, PairedArrow, PairedLossSums
 from gevglm.estimation.sums import totals
@@ -83,8 +92,15 @@ class AbsorbedProblem:
         """
         with one_blas_thread(self.engine.n_rows * self.engine.n_cols):
             self._first = None
-            result = self._iterate(self._start(start))
+            result = self._iterate(self._start(start), predict_below=0.0 if self.adjustment else NEAR)
             sums = self._sums_at_end(result.params) if result.converged else self.sums_at(result.params)
+            if result.reason == PREDICTED:  # which the sums at the end confirm, or there is more to do
+                decrement = sums.step()[1]
+                if decrement <= self.tol**2 * self._scale:
+                    result = replace(result, n_iter=result.n_iter + 1, decrement=decrement, reason=CONVERGED)
+                else:
+                    result = self._iterate(result.params)
+                    sums = self._sums_at_end(result.params) if result.converged else self.sums_at(result.params)
         self._first = self._first if start is None else None
         how = (result.n_iter, result.decrement, result.converged, result.reason)
         return AbsorbedEstimate(result.params, sums.information, sums.value, *how)
@@ -107,7 +123,7 @@ class AbsorbedProblem:
         """Return the second derivative where every group has its own share of events, whatever its columns: where an estimate begins."""
         return self._first or self._sums(self._start(None), expected=True).information
 
-    def _iterate(self, start: NDArray, slopes: NDArray | None = None) -> SolverResult:
+    def _iterate(self, start: NDArray, slopes: NDArray | None = None, *, predict_below: float = 0.0) -> SolverResult:
         """Iterate over all coefficients, or for given slopes over the constants."""
 
         def of(evaluate: Callable[[NDArray], ArrowSums]) -> Callable[[NDArray], ArrowSums]:
@@ -116,6 +132,7 @@ class AbsorbedProblem:
             return lambda constants: evaluate(np.concatenate([constants, slopes])).of_constants(len(slopes))
 
         options: dict[str, Any] = {"scale": self._scale, "maxiter": self.maxiter, "on_step": self.monitor.on_step}
+        options["predict_below"] = predict_below
         if self.adjustment is not None:
             steps = newton(start, search=whole_step, tol=0.1 * self.tol, extrapolate=True, **options)
             return run(steps, of(partial(self.adjusted_sums, self.adjustment)))
@@ -201,7 +218,11 @@ class AbsorbedProblem:
 
         def add(block: Block) -> NDArray:
             rows = BlockColumns(self.groups, block)
-            weight = np.ones(len(block.y)) if block.weight is None else block.weight
+            weight = block.weight
+            if slopes is None and block.offset is None and weight is None:
+                sums[0, rows.groups], sums[1, rows.groups] = self.groups.sizes[rows.groups], rows.sums(block.y)
+                return np.zeros(())
+            weight = np.ones(len(block.y)) if weight is None else weight
             shift = linear_predictor(rows, block, np.concatenate([np.zeros(len(self.groups)), at_rows]))
             sums[:, rows.groups] = rows.sums(np.array([weight, weight * block.y, weight * shift]))
             return np.zeros(())

@@ -25,6 +25,7 @@ from gevglm.estimation.newton import (
 from gevglm.estimation.objective import Adjustment
 from gevglm.estimation.sums import NewtonSums
 from gevglm.links.base import Point
+from gevglm.losses import Loss
 
 if TYPE_CHECKING:
     from gevglm.estimation.estimate import Problem
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 EVENTS_FOR_ROUGH_START = 5  # events per column from which the plain fit is a start for the adjusted one
 ROUGH_STEPS = 6
 ROUGH = 0.7  # standard errors per coefficient, on average: the step after one this long ends close enough
+MOST_BENT = 0.5  # length of the curve of a step, relative to the step
 MANY_ROWS = 5_000
 SHRINKING = (
     0.1  # Fisher-scoring steps shrink by a constant factor, so that the last one says less about the distance left
@@ -45,10 +47,50 @@ def rough_start(problem: Problem) -> Passes[NDArray]:
     if has_good_start(problem):
         tol = ROUGH * np.sqrt(k / problem.scale)
         start = yield from problem.start_from_part()
+        if problem.loss.link.canonical_is_log:
+            start, left = yield from curved_start(problem, start, ROUGH**2 * k)
+            if left <= ROUGH**2 * k:
+                return start
         rough = yield from problem.minimise(start, tol=tol, maxiter=ROUGH_STEPS)
         if rough.converged:
             return rough.params
     return problem.null_start
+
+
+def curved_start(problem: Problem, start: NDArray, enough: float) -> Passes[tuple[NDArray, float]]:
+    r"""Take a Newton step and, if its decrement is not enough, its curve, for a pass that takes gradients only; find where they lead, and what decrement to expect there.
+
+    With the Hessian H, the gradient g, :math:`s = -H^{-1} g` and W' the derivative of the curvature of a row (Chebyshev's method),
+
+    .. math:: b + s - \tfrac{1}{2} H^{-1} \sum_i W_i' (x_i's)^2 x_i,
+
+    from which the solution is a distance of third order in s. A step that would be bent too far is taken straight.
+    """
+    loss, points = problem.loss, _room_for_points(problem)
+    sums = yield from problem.sums_at(start, points=points)
+    step, decrement, damped = sums.step()
+    if damped or not sums.finite:
+        return start, np.inf
+    if decrement <= enough:
+        return start + step, decrement
+
+    def bent(block: Block) -> NDArray:
+        point = _point(loss, block, start, points)
+        return block.weighted(loss.expected_curvature_slope_at(point) * (block.X @ step) ** 2) @ block.X
+
+    problem.passes += 1
+    third = -0.5 * (yield Pass(problem.engine, ArraySum(bent)))
+    curve = sums.factor.solve(third)
+    left = curve_left(float(third @ curve), decrement)
+    return start + step if left == np.inf else start + step + curve, left
+
+
+def curve_left(curve: float, step: float) -> float:
+    """Return the decrement to expect after a step and its curve, by the squares of their lengths; infinite if the step is bent too far.
+
+    Each order shrinks as the one before it.
+    """
+    return curve * (curve / step) if curve <= MOST_BENT**2 * step else np.inf
 
 
 def has_good_start(problem: Problem) -> bool:
@@ -102,9 +144,8 @@ def adjusted_sums_at(problem: Problem, adjustment: Adjustment, point: NDArray, *
     The link is evaluated once, where its points have room in memory.
     """
     engine, loss = problem.engine, problem.loss
-    points: dict[int, Point] = {}
-    kept = points if engine.in_memory and engine.n_rows <= MOST_POINTS else None
-    sums = yield from problem.sums_at(point, expected=True, value=value, points=kept)
+    points = _room_for_points(problem)
+    sums = yield from problem.sums_at(point, expected=True, value=value, points=points)
     factor = sums.factor
     sums.feasible &= factor.positive
     if sums.feasible:
@@ -112,12 +153,21 @@ def adjusted_sums_at(problem: Problem, adjustment: Adjustment, point: NDArray, *
         matrix = adjustment.matrix(engine, loss, point, factor.inverse())
 
         def shift(block: Block) -> NDArray:
-            known = points.get(block.start)
-            at = loss.link.at(block.linear_predictor(point)) if known is None else known
-            return adjustment.shift(loss, block, at, matrix)
+            return adjustment.shift(loss, block, _point(loss, block, point, points), matrix)
 
         adjustment.apply(loss, sums, (yield Pass(engine, ArraySum(shift))), matrix, factor)
     return sums
+
+
+def _room_for_points(problem: Problem) -> dict[int, Point] | None:
+    """Return where the points of the link are kept from one pass to the next; None if they have no room in memory."""
+    return {} if problem.engine.in_memory and problem.engine.n_rows <= MOST_POINTS else None
+
+
+def _point(loss: Loss, block: Block, params: NDArray, points: dict[int, Point] | None) -> Point:
+    """Return the point of the link in a block: the one that was kept, or another."""
+    known = None if points is None else points.get(block.start)
+    return loss.link.at(block.linear_predictor(params)) if known is None else known
 
 
 def _root_by_secants(evaluate: Callable[[NDArray], NewtonSums], found: SolverResult, factor: float) -> NDArray:

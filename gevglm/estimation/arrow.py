@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from gevglm.engine.base import Block
 from gevglm.engine.cholesky import COLLINEAR, Cholesky
 from gevglm.engine.grouped import Groups
-from gevglm.engine.linalg import quadratic_forms
+from gevglm.engine.linalg import quadratic_forms, symmetric_products
 
 
 class BlockColumns:
@@ -72,7 +72,7 @@ class BlockColumns:
         return values @ self.X if self.levels is None else np.concatenate([self._by_level(values), values @ self.X])
 
     def _gram(self, values: NDArray, weighted: NDArray) -> NDArray:
-        numbers = weighted @ self.X
+        numbers = symmetric_products(weighted, self.X.T)
         if self.levels is None:
             return numbers
         m, found = self.n_levels, np.zeros((self.n_columns, self.n_columns))

@@ -38,8 +38,11 @@ class RowAdjustment(Protocol):
     def has_objective(self, loss: Loss) -> bool:
         """Whether the adjusted score is a gradient."""
 
-    def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
-        """Return what a row adds per unit of its quadratic form, and the derivative: for the constants, and (if another) for the other coefficients."""
+    def rates(self, loss: Loss, point: Point) -> list[NDArray]:
+        """Return what a row adds per unit of its quadratic form: for the constants, and (if another) for the other coefficients."""
+
+    def rate_slopes(self, loss: Loss, point: Point) -> list[NDArray]:
+        """Return the derivatives of :meth:`rates` by the linear predictor."""
 
 
 @dataclass(slots=True)
@@ -250,7 +253,7 @@ class AdjustmentSums(ByGroup):
         with np.errstate(all="ignore"):
             rows, point, W = self.known.get(block.start) or self._block_point(block)
             rates = self.adjustment.rates(self.loss, point)
-            shift = block.weighted(rates[-1][0]) * self.forms.of(rows)
+            shift = block.weighted(rates[-1]) * self.forms.of(rows)
             if not self.derivative:
                 return Part(rows.groups, (rows.sums(shift),), (rows.totals(shift),), True)
             jacobian = self._jacobian(rows, block, point, W, rates)
@@ -262,7 +265,7 @@ class AdjustmentSums(ByGroup):
         return BlockPoint(rows, point, block.weighted(self.loss.expected_curvature_at(point)))
 
     def _jacobian(
-        self, rows: BlockColumns, block: Block, point: Point, W: NDArray, rates: list[tuple[NDArray, NDArray]]
+        self, rows: BlockColumns, block: Block, point: Point, W: NDArray, rates: list[NDArray]
     ) -> tuple[NDArray, NDArray, NDArray, NDArray]:
         """Return the diagonal, the rows and columns of the constants over it, and the Schur complement of the block."""
         loss, means = self.loss, self.arrow.upper[:, rows.groups]
@@ -274,7 +277,8 @@ class AdjustmentSums(ByGroup):
         pull = rows.at_rows(2.0 * M / D**3) * steeper - rows.at_rows(1.0 / D**2) * spread  # lambda
         pulled, pulled_columns = rows.sums(pull), rows.column_sums(pull)
         pulled_columns -= means * pulled
-        (t, slope), (t_rest, slope_rest) = rates[0], rates[-1]
+        slopes = self.adjustment.rate_slopes(loss, point)
+        t, t_rest, slope, slope_rest = rates[0], rates[-1], slopes[0], slopes[-1]
         at_q = rows.at_rows(q)
         kappa = observed - at_q * block.weighted(slope)
         added = rows.sums(block.weighted(t))

@@ -18,7 +18,14 @@ from scipy.linalg import lapack
 from gevglm.engine.base import Block
 from gevglm.engine.cholesky import COLLINEAR, LARGE_MATRIX
 from gevglm.engine.linalg import column_squares, weighted_gram
-from gevglm.estimation.adjusted_roots import MANY_ROWS, ROUGH, ROUGH_STEPS, SHRINKING, has_good_start
+from gevglm.estimation.adjusted_roots import (
+    MANY_ROWS,
+    ROUGH,
+    ROUGH_STEPS,
+    SHRINKING,
+    curve_left,
+    has_good_start,
+)
 from gevglm.estimation.checks import GROWING, ROUGH_TOL, VANISHED
 from gevglm.estimation.found import Estimate
 from gevglm.estimation.newton import CONVERGED, NEAR, SLOPE_LOST, SLOPE_OVERSHOT, SolverResult
@@ -113,16 +120,48 @@ def _full_steps(
     return None
 
 
+def _rough_start(problem: Problem, block: Block, pairs: ColumnPairs, look: Look) -> tuple[NDArray, int] | None:
+    """Return where a few steps of the plain fit lead, with the number of looks at the rows; None if they do not.
+
+    The first of them is the one of :func:`~gevglm.estimation.adjusted_roots.curved_start` from the null model, where all rows have the same curvature.
+    """
+    start, loss, enough = problem.null_start, problem.loss, ROUGH**2 * pairs.k
+    if block.offset is not None:
+        return _rough_steps(look, start, enough, 0)
+    point = loss.link.at(np.zeros(1)) if problem.constant is None else problem.null_point
+    hessian = pairs.gram(block.weighted(np.full(len(block.y), loss.expected_curvature_at(point)[0])))
+    gradient = block.weighted(point.cdf - block.y).dot(block.X)
+    factor, info = lapack.dpotrf(hessian)
+    if info:
+        return None
+    step = lapack.dpotrs(factor, -gradient)[0]
+    decrement = left = -float(gradient.dot(step))
+    if decrement > enough:
+        third = block.weighted(block.X.dot(step) ** 2).dot(block.X)
+        third *= -0.5 * loss.expected_curvature_slope_at(point)
+        curve = lapack.dpotrs(factor, third)[0]
+        left = curve_left(float(third.dot(curve)), decrement)
+        if left == np.inf:
+            return _rough_steps(look, start, enough, 1)
+        step += curve
+    return (start + step, 1) if left <= enough else _rough_steps(look, start + step, enough, 1)
+
+
+def _rough_steps(look: Look, start: NDArray, enough: float, taken: int) -> tuple[NDArray, int] | None:
+    rough = _full_steps(look, start, enough, ROUGH_STEPS)
+    return None if rough is None else (rough[0], taken + rough[-1] + 1)
+
+
 def _root(
     problem: Problem, adjustment: Adjustment, block: Block, pairs: ColumnPairs, look: Look, start: NDArray | None
 ) -> Estimate | None:
     """Find the root of an adjusted score: by Fisher scoring and, once near, by Newton steps with the derivative of the adjustment."""
     params, passes, enough = start, 0, (SHRINKING * problem.tol) ** 2 * problem.scale
     if params is None:
-        rough = _full_steps(look, problem.null_start, ROUGH**2 * pairs.k, ROUGH_STEPS)
+        rough = _rough_start(problem, block, pairs, look)
         if rough is None:
             return None
-        params, passes = rough[0], rough[-1] + 1
+        params, passes = rough
     last, loss = np.inf, problem.loss
     bend: _Bend | None = None
     for n_iter in range(problem.maxiter + 1):
@@ -142,9 +181,10 @@ def _root(
             return None
         if decrement < NEAR and decrement > enough:
             bend = bend or _Bend.at(adjustment, loss, block, point, pairs, inverse, quadratic)
-            step, info = lapack.dposv(hessian + bend.of_gradient, -gradient)[1:]
+            factor, step, info = lapack.dposv(hessian + bend.of_gradient, -gradient)
             if info:
                 return None
+            step += lapack.dpotrs(factor, -0.5 * bend.of_hessian(step).dot(step))[0]  # its curve
         if decrement <= enough or (decrement <= ALIKE and bend is not None and decrement**2 <= enough * last < np.inf):
             if bend is not None:
                 hessian = hessian + bend.of_hessian(step)
@@ -178,7 +218,7 @@ class _Bend(NamedTuple):
         With :math:`T_j` the derivative of the information I by a coefficient, :math:`C = I^{-1}` and :math:`q_i = x_i' C x_i`, the second derivative of
         the penalty is :math:`-a \left(\sum_i W_i'' q_i x_{ij} x_{il} - \mathrm{tr}(T_j C T_l C)\right)`.
         """
-        ((_, change),) = adjustment.rates(loss, point)  # a W''
+        (change,) = adjustment.rate_slopes(loss, point)  # a W''
         third = pairs.third_moments(block.X, block.weighted(loss.expected_curvature_slope_at(point)))
         turned = third @ inverse
         k = pairs.k
@@ -188,7 +228,8 @@ class _Bend(NamedTuple):
 
     def of_hessian(self, step: NDArray) -> NDArray:
         """Return by how much the information changes along a short step."""
-        return np.tensordot(step, self.third, 1)
+        k = len(step)
+        return step.dot(self.third.reshape(k, -1)).reshape(k, k)
 
 
 def _inverse(factor: NDArray) -> NDArray:

@@ -36,6 +36,7 @@ TRIALS = 40
 LINEAR_TRIALS = 4  # trials after which a bracket that still starts at zero is searched by orders of magnitude
 NEAR = 0.01  # decrement from which the last steps predict the next ones
 CONVERGED = "the Newton decrement is below its tolerance"
+PREDICTED = "the next Newton decrement is predicted to be below its tolerance"
 SINGULAR = "the second derivative is singular at the starting values"
 UNBOUNDED = "the coefficients grow without bound while the loss hardly falls, as they do under separation"
 NEGLIGIBLE = 1e-11  # share of every coefficient below which a step is none
@@ -105,8 +106,7 @@ def newton(
         if decrement <= enough and not damped:
             return SolverResult(params + step, sums, n_iter, decrement, True, CONVERGED, step)
         if decrement < min(predict_below, last) and decrement**2 <= enough * last and not damped:
-            reason = "the next Newton decrement is predicted to be below its tolerance"
-            return SolverResult(params + step, sums, n_iter, decrement, True, reason, step)
+            return SolverResult(params + step, sums, n_iter, decrement, True, PREDICTED, step)
         if damped and n_iter == 0 and stop_if_singular:
             return SolverResult(params, sums, 0, decrement, False, SINGULAR, step)
         last = decrement

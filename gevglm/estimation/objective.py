@@ -66,8 +66,8 @@ class Adjustment(Protocol):
     def row_shift(self, loss: Loss, block: Block, point: Point, quadratic: NDArray) -> NDArray:
         """Return what is added to the score factor of each row; where rows are looked at in this way only, that is all there is."""
 
-    def rates(self, loss: Loss, point: Point) -> list[tuple[NDArray, NDArray]]:
-        """Return what a row adds to its score factor per unit of its quadratic form, and the derivative by v."""
+    def rate_slopes(self, loss: Loss, point: Point) -> list[NDArray]:
+        """Return the derivative by v of what a row adds to its score factor per unit of its quadratic form."""
 
     def penalty(self, loss: Loss, log_determinant: float) -> float:
         """Return what is added to the loss, where the adjusted score is a gradient."""

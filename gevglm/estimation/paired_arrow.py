@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 from gevglm.engine.base import Block
 from gevglm.engine.cholesky import COLLINEAR, Cholesky
 from gevglm.engine.grouped import Groups
+from gevglm.engine.linalg import symmetric_products
 from gevglm.estimation.arrow import BlockColumns
 from gevglm.estimation.arrow_sums import ArrowSums, ByGroup, Part, Totals, linear_predictor
 from gevglm.losses import Loss
@@ -150,7 +151,7 @@ class PairedLossSums(ByGroup):
             value = float(block.weighted(loss.value_at(y, point)).sum()) if self.value else 0.0
             weighted = W * block.X.T
             by_level = [np.bincount(rows.levels, one, m + 1)[:m] for one in (slope, W, *weighted)]  # type: ignore[arg-type]
-            of_rows = (np.array(by_level), slope @ block.X, weighted @ block.X, value)
+            of_rows = (np.array(by_level), slope @ block.X, symmetric_products(weighted, block.X.T), value)
             feasible = loss.feasible(y, v) if weight is None else loss.feasible(y[weight > 0], v[weight > 0])
             return Part(rows.groups, (rows.sums(slope), rows.sums(W), rows.sums(weighted)), of_rows, feasible)
 

@@ -46,7 +46,9 @@ class ColumnPairs:
 
     def third_moments(self, X: NDArray, weights: NDArray) -> NDArray:
         """Return the sum of w x_j x x' over the rows X that the products are of, for each column j; of shape (k, k, k)."""
-        return symmetric(self.weighted_sums(X * weights[:, None]), self.k)
+        firsts, places = _triples(self.k)
+        sums = [self._products[first:].dot(weights * X[:, j]) for j, first in enumerate(firsts)]
+        return np.concatenate(sums)[places]
 
     def weighted_sums(self, weights: NDArray) -> NDArray:
         """Return the sum of every product over the rows, for each column of weights."""
@@ -104,3 +106,12 @@ def _places(k: int) -> NDArray:
     places = np.empty((k, k), dtype=np.intp)
     places[a, b] = places[b, a] = np.arange(len(a))
     return places
+
+
+@cache
+def _triples(k: int) -> tuple[list[int], NDArray]:
+    """The first pair without the columns before each column, and where each element of a symmetric tensor is among the sums over the pairs from there on."""
+    firsts = [int(_places(k)[j, j]) for j in range(k)]
+    starts = np.cumsum([0, *(k * (k + 1) // 2 - first for first in firsts)])
+    a, b, c = np.sort(np.indices((k, k, k)), axis=0)
+    return firsts, starts[a] + _places(k)[b, c] - np.array(firsts)[a]

@@ -42,6 +42,14 @@ class Folds:
             )
         return self
 
+    def passes(self, counts: NDArray | None = None) -> float:
+        """Return how often an observation is held out, on average; `counts` are those behind each row."""
+        parts = [part for _, part in self.parts]
+        if counts is None or all(part.counts is None for part in parts):
+            held, all_rows = sum(part.rows.sum() for part in parts), len(parts[0].rows)
+            return float(held / (all_rows if counts is None else (counts > 0).sum()))
+        return float(sum((part.rows if part.counts is None else part.counts).sum() for part in parts) / counts.sum())
+
     def __len__(self) -> int:
         return len(self.parts)
 
@@ -168,8 +176,10 @@ def _by_cluster(endog: NDArray, counts: NDArray, groups: NDArray, folds: int, rn
     """Return the fold of each row: clusters with many events first, each to the fold with the fewest events, then the fewest rows."""
     codes, labels = numbered(groups)
     if len(labels) < folds:
+        if len(labels) < 2:
+            raise InvalidDataError("there is 1 cluster; folds that keep clusters together need at least 2.")
         raise InvalidDataError(
-            f"there are {len(labels)} clusters, too few for {folds} folds; give folds={len(labels)} or fewer."
+            f"there are {len(labels)} clusters, too few for {folds} folds; give folds={len(labels)}{' or fewer' * (len(labels) > 2)}."
         )
     events, size = (np.bincount(codes, weights=values) for values in (counts * endog, counts))
     shuffled = rng.permutation(len(labels))

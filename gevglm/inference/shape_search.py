@@ -7,7 +7,6 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq, minimize_scalar
-from scipy.signal import find_peaks
 
 LOWER_PEAK = 1.0  # how much lower than the best of the grid a maximum of the likelihood may begin
 VALLEY = 1e-3  # depth of a valley of the log-likelihood that is not that of rough fits
@@ -33,6 +32,8 @@ def best_on_grid(path: Path, grid: NDArray, values: NDArray) -> tuple[float, boo
 
 def peaks(values: NDArray) -> NDArray:
     """Return the places of the largest value and of the maxima that valleys separate from a larger one."""
+    from scipy.signal import find_peaks  # here, for it is slow to import and few fits need it
+
     floor = values[np.isfinite(values)].min() - 1.0
     padded = np.concatenate([[floor], np.maximum(values, floor), [floor]])
     found, _ = find_peaks(padded, prominence=VALLEY)

@@ -52,9 +52,9 @@ class Constants:
             return np.full(len(groups), np.nan), np.full(groups.n_levels, np.nan)
         with np.errstate(invalid="ignore"):  # two-way clusters may have negative variances
             of_units, of_levels = (np.sqrt(one) for one in fit.within.variances_of_constants(fit.covariance))
-        if fit.nested and fit.bias is None:
+        if fit.nested:
             warn(
-                "the scores of a unit sum to zero, so that clusters of whole units say nothing about the error of its constant: std_err is missing. "
+                f"the scores of a unit sum to {'zero' if fit.bias is None else 'next to nothing'}, so that clusters of whole units say nothing about the error of its constant: std_err is missing. "
                 "Fit again without cov_type='cluster' for model-based errors of the constants.",
                 GevglmWarning,
             )

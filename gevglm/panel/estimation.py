@@ -117,15 +117,17 @@ def estimated(fit: PanelFit, *, with_shape: bool = False) -> PanelFit:
     if options.start_params is not None:
         start = np.concatenate([np.zeros(problem.groups.n_levels), np.asarray(options.start_params)])
     found = problem.estimate(start)
-    bias = None
+    bias, vanished = None, _vanished(fit, problem, found)
     if fit.bias is None or isinstance(fit.bias, Correction):
-        step = bias_of(problem, found) if found.converged and not problem.groups.large else None
+        known = found.converged and not problem.groups.large and not vanished
+        step = bias_of(problem, found) if known else None
         bias = None if step is None else step[-k:]
         if isinstance(fit.bias, Correction) and step is not None:
             found = problem.at(found, found.params - step)
     separation = None
     if fit.bias is None or fit.bias.rests_on_plain_fit:
-        separation = None if options.separation == "ignore" else _separation(fit, problem, found)
+        suspected = options.separation != "ignore" and (vanished or not found.converged)
+        separation = _separation(fit, problem) if suspected else None
     nobs = fit.panel.design.sum_freq
     fit = replace(
         fit,
@@ -133,7 +135,7 @@ def estimated(fit: PanelFit, *, with_shape: bool = False) -> PanelFit:
         bias_of_slopes=bias,
         separation=separation,
     )
-    _warn(fit)
+    _warn(fit, vanished)
     return fit
 
 
@@ -169,14 +171,20 @@ def _covariance(options: FitOptions, design: Design) -> Covariance:
     return covariance
 
 
-def _separation(fit: PanelFit, problem: AbsorbedProblem, found: AbsorbedEstimate) -> Separation | None:
-    """Look for separation where the fit shows its symptoms: a direction in which events are before all others of their unit."""
-    m, panel = problem.groups.n_levels, fit.panel
-    if m:
-        return None
-    start = problem.information_without_slopes()
-    left = np.diagonal(found.information.schur) / np.diagonal(start.schur)
-    if found.converged and (left >= UNIDENTIFIED).all():
+def _vanished(fit: PanelFit, problem: AbsorbedProblem, found: AbsorbedEstimate) -> list[str]:
+    """Return the columns of a plain fit on which hardly any of the information is left that there was without slopes."""
+    plain = fit.bias is None or fit.bias.rests_on_plain_fit
+    if not plain or problem.groups.large:
+        return []
+    m, start = problem.groups.n_levels, problem.information_without_slopes()
+    left = (np.diagonal(found.information.schur) / np.diagonal(start.schur))[m:]
+    return [fit.panel.design.names[j] for j in fit.panel.columns[~(left >= UNIDENTIFIED)]]
+
+
+def _separation(fit: PanelFit, problem: AbsorbedProblem) -> Separation | None:
+    """Look for separation: a direction in which events are before all others of their unit."""
+    panel = fit.panel
+    if problem.groups.n_levels:
         return None
     design, codes = panel.design, panel.groups.codes
     if not np.isin(design.y, (0.0, 1.0)).all():
@@ -191,13 +199,19 @@ def _separation(fit: PanelFit, problem: AbsorbedProblem, found: AbsorbedEstimate
     return look if look.separated else None
 
 
-def _warn(fit: PanelFit) -> None:
+def _warn(fit: PanelFit, vanished: list[str]) -> None:
     found, options, design = fit.within.estimate, fit.options, fit.panel.design
     names = [design.names[j] for j in fit.panel.columns]
     if fit.separation is not None:
         warn(
             f"the outcomes are separated within units: the estimates of {listed(fit.separation.infinite)} are infinite, and what is reported for them is "
             "where the iteration ended. Use bias='firth'.",
+            SeparationWarning,
+        )
+    elif vanished and options.separation != "ignore":
+        warn(
+            f"hardly any information is left on {listed(vanished)}: outcomes seem to be separated within {' and '.join(one.name for one in fit.panel.factors)}, and "
+            "what is reported for such columns is where the iteration ended. Use bias='firth'.",
             SeparationWarning,
         )
     elif not found.converged and options.maxiter > 0 and options.separation != "ignore":

@@ -26,7 +26,7 @@ from gevglm.inference.profile import PenalisedLikelihood
 from gevglm.options import SATTERTHWAITE, FitOptions
 from gevglm.panel.constants import Constants
 from gevglm.panel.estimation import PanelFit, events_and_risk
-from gevglm.panel.risks import AllUnits, bootstrapped, marginal_effects, of_all_units
+from gevglm.panel.risks import AllUnits, bootstrapped, marginal_effects, of_all_units, slopes_by
 from gevglm.panel.summary import INSTEAD, facts_of, notes_on_units
 from gevglm.panel.wild import WildWithin
 from gevglm.results.core import check_alpha
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 PREDICTIONS = ("mean", "linear")
 NEW_UNITS = ("raise", "average")
+SLOPES = ("fit", "conditional")
 
 
 class PanelResults(WildWithin, Constants, WithinGroups):
@@ -295,25 +296,37 @@ class PanelResults(WildWithin, Constants, WithinGroups):
 
     @cached_property
     def _all_units(self) -> AllUnits:
-        return of_all_units(self._fit, self.model)
+        return of_all_units(self._fit, self.model, slopes_by(self._fit, "fit"))
 
-    def risks(self) -> pd.Series:
+    def risks(self, *, slopes: str = "fit") -> pd.Series:
         """Risks of all rows of the data, those of units with one outcome only included, that average to the share of events.
 
-        The slopes are those of the fit; the constants of all units are estimated by Firth's method given the slopes, and moved by one common shift.
-        """
-        units = self._all_units
-        index = self.model.design.index
-        return pd.Series(units.risks, index=index, name="risk")
-
-    def marginal_effects(self, *, replications: int = 200, rng: Any = 0, alpha: float = 0.05) -> pd.DataFrame:
-        """Average marginal effects of the columns on the risk, over all rows, with errors from a bootstrap of whole units.
-
-        After maximum likelihood by its own constants (units with one outcome only have none, and count with zero), after bias reduction by the steps
-        of :meth:`risks`.
+        The constants of all units are estimated by Firth's method given the slopes, and moved by one common shift.
 
         Parameters
         ----------
+        slopes : {"fit", "conditional"}
+            The slopes of the fit; or those of the conditional likelihood with Firth's penalty, as ``strata=`` has them with ``bias="firth"``: for a logit
+            with few rows per unit.
+        """
+        _check_slopes(slopes)
+        fit, model = self._fit, self.model
+        units = self._all_units if slopes == "fit" else of_all_units(fit, model, slopes_by(fit, slopes))
+        index = self.model.design.index
+        return pd.Series(units.risks, index=index, name="risk")
+
+    def marginal_effects(
+        self, *, slopes: str = "fit", replications: int = 200, rng: Any = 0, alpha: float = 0.05
+    ) -> pd.DataFrame:
+        """Average marginal effects of the columns on the risk, over all rows, with errors from a bootstrap of whole units.
+
+        After maximum likelihood by its own constants (units with one outcome only have none, and count with zero); after bias reduction, and with
+        ``slopes="conditional"``, by the steps of :meth:`risks`.
+
+        Parameters
+        ----------
+        slopes : {"fit", "conditional"}
+            See :meth:`risks`.
         replications : int
             Resamples of units, each with a fit of its own; 0 for no errors.
         rng : int or Generator
@@ -321,11 +334,12 @@ class PanelResults(WildWithin, Constants, WithinGroups):
             One minus the coverage of the intervals, by percentiles.
         """
         check_alpha(alpha)
+        _check_slopes(slopes)
         names = [self.model.names[j] for j in self._kept]
-        effects = marginal_effects(self._fit, self.model)
+        effects = marginal_effects(self._fit, self.model, slopes)
         table = pd.DataFrame({"dy/dx": effects}, index=names)
         if replications:
-            draws = bootstrapped(self._fit, self.model, replications, np.random.default_rng(rng))
+            draws = bootstrapped(self._fit, self.model, slopes, replications, np.random.default_rng(rng))
             table["std_err"] = draws.std(axis=0, ddof=1)
             table["ci_lower"], table["ci_upper"] = np.quantile(draws, [alpha / 2, 1 - alpha / 2], axis=0)
         return table
@@ -351,6 +365,11 @@ class PanelResults(WildWithin, Constants, WithinGroups):
 
     def _notes_on_groups(self) -> list[str]:
         return notes_on_units(self)
+
+
+def _check_slopes(word: str) -> None:
+    if word not in SLOPES:
+        raise unknown_option("slopes", word, SLOPES)
 
 
 class PanelResultsWrapper(WithinGroupsWrapper):

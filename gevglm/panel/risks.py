@@ -1,6 +1,6 @@
 r"""Risks and effects in all units, those with one outcome only included: three steps from the slopes.
 
-1. The slopes b of the fit.
+1. The slopes b of the fit; or, for the logit, those of the conditional likelihood with Firth's penalty, which are right with few rows per unit too.
 2. The constants of *all* units by Firth's method, given the slopes: each is finite, also where a unit had no event.
 3. One shift of all constants, so that the mean risk is the share of events: :math:`\sum w (y - F(v + \delta)) = 0`. Firth's method alone adds half an event
    to each unit.
@@ -16,11 +16,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gevglm.bias import Correction, MeanReduction
+from gevglm.conditional.likelihood import ConditionalLikelihood
+from gevglm.conditional.sets import MatchedSets
 from gevglm.data.design import Design
 from gevglm.engine.base import times
 from gevglm.engine.grouped import Groups, grouped_engine
 from gevglm.estimation.absorbed import AbsorbedProblem
-from gevglm.exceptions import InvalidDataError, InvalidOptionError
+from gevglm.exceptions import IncompatibleOptionsError, InvalidDataError, InvalidOptionError
 from gevglm.links.base import BinaryLink
 from gevglm.losses import Loss
 from gevglm.panel.estimation import PanelFit, bias_of
@@ -65,14 +67,41 @@ class AllUnits:
         return found
 
 
-def of_all_units(fit: PanelFit, model: PanelGLM) -> AllUnits:
-    """Return risks in all units of a model, by the slopes of a fit."""
+def conditional_slopes(fit: PanelFit, panel: Panel) -> NDArray:
+    """Return the slopes of the conditional likelihood of a panel with Firth's penalty; NaN if its maximum was not found."""
+    design = panel.design
+    refusals = {
+        f"the logit, not {fit.loss.link!r}": fit.loss.link.canonical_is_log,
+        "one absorbed factor": len(panel.factors) == 1,
+        "rows without weights": design.freq is None and design.var is None,
+        "outcomes of 0 and 1": design.trials is None and np.isin(design.y, (0.0, 1.0)).all(),
+    }
+    missing = [need for need, there in refusals.items() if not there]
+    if missing:
+        raise IncompatibleOptionsError(f"slopes='conditional' needs {missing[0]}; leave slopes= out.")
+    sets = MatchedSets.of(panel.X, design.y, panel.groups.codes, design.offset, np.ones(len(panel.groups)))
+    likelihood = ConditionalLikelihood(sets, penalised=True)
+    found = likelihood.minimise(np.zeros(panel.X.shape[1]), fit.options.tol, fit.options.maxiter)
+    return found.params if found.converged else np.full_like(found.params, np.nan)
+
+
+def slopes_by(fit: PanelFit, word: str) -> NDArray:
+    """Return the slopes from which risks are made: those of the fit, or conditional ones."""
+    if word == "fit":
+        return fit.within.estimate.params[len(fit.panel.groups) + fit.panel.groups.n_levels :]
+    slopes = conditional_slopes(fit, fit.panel)
+    if np.isnan(slopes).any():
+        raise InvalidDataError("the conditional likelihood has no maximum that was found; leave slopes= out.")
+    return slopes
+
+
+def of_all_units(fit: PanelFit, model: PanelGLM, slopes: NDArray) -> AllUnits:
+    """Return risks in all units of a model, by slopes."""
     if len(fit.panel.factors) > 1:
         raise InvalidOptionError(
             "risks in all units are defined for one absorbed factor; have the other one as C(...) among the terms."
         )
     panel = fit.panel if fit.all_units else panel_of(model.design, model.factors, fit.panel.columns, all_units=True)
-    slopes = fit.within.estimate.params[len(fit.panel.groups) :]
     return _all_units(panel, fit.loss, slopes)
 
 
@@ -108,16 +137,16 @@ def shift_to_share(link: BinaryLink, v: NDArray, y: NDArray, weight: NDArray) ->
     return shift
 
 
-def marginal_effects(fit: PanelFit, model: PanelGLM) -> NDArray:
+def marginal_effects(fit: PanelFit, model: PanelGLM, word: str) -> NDArray:
     """Return the average marginal effect of each slope over all rows.
 
     After maximum likelihood by its own constants, with which the biases of slopes and of densities offset each other; units with one outcome only, whose risk
-    does not change, count with zero. After bias reduction by the three steps.
+    does not change, count with zero. After bias reduction, and from conditional slopes, by the three steps.
     """
-    slopes = fit.within.estimate.params[len(fit.panel.groups) + fit.panel.groups.n_levels :]
-    if fit.bias is None:
+    slopes = slopes_by(fit, word)
+    if fit.bias is None and word == "fit":
         return slopes * _density_inside(fit.loss, fit.panel, fit.within.linear, model.design)
-    return slopes * of_all_units(fit, model).density
+    return slopes * of_all_units(fit, model, slopes).density
 
 
 def _density_inside(loss: Loss, panel: Panel, linear: NDArray, everybody: Design) -> float:
@@ -125,7 +154,7 @@ def _density_inside(loss: Loss, panel: Panel, linear: NDArray, everybody: Design
     return float(panel.weight @ loss.link.at(linear).pdf) / float(total)
 
 
-def bootstrapped(fit: PanelFit, model: PanelGLM, replications: int, rng: np.random.Generator) -> NDArray:
+def bootstrapped(fit: PanelFit, model: PanelGLM, word: str, replications: int, rng: np.random.Generator) -> NDArray:
     """Return the average marginal effects in resamples of whole units; of shape (replications, k)."""
     if len(model.factors) > 1:
         raise InvalidOptionError(
@@ -134,7 +163,7 @@ def bootstrapped(fit: PanelFit, model: PanelGLM, replications: int, rng: np.rand
     factor = model.factors[0]
     order = np.argsort(factor.codes, kind="stable")
     groups = Groups(factor.codes[order])
-    draws = [_resample(fit, model.design, groups, order, rng) for _ in range(replications)]
+    draws = [_resample(fit, model.design, word, groups, order, rng) for _ in range(replications)]
     found = np.array([draw for draw in draws if draw is not None])
     if len(found) < 0.9 * replications:
         raise InvalidDataError(
@@ -144,7 +173,7 @@ def bootstrapped(fit: PanelFit, model: PanelGLM, replications: int, rng: np.rand
 
 
 def _resample(
-    fit: PanelFit, design: Design, groups: Groups, order: NDArray, rng: np.random.Generator
+    fit: PanelFit, design: Design, word: str, groups: Groups, order: NDArray, rng: np.random.Generator
 ) -> NDArray | None:
     drawn = rng.integers(len(groups), size=len(groups))
     sizes = groups.sizes[drawn]
@@ -156,6 +185,9 @@ def _resample(
         panel = panel_of(part, factors, fit.panel.columns, all_units=fit.all_units)
     except InvalidDataError:
         return None
+    if word != "fit":
+        slopes = conditional_slopes(fit, panel)
+        return None if np.isnan(slopes).any() else _three_steps(fit, part, factors, panel, slopes)
     again = replace(fit, panel=panel, options=replace(fit.options, start_params=None))
     found = again.problem.estimate(fit.within.estimate.params[len(fit.panel.groups) :])
     if not found.converged:
@@ -166,5 +198,10 @@ def _resample(
     if fit.bias is None:
         linear = Within(panel, again.problem, found, 0.0, 0).linear
         return slopes * _density_inside(fit.loss, panel, linear, part)
-    everybody = panel if fit.all_units else panel_of(part, factors, fit.panel.columns, all_units=True)
+    return _three_steps(fit, part, factors, panel, slopes)
+
+
+def _three_steps(fit: PanelFit, design: Design, factors: list[Factor], panel: Panel, slopes: NDArray) -> NDArray:
+    """Return the average marginal effects in all units of a resample."""
+    everybody = panel if fit.all_units else panel_of(design, factors, panel.columns, all_units=True)
     return slopes * _all_units(everybody, fit.loss, slopes).density

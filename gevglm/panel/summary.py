@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gevglm.display.digits import iterations
+
 if TYPE_CHECKING:
     from gevglm.panel.results import PanelResults
 
@@ -32,7 +34,7 @@ def facts_of(results: PanelResults) -> dict[str, str]:
         "Loss": results.loss.name,
         "Method": method if results.bias is None else results.bias.title,
         "Covariance": results.cov_type,
-        "Converged": f"{'yes' if results.converged else 'NO'}, {results.n_iter} iterations",
+        "Converged": f"{'yes' if results.converged else 'NO'}, {iterations(results.n_iter)}",
         "Absorbed": levels,
         "No. Observations": f"{results.nobs:g}",
         "Events": f"{results.n_events:g} ({100 * results.n_events / results.nobs:.3g} %)",

@@ -87,21 +87,26 @@ class Panel:
         """The first level of the second factor in each part that shares no level with others."""
         return np.unique(np.asarray(self.parts), return_index=True)[1]
 
-    @cached_property
+    @property
     def centres(self) -> NDArray:
         """The means of the columns in each unit; of shape (k, G)."""
-        return self.groups.sums(self._X.T) / self.groups.sizes
+        return self._centred[0]
 
-    @cached_property
+    @property
     def X(self) -> NDArray:
-        """The columns minus their means; of shape (n, k), column by column."""
-        return (self._X.T - self.groups.at_rows(self.centres)).T
+        """The columns minus their means; of shape (n, k), one after the other in memory."""
+        return self._centred[1].T
 
     @cached_property
-    def _X(self) -> NDArray:
-        """The columns as they are, one after the other in memory."""
-        X = self.design.dense("absorb=", "leave columns out")
-        return np.array([X[:, j] for j in self.columns]).reshape(len(self.columns), len(X)).T
+    def _centred(self) -> tuple[NDArray, NDArray]:
+        """The means of the columns in each unit, and the columns without them; column by column, so that no second copy of them is made."""
+        X, groups = self.design.dense("absorb=", "leave columns out"), self.groups
+        centres, columns = np.empty((len(self.columns), len(groups))), np.empty((len(self.columns), len(X)))
+        for j, centre, column in zip(self.columns, centres, columns, strict=True):
+            column[:] = X[:, j]
+            centre[:] = groups.sums(column) / groups.sizes
+            column -= groups.at_rows(centre)
+        return centres, columns
 
     @property
     def block(self) -> Block:
@@ -162,11 +167,11 @@ def _factor(column: pd.Series, fallback: str) -> Factor:
 
 def panel_of(design: Design, factors: list[Factor], columns: NDArray, *, all_units: bool) -> Panel:
     """Return the rows in the order of the first factor; without units of one outcome only, unless all are asked for."""
-    kept, left_out = np.ones(design.n_rows, dtype=bool), [LeftOut() for _ in factors]
-    if not all_units:
-        kept, left_out = _informative(design, factors)
-        if not kept.any():
-            raise InvalidDataError(_no_variation(factors[0], left_out[0], design))
+    kept, left_out = _informative(design, factors)
+    if not kept.any():
+        raise InvalidDataError(_no_variation(factors[0], left_out[0], design))
+    if all_units:
+        kept, left_out = np.ones(design.n_rows, dtype=bool), [LeftOut() for _ in factors]
     rows = np.flatnonzero(kept)
     codes = factors[0].codes if len(rows) == len(kept) else factors[0].codes[rows]
     if (np.diff(codes) < 0).any():

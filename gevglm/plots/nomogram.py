@@ -25,7 +25,7 @@ def plot_nomogram(nomogram: Nomogram, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     nomogram : Nomogram
-        From :func:`gevglm.effects.nomogram.nomogram_of`.
+        From :meth:`gevglm.BinaryGLMResults.nomogram`.
     ax : Axes, optional
     """
     axes = nomogram.axes()

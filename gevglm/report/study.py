@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 from numpy.typing import NDArray
 
+from gevglm.display.digits import iterations
 from gevglm.effects.rows import frame_of, mean_and_deviation, shifts, variables
 from gevglm.report.html import Html, table, tag
 from gevglm.report.numbers import count, percent, plain
@@ -35,7 +36,7 @@ def facts(results: BinaryGLMResults) -> Html:
         ("Estimation", estimation_of(results)),
         ("Standard errors", _errors(results)),
         *((name.rstrip(":"), words[0]) for name, words in results.model.sampling.facts()),
-        ("Converged", f"{'yes' if results.converged else 'NO'}, after {results.n_iter} iterations"),
+        ("Converged", f"{'yes' if results.converged else 'NO'}, after {iterations(results.n_iter)}"),
     ]
     rows += _shifts(results)
     return tag("div", table((), rows, words=2), class_="facts")

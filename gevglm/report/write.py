@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gevglm import __version__
 from gevglm._files import check_target, write_text
+from gevglm.engine.linalg import one_blas_thread
 from gevglm.engine.monitor import progress_bar
 from gevglm.exceptions import GevglmError
 from gevglm.plots import new_axes
@@ -70,7 +71,8 @@ def write_report(
     foot = f"Made with gevglm {__version__} and Python {platform.python_version()}."
     titles = {name: title for name, title in SECTIONS.items() if checklist is not None or name != "checklist"}
     filled = None if checklist is None else Checklist(titles)
-    contents = dict(progress_bar(_contents(results, code, alpha, filled), len(titles), progress))
+    with one_blas_thread():  # what is summed here has few columns
+        contents = dict(progress_bar(_contents(results, code, alpha, filled), len(titles), progress))
     items = {} if filled is None else filled.items_of_sections()
     sections = [Section(name, heading, contents[name], items.get(name, "")) for name, heading in titles.items()]
     write_text(path, page(title or f"Regression of {outcome}", subtitle, sections, foot))

@@ -202,7 +202,7 @@ class ResultsCore(WaldTests, GLMResults):
 
     @property
     def cov_params_matrix(self) -> Any:
-        """The covariance of the coefficients: an array, or with many levels a :class:`~gevglm.engine.factored_matrix.FactoredMatrix`."""
+        """The covariance of the coefficients: an array, or with many levels a ``FactoredMatrix``."""
         return self.cov_params_default
 
     @property

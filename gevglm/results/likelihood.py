@@ -15,6 +15,7 @@ from gevglm.exceptions import InvalidDataError, InvalidOptionError, NotDefinedFo
 from gevglm.inference.boundary_profile import BoundaryLikelihood
 from gevglm.inference.profile import Likelihood, PenalisedLikelihood, Profile, profile, ratio_tests
 from gevglm.inference.shape_profile import ShapeLikelihood
+from gevglm.results.coefficient_tests import CoefficientTests
 from gevglm.results.core import ResultsCore, check_alpha
 from gevglm.results.nested import lr_test
 
@@ -23,7 +24,7 @@ PROFILE_ROWS = 20_000  # beyond, profiles are made where they are asked for
 SHOWN = 0.05  # one minus the coverage of the limits that outlive the data
 
 
-class LikelihoodInference(ResultsCore):
+class LikelihoodInference(CoefficientTests, ResultsCore):
     """Inference from the likelihood; a part of :class:`gevglm.BinaryGLMResults`.
 
     Defined for maximum likelihood and for estimators that maximise a penalised likelihood: ``bias="jeffreys"``, ``"logf"``,
@@ -57,35 +58,8 @@ class LikelihoodInference(ResultsCore):
             return "profile" if ("tests", None) in self._profiled else "wald"
         return "profile" if self.nobs <= PROFILE_ROWS and self.has_likelihood else "wald"
 
-    @property
-    def tvalues(self) -> NDArray:
-        """Statistics of the tests that each coefficient is zero: z (or t) of Wald, or the signed root of the likelihood ratio, by ``inference``."""
-        return self.tests()[0]
-
-    @property
-    def pvalues(self) -> NDArray:
-        """Two-sided p-values of the tests that each coefficient is zero, by ``inference``."""
-        return self.tests()[1]
-
-    def tests(self, method: str | None = None) -> tuple[NDArray, NDArray]:
-        """Tests that each coefficient is zero.
-
-        Parameters
-        ----------
-        method : {"wald", "profile", "posterior"}, optional
-            That of ``inference`` by default.
-
-        Returns
-        -------
-        statistic, pvalue : ndarray of shape (k,)
-            z (or t, with ``use_t``) and its p-value; by profile likelihood the signed root of the likelihood ratio.
-        """
-        if self._method(method) != "profile":
-            with np.errstate(divide="ignore", invalid="ignore"):  # coefficients that are held have no error
-                z = self._params / np.asarray(self.bse)
-            return z, 2.0 * self.distribution().sf(np.abs(z))
-        tests = self.lr_tests()
-        return np.sign(self._params) * np.sqrt(tests["statistic"].to_numpy()), tests["pvalue"].to_numpy()
+    def _reference(self) -> Any:
+        return self.distribution()
 
     def conf_int(self, alpha: float = 0.05, cols: Any = None, method: str | None = None) -> NDArray:
         """Confidence intervals of the coefficients.

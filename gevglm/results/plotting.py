@@ -109,7 +109,7 @@ class Plotting(ResultsCore):
         Returns
         -------
         Nomogram
-            ``points`` is the table of points, ``totals`` and ``risks`` say what they add up to; see :mod:`gevglm.effects.nomogram`.
+            ``points`` is the table of points, ``totals`` and ``risks`` say what they add up to; see :class:`~gevglm.effects.nomogram.Nomogram`.
 
         Examples
         --------

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gevglm.data.terms import design_terms
-from gevglm.display.digits import p_text, significant
+from gevglm.display.digits import iterations, p_text, significant
 from gevglm.exceptions import GevglmError
 from gevglm.inference.column_set_tests import Hypothesis
 from gevglm.results.term_tests import tested
@@ -76,7 +76,7 @@ def _of_model(results: ResultsCore, method: str) -> list[Fact]:
 def _convergence(results: ResultsCore) -> str:
     """Return whether and where the iteration ended, in words."""
     where = ", on the boundary" if results.boundary is not None else ""
-    return f"{'yes' if results.converged else 'NO'}{where}, {results.n_iter} iterations"
+    return f"{'yes' if results.converged else 'NO'}{where}, {iterations(results.n_iter)}"
 
 
 def _of_data(results: Any) -> list[Fact]:

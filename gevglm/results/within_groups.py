@@ -20,6 +20,7 @@ from gevglm.exceptions import InvalidOptionError, NotDefinedForLoss, NotDefinedW
 from gevglm.inference.profile import PenalisedLikelihood, Profile, profile, ratio_tests
 from gevglm.inference.separation import Separation
 from gevglm.results.binary_results import BinaryGLMResults
+from gevglm.results.coefficient_tests import CoefficientTests
 from gevglm.results.core import check_alpha
 from gevglm.results.not_within_groups import KIND_OF
 from gevglm.results.summary import notes_on_fit_within
@@ -29,7 +30,7 @@ from gevglm.results.wald_tests import WaldTests
 METHODS = ("wald", "profile")
 
 
-class WithinGroups(WaldTests, LikelihoodModelResults):
+class WithinGroups(CoefficientTests, WaldTests, LikelihoodModelResults):
     """What results of fits that compare rows within groups share.
 
     Methods of :class:`gevglm.BinaryGLMResults` that they do not have say why, and what to do instead.
@@ -85,32 +86,6 @@ class WithinGroups(WaldTests, LikelihoodModelResults):
         """Standard errors."""
         return np.sqrt(np.diagonal(self.cov_params_default))
 
-    @property
-    def tvalues(self) -> NDArray:
-        """Statistics of the tests that each coefficient is zero: z (or t), or the signed root of the likelihood ratio, by ``inference``."""
-        return self.tests()[0]
-
-    @property
-    def pvalues(self) -> NDArray:
-        """Two-sided p-values of these tests."""
-        return self.tests()[1]
-
-    def tests(self, method: str | None = None) -> tuple[NDArray, NDArray]:
-        """Tests that each coefficient is zero: statistics (z, t or the signed root of the likelihood ratio) and p-values.
-
-        Parameters
-        ----------
-        method : {"wald", "profile"}, optional
-            That of ``inference`` by default.
-        """
-        params = np.asarray(self.params)
-        if self._method(method) == "wald":
-            with np.errstate(divide="ignore", invalid="ignore"):
-                z = np.where(self.bse == 0.0, np.nan, params / self.bse)
-            return z, 2.0 * self._distribution.sf(np.abs(z))
-        tests = self.lr_tests()
-        return np.sign(params) * np.sqrt(tests["statistic"].to_numpy()), tests["pvalue"].to_numpy()
-
     def conf_int(self, alpha: float = 0.05, cols: Any = None, method: str | None = None) -> NDArray:
         """Confidence intervals of the coefficients.
 
@@ -126,7 +101,7 @@ class WithinGroups(WaldTests, LikelihoodModelResults):
         check_alpha(alpha)
         params, limits = np.asarray(self.params), np.full((len(self.params), 2), np.nan)
         if self._method(method) == "wald":
-            reach = self._distribution.isf(alpha / 2.0) * np.where(self.bse == 0.0, np.nan, self.bse)
+            reach = self._reference().isf(alpha / 2.0) * np.where(self.bse == 0.0, np.nan, self.bse)
             limits = np.column_stack([params - reach, params + reach])
         else:
             limits[self._kept] = self._profile_likelihood("conf_int(method='profile')").intervals(
@@ -289,9 +264,7 @@ class WithinGroups(WaldTests, LikelihoodModelResults):
     def _names(self) -> list[str]:
         return list(self.model.exog_names)
 
-    @property
-    def _distribution(self) -> Any:
-        """The distribution of Wald's tests: normal, or t with degrees of freedom of each coefficient."""
+    def _reference(self) -> Any:
         return reference(self._degrees, np.eye(len(self._names)))
 
     @cached_property

@@ -57,6 +57,18 @@ def test_weights_that_are_hardly_any_are_said_to_be_so_and_drawn_together(study)
     assert f"{heavy.index[0]} with a weight of {heavy.iloc[0]:.3f}" in repr(found)
 
 
+def test_weights_of_few_rows_that_are_the_floor_are_drawn_together(study):
+    found = gevglm.average_links("event ~ age", study.iloc[:300])
+    at_floor = found.weights["weight"] < 1.01 / 24 / 301
+    assert 0.5e-4 < found.weights["weight"].min() and 2 < at_floor.sum() < 24
+    assert f"No weight is zero: {at_floor.sum()} of 24 candidates have hardly any" in " ".join(
+        str(found.summary()).split()
+    )
+    assert len(found.plot_weights().patches) == 24 - at_floor.sum() + 1
+    two = gevglm.average_links("event ~ age", study.iloc[:300], ["logit", "cloglog"])
+    assert len(two.plot_weights().patches) == 2  # one alone keeps its name
+
+
 def test_penalties_are_those_of_the_grid_search_where_the_score_has_one_minimum(study):
     found = gevglm.average_links(FORMULA, study, FEW, rng=3)
     for name, words in (("logit", {"link": "logit"}), ("probit", {"link": "probit"}), ("GEV(xi=0.3)", {"xi": 0.3})):
@@ -109,6 +121,55 @@ def test_weights_minimise_the_held_out_loss_of_refits_from_outside(study):
     assert abs(found.weights["weight"].iloc[0] - grid[np.argmin(mixed)]) < 5e-3
 
 
+def test_weights_of_a_sample_drawn_by_the_outcome_minimise_the_loss_in_the_population(study):
+    events, others = study[study["event"] == 1].iloc[:48], study[study["event"] == 0].iloc[:400]
+    sample = pd.concat([events, others]).assign(shift=np.resize([0.0, 0.5], 448)).reset_index(drop=True)
+    pairs = [(np.arange(448) % 4 != k, np.arange(448) % 4 == k) for k in range(4)]  # 12 events in each
+    words = {"offset": "shift", "prevalence": 0.02, "tol": 1e-10}
+    found = gevglm.average_links(FORMULA, sample, ["logit", "cloglog"], alpha=0, folds=pairs, **words)
+    q, y = np.empty((448, 2)), sample["event"].to_numpy()
+    for train, test in pairs:
+        for j, link in enumerate(["logit", "cloglog"]):
+            p = gevglm.fit(FORMULA, sample[train], link=link, **words).predict(sample[test])
+            q[test, j] = np.where(y[test] == 1, p, 1.0 - p)
+    shares = np.where(y == 1, 0.02 / 48, 0.98 / 400)
+    np.testing.assert_allclose(found.weights["log_loss"], -shares @ np.log(q), rtol=1e-6)
+    np.testing.assert_allclose(found.weights["brier"], shares @ (1.0 - q) ** 2, rtol=1e-6)
+    mixed = [-shares @ np.log(q @ [w, 1.0 - w]) for w in np.linspace(0, 1, 2001)]
+    assert abs(found.weights["weight"].iloc[0] - np.argmin(mixed) / 2000) < 5e-3
+
+
+def test_the_order_of_rows_and_of_candidates_does_not_matter(study):
+    folds, order = np.arange(len(study)) % 3, np.random.default_rng(0).permutation(len(study))
+    pairs = [(folds != k, folds == k) for k in range(3)]
+    turned = [(a[order], b[order]) for a, b in pairs]
+    one = gevglm.average_links(FORMULA, study, FEW, folds=pairs, tol=1e-10)
+    two = gevglm.average_links(FORMULA, study.iloc[order], FEW[::-1], folds=turned, tol=1e-10)
+    np.testing.assert_array_equal(one.weights["alpha"], two.weights["alpha"].loc[one.weights.index])
+    np.testing.assert_allclose(one.weights["weight"], two.weights["weight"].loc[one.weights.index], atol=1e-6)
+    np.testing.assert_allclose(one.predict(study), two.predict(study), rtol=1e-6)
+
+
+def test_clusters_are_in_one_fold_and_drawn_as_a_whole(study, monkeypatch):
+    towns, seen, real = study.assign(town=np.arange(len(study)) // 10), [], Procedure.run
+
+    def run(procedure, model, folds):
+        held = np.concatenate([np.flatnonzero(test) for _, test in folds])
+        fold = np.repeat(np.arange(len(folds)), [test.sum() for _, test in folds])
+        counts = model.design.counts
+        seen.append((model.design.X[held], fold, np.ones(len(held)) if counts is None else counts[held]))
+        return real(procedure, model, folds)
+
+    monkeypatch.setattr(Procedure, "run", run)
+    gevglm.average_links("event ~ age + town", towns, ["logit"], groups="town").bootstrap(3)
+    assert len(seen) == 4
+    for X, fold, counts in seen:
+        rows = pd.DataFrame({"town": X[:, -1], "fold": fold, "counts": counts})
+        assert (rows.groupby("town")["fold"].nunique() == 1).all()  # copies of a town, too
+        assert (rows.groupby("town")["counts"].sum() % 10 == 0).all()  # a town of ten persons, once or more often
+        assert (rows.groupby(["fold", "town"])["counts"].nunique() == 1).all()
+
+
 def test_frequency_weights_are_repeated_rows(study):
     half = study.iloc[:400]
     folds = np.arange(400) % 3
@@ -138,6 +199,25 @@ def test_intervals_effects_calibration_and_clusters(study):
     found.plot_weights(), found.plot_effect("age", resamples=4)
 
 
+def test_rows_that_are_held_out_more_than_once_count_once(study):
+    once = [(fold != k, fold == k) for fold in [np.arange(1200) % 3, np.arange(1200) // 10 % 3] for k in range(3)]
+    twice = gevglm.average_links(FORMULA, study, FEW, folds=once)
+    assert (twice.n_folds, twice.passes) == (6, 2.0) and "6, each row held out 2 times" in str(twice.summary())
+    halves = [gevglm.average_links(FORMULA, study, FEW, folds=part) for part in (once[:3], once[3:])]
+    np.testing.assert_allclose(  # where they have the same penalty, scores are the mean
+        twice.weights["log_loss"], sum(half.weights["log_loss"] for half in halves) / 2, rtol=1e-3
+    )
+    assessed, single = twice.calibration(), halves[0].calibration()
+    assert assessed.n == single.n == 1200
+    se = [each.summary_frame().loc["Brier score", "se"] for each in (assessed, single)]
+    assert abs(np.log(se[0] / se[1])) < 0.1  # not by the root of a half
+    counted = study.assign(n=1 + (np.arange(1200) % 2))
+    assert gevglm.average_links(FORMULA, counted, ["logit"], freq_weights="n", folds=once).calibration().n == 1800
+    assert [len(each) for each in (twice.bootstrap(2),)] == [2]
+    third = gevglm.average_links(FORMULA, study, ["logit"], folds=np.arange(1200) % 3 == 0)
+    assert third.calibration().n == 400 and "1, each row held out 0.333 times" in str(third.summary())
+
+
 def test_saved_and_loaded_without_rows(study, average, tmp_path):
     drawn = average.get_prediction(study.head(), resamples=3)
     average.save(tmp_path / "average.pkl")
@@ -155,6 +235,28 @@ def test_saved_and_loaded_without_rows(study, average, tmp_path):
             ask()
     average.save(tmp_path / "whole.pkl", remove_data=False)
     np.testing.assert_allclose(gevglm.load(tmp_path / "whole.pkl").predict(), average.predict())
+
+
+def test_the_summary_says_what_was_averaged_and_predictions_what_their_limits_show(study):
+    towns = study.assign(town=np.arange(len(study)) // 10, event=np.where(study["event"] == 1, "ill", "<well>"))
+    found = gevglm.average_links(FORMULA, towns, FEW, groups="town", event="ill", prevalence=0.01)
+    lines = str(found.summary()).splitlines()
+    events = (towns["event"] == "ill").sum()
+    data = {"Dep. Variable:": "event", "Event:": "ill", "Observations:": "1,200", "Prevalence:": "0.01"}
+    data["Events:"] = f"{events} ({100 * events / 1200:.3g} %)"
+    for name, value in data.items():
+        assert any(line.split(name)[-1].strip().startswith(value) for line in lines if name in line), name
+    assert any(line.endswith("5, by 120 clusters") for line in lines) and "log loss" in lines[2]
+    assert "penalty on coefficients of standardised columns, the best of a few" in " ".join(
+        str(found.summary()).split()
+    )
+    given = " ".join(str(gevglm.average_links(FORMULA, study, ["logit"], alpha=2.0).summary()).split())
+    assert "penalty on coefficients of the columns as they are, as given" in given
+    shown = found.get_prediction(resamples=3)
+    assert "95 % limits by the bootstrap of the whole procedure (3 resamples)" in " ".join(str(shown).split())
+    assert "the first 12 of 1,200 rows" in " ".join(str(shown).split()) and len(str(shown).splitlines()) == 17
+    assert "not how far the average of the links is from the truth" in " ".join(str(shown).split())
+    assert "<table" in shown._repr_html_() and "first" not in str(found.get_prediction(towns.head(3)))
 
 
 def test_limits_are_symmetric_for_log_odds_of_the_draws(study, average):
@@ -275,6 +377,12 @@ def test_bad_input(study):
         gevglm.average_links(FORMULA)
     with pytest.raises(TypeError, match=r"groups=.id."):
         gevglm.average_links(FORMULA, study, clusters="clinic")
+    with pytest.raises(
+        InvalidDataError, match=r"there is 1 cluster; folds that keep clusters together need at least 2"
+    ):
+        gevglm.average_links(FORMULA, study.assign(one=1), groups="one")
+    with pytest.raises(InvalidDataError, match=r"there are 2 clusters, too few for 5 folds; give folds=2\."):
+        gevglm.average_links(FORMULA, study.assign(two=np.arange(len(study)) % 2), groups="two")
     with pytest.raises(TypeError, match="cov_type"):
         gevglm.average_links(FORMULA, study, cov_type="HC1")
 
@@ -320,6 +428,10 @@ def test_outcomes_that_all_candidates_rule_out_leave_the_weights_defined():
     assert found.ruled_out == 1 and np.isfinite(found.weights["weight"]).all() and found.certificate < 1e-8
     assert f"{found.ruled_out} held-out outcomes were ruled out" in str(found.summary())
     assert np.isfinite(found.scores["brier"]) and found.scores["log_loss"] == np.inf
+    assert "because others allow it" not in str(found.summary())
+    with_logit = gevglm.average_links("y ~ x", data, ["logit", gevglm.links.GEV(0.6)], alpha=0.01)
+    assert np.isfinite(with_logit.scores["log_loss"]) and with_logit.weights["log_loss"].iloc[1] == np.inf
+    assert "inf: 1 candidate gave the probability 0" in " ".join(str(with_logit.summary()).split())
 
 
 def test_near_duplicates_are_explained(study):

@@ -72,6 +72,16 @@ def test_rows_are_the_tests_of_single_fits(test, options):
             assert_allclose([row["coef"], row["se"]], [coef, se], rtol=0, atol=1e-8)
 
 
+def test_every_flagged_column_of_many_is_a_fit_of_its_own():
+    data, columns = study(n=900, m=200, seed=18)
+    columns[:, ::5] = np.where(columns[:, ::5] > 1, 1.0, 0.0)  # carriers of two copies only: few, or none
+    table = gevglm.scan("case ~ age + sex", data, columns=columns, test="firth", threshold=0.7).table
+    flagged = np.flatnonzero(table["test"] == "firth")
+    assert len(flagged) > 80 and (table["carrier_events"][flagged] == 0).any()  # some separate the outcomes
+    expected = np.array([by_hand(data, columns[:, j], "firth") for j in flagged])
+    assert_allclose(table.loc[flagged, ["statistic", "coef", "se"]], expected, rtol=0, atol=1e-8)
+
+
 def test_counts_of_a_column():
     table = gevglm.scan("case ~ age + sex", DATA, columns=G, freq_weights="count").table
     counts = DATA["count"].to_numpy()

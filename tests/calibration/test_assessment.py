@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_equal
 from scipy.special import expit
+from threadpoolctl import threadpool_limits
 
 from gevglm import calibration
 from gevglm.calibration import assess
@@ -69,6 +70,18 @@ def test_a_seed_gives_the_same_answer_and_parts_can_be_left_out(judged):
     bare = assess(judged.y, judged.p, band=None, belt=False)
     assert bare.belt is None and bare.reliability.band is None
     assert "CORP, resampling" not in bare.tests and "calibration belt" not in bare.tests
+
+
+def test_the_number_of_cores_does_not_matter():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.01, 0.4, 60_000)
+    y, groups = rng.random(60_000) < p, rng.integers(0, 50, 60_000)
+    found = []
+    for cores in (1, 2):
+        with threadpool_limits(cores, "blas"):
+            found.append([assess(y, p, rng=0), assess(y, p, rng=0, groups=groups)])
+    for one, two in zip(*found, strict=True):
+        assert_equal(one.summary_frame().to_numpy(), two.summary_frame().to_numpy())
 
 
 def test_limits_cover_the_true_score(simulated):

@@ -129,3 +129,12 @@ def test_products_of_columns_of_one_weighting():
     pairs = ColumnPairs(X)
     assert_allclose(pairs.gram(weights), X.T @ (weights[:, None] * X), rtol=1e-12)
     assert_allclose(pairs.quadratic_form(A), ((X @ A) * X).sum(axis=1), rtol=1e-11, atol=1e-12)
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 7])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_third_moments(k, order):
+    rng = np.random.default_rng(k)
+    X, weights = np.array(rng.standard_normal((40, k)), order=order), rng.standard_normal(40)
+    expected = np.einsum("i,ia,ib,ic->abc", weights, X, X, X)
+    assert_allclose(ColumnPairs(X).third_moments(X, weights), expected, rtol=1e-11, atol=1e-12)

@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import gevglm
 from gevglm.data.dialect import absorbed_in
+from gevglm.estimation.absorbed import AbsorbedProblem
+from gevglm.estimation.newton import CONVERGED, PREDICTED
 from gevglm.exceptions import (
     CollinearityError,
     CollinearityWarning,
@@ -83,6 +86,33 @@ def test_same_bits_whatever_the_threads(monkeypatch):
     for other in found[1:]:
         assert np.array_equal(found[0].params, other.params)
         assert np.array_equal(found[0].bse, other.bse)
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 1000), link=st.sampled_from(["logit", "probit", "cloglog", "cauchit"]))
+def test_an_end_that_was_predicted_is_the_end(seed, link):
+    problem = fit("y ~ x + z | unit", made(15, 9, seed), link=link)._fit.problem
+    found, plain = problem.estimate(), problem._iterate(problem._start(None))
+    if plain.converged:
+        assert found.converged and found.reason == CONVERGED
+        assert found.decrement <= problem.tol**2 * problem._scale
+        assert_allclose(found.params, plain.params, rtol=1e-7, atol=1e-7)
+
+
+def test_an_end_that_was_wrongly_predicted_is_none(monkeypatch):
+    problem, iterate = fit()._fit.problem, AbsorbedProblem._iterate
+    expected = problem.estimate()
+
+    def too_early(self, start, slopes=None, *, predict_below=0.0):
+        if not predict_below:
+            return iterate(self, start, slopes)
+        return replace(iterate(replace(self, maxiter=2), start), converged=True, reason=PREDICTED)
+
+    monkeypatch.setattr(AbsorbedProblem, "_iterate", too_early)
+    found = problem.estimate()
+    assert found.converged and found.decrement <= problem.tol**2 * problem._scale
+    assert_allclose(found.params, expected.params, rtol=1e-9)
+    assert_allclose(found.value, expected.value, rtol=1e-12)
 
 
 def test_firth_adds_half_an_event_per_unit():
@@ -252,6 +282,34 @@ def test_marginal_effects_of_maximum_likelihood_are_by_its_own_constants():
         res.marginal_effects()
 
 
+@pytest.mark.parametrize("options", [{"bias": "firth"}, {}, {"bias": "firth", "units": "all"}, {"bias": "correction"}])
+def test_effects_by_conditional_slopes(options):
+    res = fit(**options)
+    slopes = quietly("y ~ x + z", DATA, strata="unit", bias="firth").params
+    risks = res.risks(slopes="conditional")
+    assert_allclose(risks.mean(), DATA["y"].mean(), rtol=1e-10)
+    apart = np.log(risks / (1 - risks)) - DATA[["x", "z"]] @ slopes  # the constants of the units
+    assert_allclose(apart.groupby(DATA["unit"]).agg(np.ptp), 0.0, atol=1e-9)
+    table = res.marginal_effects(slopes="conditional", replications=20, rng=1)
+    assert_allclose(table["dy/dx"], slopes * (risks * (1 - risks)).mean(), rtol=1e-9)
+    assert (table["std_err"] > 0).all()
+    assert_allclose(table, res.marginal_effects(slopes="conditional", replications=20, rng=1))
+    assert not np.allclose(table["dy/dx"], res.marginal_effects(replications=0)["dy/dx"], rtol=1e-6)
+
+
+def test_effects_by_conditional_slopes_are_of_plain_logits():
+    weighted = DATA.assign(w=2)
+    for found, message in (
+        (fit(link="probit", bias="firth"), "needs the logit, not Probit"),
+        (fit("y ~ x | unit + year", bias="firth"), "needs one absorbed factor"),
+        (fit(data=weighted, freq_weights="w", bias="firth"), "needs rows without weights"),
+    ):
+        with pytest.raises(IncompatibleOptionsError, match=message):
+            found.marginal_effects(slopes="conditional", replications=0)
+    with pytest.raises(InvalidOptionError, match="slopes"):
+        fit(bias="firth").risks(slopes="strata")
+
+
 def test_clusters_of_units_say_nothing_about_constants():
     res = fit(cov_type="cluster", cov_kwds={"groups": "unit"})
     with pytest.warns(GevglmWarning, match="scores of a unit sum to zero"):
@@ -418,6 +476,9 @@ def test_rows_in_pieces_give_the_same_bits(kind, tmp_path):
 
 def test_pieces_that_are_too_large_are_refused(tmp_path, monkeypatch):
     DATA.to_csv(tmp_path / "part0.csv", index=False)
-    monkeypatch.setattr("gevglm.data.gathered.physical_memory", lambda: 100.0)
-    with pytest.raises(InvalidDataError, match="have the columns of the model in memory"):
+    monkeypatch.setattr("gevglm.data.gathered.physical_memory", lambda: 20_000.0)  # 192 rows of four columns take more
+    message = r"columns of the model in memory \(unit, x, z, y\): 192 rows were read, which take about 4.92e-05 GB"
+    with pytest.raises(InvalidDataError, match=message):
         fit(data=str(tmp_path / "part*.csv"))
+    monkeypatch.setattr("gevglm.data.gathered.physical_memory", lambda: 100_000.0)
+    assert fit(data=str(tmp_path / "part*.csv")).converged

@@ -242,11 +242,6 @@ def test_the_picture(few_rows):
     assert any("bound" in label for label in labels) and any("weight" in label for label in labels)
 
 
-def test_scikit_learn_is_loaded_only_when_asked_for():
-    code = "import gevglm, sys; assert 'sklearn' not in sys.modules"
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
 @pytest.mark.parametrize("module", ["gevglm.weighting", "gevglm.sklearn"])
 def test_without_scikit_learn_one_sentence_helps(module):
     code = (

@@ -31,6 +31,7 @@ from gevglm.covariance.base import Fitted
 from gevglm.covariance.rows import Nonrobust
 from gevglm.engine.base import Block, Reducer, times
 from gevglm.engine.linalg import Matrix, dense, runs, slices, vstack_rows, weighted_gram
+from gevglm.engine.memory import each_by_threads
 from gevglm.estimation.pairs import ColumnPairs, symmetric
 from gevglm.losses import Loss
 
@@ -40,6 +41,7 @@ NO_VARIANCE = 1e-9  # share of its variance under the model below which a residu
 LITTLE_VARIANCE = 1e-6  # share below which it is looked at more closely
 MANY_CLUSTERS = 0.1  # share of the variance of residuals that the leverage of one takes, below which a series is short
 ROWS_AT_ONCE = 2048  # of products of columns
+ROWS_OF_THREAD = 50_000  # for each of which one more is worth its start
 DIGITS = 30.0  # minus the logarithm of the error of a quadrature
 
 
@@ -159,24 +161,29 @@ def corrected(fit: Fitted, codes: Callable[[Block], NDArray], kind: str, with_pr
     M, clusters = fit.bread, fit.engine.reduce(Clusters(fit.loss, fit.params, codes))
     N = Nonrobust().matrix(fit)
     correction = correction_of(kind, M, N, fit.loss.is_likelihood)
-    found, scores, shares, products = [], [], [], []
-    for code in sorted(clusters):
+
+    def one(code: int) -> tuple[NDArray, NDArray, tuple[NDArray, ...]]:
+        """Return score, shares and products of a cluster."""
         cluster = OfCluster.joined(clusters[code])
+        products: tuple[NDArray, ...] = ()
         try:
             if with_products:
                 adjusted = correction.of_columns(cluster)
                 spread = cluster.variance[:, None] * adjusted
-                products.append((adjusted.T @ spread, adjusted.T @ cluster.D, spread.T @ cluster.E))
-                scores.append(cluster.residual @ adjusted)
+                products = (adjusted.T @ spread, adjusted.T @ cluster.D, spread.T @ cluster.E)
+                score = cluster.residual @ adjusted
             else:
-                scores.append(correction.score(cluster))
+                score = correction.score(cluster)
         except np.linalg.LinAlgError:
-            raise SingularCluster(cluster.code) from None
-        found.append(cluster.code)
+            raise SingularCluster(code) from None
         moved = M @ cluster.information
-        shares.append(np.append((moved * M).sum(axis=1), np.trace(moved)))
+        return score, np.append((moved * M).sum(axis=1), np.trace(moved)), products
+
+    codes_seen = sorted(clusters)
+    workers = min(getattr(fit.engine, "threads", 1), fit.engine.n_rows // ROWS_OF_THREAD + 1)
+    scores, shares, products = zip(*each_by_threads(one, codes_seen, workers), strict=True)
     stacked = tuple(np.array(part) for part in zip(*products, strict=True)) if with_products else None
-    return Corrected(np.array(found), np.array(scores), np.array(shares), stacked, M, N)  # type: ignore[arg-type]
+    return Corrected(np.array(codes_seen), np.array(scores), np.array(shares), stacked, M, N)  # type: ignore[arg-type]
 
 
 def correction_of(kind: str, M: NDArray, N: NDArray, likelihood: bool) -> _Correction:

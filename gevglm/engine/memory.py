@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cache
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import issparse
 
-from gevglm.engine.base import Block, Engine, Partial, Reducer
+from gevglm.engine.base import Asked, Block, Engine, Found, Partial, Reducer
 from gevglm.engine.linalg import Matrix, one_blas_thread
 
 BLOCK_ELEMENTS = 1 << 18  # a block of doubles and its weighted copy stay in the cache
@@ -151,6 +151,30 @@ def physical_memory(free: bool = False) -> float:
         return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES" if free else "SC_PHYS_PAGES"))
     except (AttributeError, ValueError, OSError):
         return float("inf")
+
+
+def each_by_threads(function: Callable[[Asked], Found], items: Sequence[Asked], workers: int) -> list[Found]:
+    """Return what a function makes of each item, in their order, by some threads with one of BLAS each."""
+    found: dict[int, Found] = {}
+    queue, lock = iter(range(len(items))), threading.Lock()
+
+    def work() -> None:
+        with one_blas_thread():
+            while True:
+                with lock:
+                    i = next(queue, None)
+                if i is None:
+                    return
+                found[i] = function(items[i])
+
+    helpers = [_pool(workers - 1).submit(work) for _ in range(workers - 1)] if workers > 1 else []
+    try:
+        work()
+    finally:
+        wait(helpers)
+    for helper in helpers:
+        helper.result()
+    return [found[i] for i in range(len(items))]
 
 
 def available_cores() -> int:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.stats
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from scipy.linalg import sqrtm
 from scipy.sparse import csr_array
 
@@ -372,3 +372,12 @@ def test_a_cluster_among_many_is_corrected_by_a_series_as_exactly(options, monke
     assert by_series.clusters.largest_leverage == pytest.approx(
         clustered(y, X, clinic, "CR1", tol=1e-12, **options).clusters.largest_leverage, rel=1e-9
     )
+
+
+def test_threads_change_nothing(study, monkeypatch):
+    expected = clustered(*study, "CR2", link="logit").cov_params()
+    monkeypatch.setattr(leverage, "ROWS_OF_THREAD", 50)
+    assert_array_equal(clustered(*study, "CR2", link="logit").cov_params(), expected)
+    y, X, clinic = study
+    with pytest.raises(InvalidDataError, match="without cluster 7 some coefficient could not be estimated"):
+        clustered(y, np.column_stack([X, clinic == 7]), clinic, "CR3", link="logit")

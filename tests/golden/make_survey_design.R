@@ -1,26 +1,7 @@
 # Survey designs: svyglm with strata, units, finite populations, domains, lonely units and replicate weights; regTermTest; svypredmeans; risks by
 # influence functions. Data are those of the packages survey (nhanes, apiclus1, apistrat) and a synthetic sample, whose rows a congruential generator makes.
 source("common.R")
-suppressPackageStartupMessages(library(survey))
-
-exact <- glm.control(epsilon = 1e-15, maxit = 100)
-
-# svyglm from its own estimates until they no longer move
-fit_to <- function(formula, design, link = "logit") {
-  m <- NULL
-  for (i in 1:30) {
-    before <- if (is.null(m)) NULL else coef(m)
-    m <- suppressWarnings(do.call(svyglm, list(formula, design = design, family = quasibinomial(link), control = exact, start = before)))
-    if (!is.null(before) && max(abs(coef(m) - before)) < 1e-14) break
-  }
-  m
-}
-
-of <- function(m) {
-  terms <- regTermTest(m, attr(terms(m), "term.labels"), method = "Wald")
-  list(params = unname(coef(m)), cov = unname(vcov(m)), df = m$df.residual, p = unname(coef(summary(m))[, 4]),
-       F = drop(terms$Ftest), F_df = unname(terms$df), F_ddf = unname(terms$ddf), F_p = drop(terms$p))
-}
+source("survey_fits.R")
 
 # a sample of 8 strata with 2 to 6 units of 6 to 20 rows; numbers from a congruential generator, so that Python makes the same
 lcg <- function(n, seed) {

@@ -1,26 +1,8 @@
 # Samples drawn as NHANES and as the schools of California (apistrat, apiclus1) were: svyglm, svypredmeans and its two parts, and the linearised
 # variances of calibration and discrimination. The rows are synthetic, and written beside the numbers.
 source("common.R")
-suppressPackageStartupMessages(library(survey))
+source("survey_fits.R")
 set.seed(24)
-exact <- glm.control(epsilon = 1e-15, maxit = 100)
-
-# svyglm from its own estimates until they no longer move
-fit_to <- function(formula, design) {
-  m <- NULL
-  for (i in 1:30) {
-    before <- if (is.null(m)) NULL else coef(m)
-    m <- suppressWarnings(do.call(svyglm, list(formula, design = design, family = quasibinomial, control = exact, start = before)))
-    if (!is.null(before) && max(abs(coef(m) - before)) < 1e-14) break
-  }
-  m
-}
-
-of <- function(m) {
-  terms <- regTermTest(m, attr(terms(m), "term.labels"), method = "Wald")
-  list(params = unname(coef(m)), cov = unname(vcov(m)), df = m$df.residual, p = unname(coef(summary(m))[, 4]),
-       F = drop(terms$Ftest), F_df = unname(terms$df), F_ddf = unname(terms$ddf), F_p = drop(terms$p))
-}
 
 # -- 15 strata of 2 or 3 units with the same labels in each, unequal weights, outcomes missing for some ------------
 
@@ -85,14 +67,6 @@ assessed <- function(design, outcome, p) {
        brier = list(value = unname(coef(brier)), se = unname(drop(SE(brier)))),
        ratio = list(value = unname(drop(coef(ratio))), se = unname(drop(SE(ratio)))),
        auc = list(value = area, se = sqrt(drop(svyrecvar(matrix(influence), design$cluster, design$strata, design$fpc, postStrata = NULL)))))
-}
-
-# svypredmeans: its numbers and the two parts that it adds
-predicted_means <- function(formula, design, values) {
-  means <- svypredmeans(svyglm(formula, design, family = quasibinomial, control = exact), ~group, predictat = values)
-  V <- vcov(means)
-  list(means = unname(coef(means)), cov = unname(matrix(c(V), length(values))),
-       of_coefficients = unname(attr(attr(means, "var"), "parts")[[1]]), of_covariates = unname(attr(attr(means, "var"), "parts")[[2]]))
 }
 
 # the joint variance of the same means: svyrecvar of influences on coefficients and covariates together
@@ -163,8 +137,8 @@ write_golden("survey_like", list(
   schools = of(fit_to(met ~ meals + ell, stratified)),
   districts = of(fit_to(met ~ meals + mobility, clustered)),
   means = list(
-    people = c(predicted_means(high ~ race + age, told, c(0, 1)), list(joint = joint_means(high ~ race + age + group, told, c(0, 1)))),
-    districts = c(predicted_means(met ~ meals, poor, c(0, 1)), list(joint = joint_means(met ~ meals + group, poor, c(0, 1))))),
+    people = c(predicted_means(high ~ race + age, told, ~group, c(0, 1)), list(joint = joint_means(high ~ race + age + group, told, c(0, 1)))),
+    districts = c(predicted_means(met ~ meals, poor, ~group, c(0, 1)), list(joint = joint_means(met ~ meals + group, poor, c(0, 1))))),
   calibration = list(
     people = assessed(national, people$high, people$predicted),
     women = assessed(subset(national, sex == 2), people$high[people$sex == 2], people$predicted[people$sex == 2]),

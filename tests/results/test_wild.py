@@ -98,7 +98,7 @@ def test_p_values_are_those_of_all_vectors_of_weights(weights, clusters):
     rng = np.random.default_rng(clusters)
     code = np.repeat(np.arange(clusters), np.linspace(20, 60, clusters).astype(int))
     table = pd.DataFrame({"clinic": code, "x": rng.standard_normal(len(code)), "treat": (code % 3 == 0) * 1.0})
-    linear = -2.5 + 0.5 * rng.standard_normal(clusters)[code]
+    linear = -1.0 + 0.5 * rng.standard_normal(clusters)[code]
     table["y"] = (rng.random(len(code)) < 1.0 / (1.0 + np.exp(-linear))).astype(float)
     options = {"link": "logit"}
     values = [1.0, -1.0] if weights == "rademacher" else [s * np.sqrt(v) for s in (1, -1) for v in (0.5, 1.0, 1.5)]

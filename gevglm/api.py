@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
 from numpy.typing import ArrayLike
 
 from gevglm.conditional.model import ConditionalLogit, known_for_rows, refuse_options
@@ -204,12 +205,11 @@ def _with_absorbed(formula: str, data: Any, absorb: Any) -> tuple[str, Any]:
 
 
 def _check_columns(data: Any, **given: Any) -> None:
-    """Refuse names of units or sets that are no columns."""
+    """Refuse names of units or sets that are no columns, of a table whose columns can be told without reading it."""
     for role, names in given.items():
         words = [names] if isinstance(names, str) else names if isinstance(names, (list, tuple)) else []
         if words and all(isinstance(word, str) for word in words):
-            source = as_source(data)
-            columns = as_frame(data).columns if source is None else source.columns
+            columns = data.columns if isinstance(data, pd.DataFrame) else getattr(as_source(data), "columns", words)
             for word in words:
                 if word not in columns:
                     raise InvalidDataError(f"{role}={word!r} is not a column of the data.{suggestion(word, columns)}")

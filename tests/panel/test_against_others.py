@@ -73,8 +73,9 @@ def same_as_dummies(formula="y ~ x + z | unit", tol=1e-8, constants=True, **opti
 @pytest.mark.parametrize("bias", ["mean", "median"])
 @pytest.mark.parametrize("units", ["all", "informative"])
 def test_brglm2(link, bias, units):
-    reference = GOLDEN[units][bias][link]
-    ours = quietly("y ~ x + z | unit", PANEL, link=link, bias=bias, units=units)
+    first = (bias, units) == ("median", "all")  # with which brglm2 takes minutes
+    data, reference = PANEL[PANEL["unit"] <= 100] if first else PANEL, GOLDEN[units][bias][link]
+    ours = quietly("y ~ x + z | unit", data, link=link, bias=bias, units=units)
     assert_allclose(ours.params, named(reference["params"]), atol=1e-8)
     assert_allclose(ours.bse, reference["bse"], atol=1e-8)
     assert_allclose(ours.fixed_effects["estimate"][:5], reference["constants"], atol=1e-7)

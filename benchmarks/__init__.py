@@ -1,7 +1,7 @@
 """Benchmarks: speed against the peers, and simulation studies; run by ``python -m benchmarks``.
 
 ``python -m benchmarks`` (or ``make bench``) measures the tasks of all modules of :mod:`benchmarks.speed` that declare some, writes
-``results/speed.json``, makes ``results/speed.md`` from it, prints the table with the ratios of the record before, and writes the sentences
+``results/speed.json``, makes ``results/speed.md`` from it, prints the table beside the record of the last commit, and writes the sentences
 on speed in README and documentation that :mod:`benchmarks.claims` lists. ``python -m benchmarks core firth`` measures those of two modules, and
 leaves the rest of the record as it is.
 

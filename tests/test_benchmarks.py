@@ -1,6 +1,9 @@
 """The benchmarks: every task runs at a tiny size, and the table that is kept is that of the record."""
 
+import subprocess
+from functools import partial
 from importlib import import_module
+from shutil import which
 
 import pytest
 
@@ -47,3 +50,21 @@ def test_the_table_is_made_from_the_record(tmp_path, monkeypatch):
     assert "| 3.00 | >= 4 | behind |" in record.keep(before, record.read())
     assert "| 6.00 | >= 4 | met | 3.00 |" in record.keep(record.measure([task], 1), record.read())
     assert list(record.read()["tasks"]) == ["count, small"]
+
+
+@pytest.mark.skipif(which("git") is None, reason="git is not installed")
+def test_what_changed_is_told_from_the_last_commit(tmp_path, monkeypatch):
+    monkeypatch.setattr(record, "RECORD", tmp_path / "speed.json")
+    monkeypatch.setattr(record, "TABLE", tmp_path / "speed.md")
+    took = {record.OURS: 2.0, "peer": 5.0}
+    calls = {name: partial(took.get, name) for name in took}
+    task = record.Task("count", "small", lambda: calls, limit=3.0, measured=True)
+    first = record.measure([task], 1)
+    assert record.keep(first, record.committed()).count("| met |  |") == 1  # there is no commit, and no record before
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@x", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q"], ["add", "speed.json"], ["commit", "-qm", "speed"]):
+        subprocess.run([*git, *words], cwd=tmp_path, check=True)
+    took |= {record.OURS: 1.0, "peer": 7.0}
+    for _ in range(2):  # also after a run that was not committed
+        shown = record.keep(record.measure([task], 1), record.committed())
+        assert "| met | 2,000 ms |" in shown and "| 7.00 |  |  | 2.50 |" in shown

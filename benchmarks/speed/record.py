@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import platform
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.metadata import PackageNotFoundError, version
 from statistics import median
@@ -92,9 +94,17 @@ def read() -> dict[str, Any]:
     return json.loads(RECORD.read_text()) if RECORD.exists() else {"conditions": {}, "repeats": REPEATS, "tasks": {}}
 
 
+def committed() -> dict[str, Any]:
+    """Return the record of the last commit; the one that is kept if there is no commit to be asked."""
+    with suppress(OSError, subprocess.CalledProcessError):
+        command = ["git", "show", f"HEAD:./{RECORD.name}"]
+        return json.loads(subprocess.run(command, cwd=RECORD.parent, check=True, capture_output=True).stdout)
+    return read()
+
+
 def keep(record: Mapping[str, Any], before: Mapping[str, Any]) -> str:
-    """Write the record, with the tasks before that were not measured again, and return its table, changes against those before."""
-    whole = {**record, "tasks": {**before["tasks"], **record["tasks"]}}
+    """Write the record, with the tasks that were not measured again, and return its table, beside that of a record before."""
+    whole = {**record, "tasks": {**read()["tasks"], **record["tasks"]}}
     RECORD.write_text(json.dumps(whole, indent=1) + "\n")
     TABLE.write_text(markdown(whole))
     return markdown({**record}, before)
@@ -113,15 +123,15 @@ def markdown(record: Mapping[str, Any], before: Mapping[str, Any] | None = None)
     versions = ", ".join(f"{name} {number}" for name, number in facts.get("versions", {}).items())
     machine = f"Python {facts.get('python')}, {versions}; {facts.get('cores')} cores ({facts.get('machine')})"
     most = max((facts["others"] for facts in record["tasks"].values()), default=0.0)
-    shown = table(header if before is None else [*header, "ratio before"], rows)
+    shown = table(header if before is None else [*header, "before"], rows)
     return TEXT.format(repeats=record["repeats"], rows=shown, conditions=machine, others=most)
 
 
 def _rows(key: str, facts: Mapping[str, Any], before: Mapping[str, Any] | None) -> Iterable[list[str]]:
     scale, unit = UNITS[facts["unit"]]
-    ours, past = facts["took"][OURS], {}
-    if before is not None and key in before["tasks"]:
-        past = ratios(before["tasks"][key])
+    ours = facts["took"][OURS]
+    past = None if before is None else before["tasks"].get(key)
+    earlier = {} if past is None else ratios(past)
     if facts["limit"] is not None:
         met = "met" if ours <= facts["limit"] else "behind"
         goal = f"<= {facts['limit'] * scale:g} {unit}"
@@ -134,15 +144,22 @@ def _rows(key: str, facts: Mapping[str, Any], before: Mapping[str, Any] | None) 
             "",
             goal,
             met,
-            *_change(before, None),
+            *_change(before, None if past is None else f"{past['took'][OURS] * scale:,.4g} {unit}"),
         ]
     for peer, ratio in ratios(facts).items():
         goal = facts["goals"].get(peer)
         verdict = "" if goal is None else "met" if ratio >= goal else "behind"
         cells = [f"{ours * scale:,.4g} {unit}", peer, f"{facts['took'][peer] * scale:,.4g} {unit}", f"{ratio:.2f}"]
         goal_text = "" if goal is None else f">= {goal:.2g}"
-        yield [facts["name"], facts["size"], *cells, goal_text, verdict, *_change(before, past.get(peer))]
+        yield [
+            facts["name"],
+            facts["size"],
+            *cells,
+            goal_text,
+            verdict,
+            *_change(before, f"{earlier[peer]:.2f}" if peer in earlier else None),
+        ]
 
 
-def _change(before: Mapping[str, Any] | None, ratio: float | None) -> list[str]:
-    return [] if before is None else ["" if ratio is None else f"{ratio:.2f}"]
+def _change(before: Mapping[str, Any] | None, text: str | None) -> list[str]:
+    return [] if before is None else [text or ""]

@@ -157,7 +157,7 @@ class AveragedLinks(Summarised):
             )
         return self._model
 
-    def bootstrap(self, resamples: int | None = None, rng: Any = 0, progress: bool = False) -> list[Mixture]:
+    def bootstrap(self, resamples: int | None = None, rng: Any = 0, progress: bool | None = False) -> list[Mixture]:
         """Return the averages of resamples of the observations, or of the clusters, by the whole procedure: folds, penalties, weights, fits.
 
         What was drawn with the same number and seed is kept, and saved.
@@ -167,8 +167,8 @@ class AveragedLinks(Summarised):
         resamples : int, optional
             By default those that were drawn before, or else 200.
         rng : int or Generator
-        progress : bool
-            Show a bar, if tqdm is installed.
+        progress : bool, optional
+            Show a bar, if tqdm is installed; None shows it in terminals and notebooks after two seconds.
         """
         if resamples is None:
             if self._drawn:

@@ -51,7 +51,7 @@ def resampled(
     clusters: NDArray | None,
     resamples: int,
     rng: Any,
-    progress: bool = False,
+    progress: bool | None = False,
 ) -> list[Mixture]:
     """Return the averages of so many resamples of the observations, or of whole clusters."""
     if not isinstance(resamples, (int, np.integer)) or resamples < 2:

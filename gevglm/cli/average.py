@@ -77,7 +77,7 @@ def run(options: argparse.Namespace) -> None:
     average = average_links(options.formula, frame, **_words(options, frame))
     if options.resamples:
         say(f"{options.resamples:,} resamples of the whole procedure", options.quiet)
-        average.bootstrap(options.resamples, options.seed)
+        average.bootstrap(options.resamples, options.seed, progress=False if options.quiet else None)
     if options.json:
         _write_json(average, options)
     if options.json != "-":

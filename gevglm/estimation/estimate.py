@@ -36,7 +36,15 @@ from gevglm.estimation.at_once import estimate_at_once
 from gevglm.estimation.checks import THINNEST, check_convergence
 from gevglm.estimation.found import Estimate as Estimate
 from gevglm.estimation.looks_at_once import LooksAtOnce
-from gevglm.estimation.newton import SINGULAR, SolverResult, inner_search, newton, slope_search, value_search
+from gevglm.estimation.newton import (
+    PREDICTED,
+    SINGULAR,
+    SolverResult,
+    inner_search,
+    newton,
+    slope_search,
+    value_search,
+)
 from gevglm.estimation.objective import Adjustment, Objective, Penalty
 from gevglm.estimation.pairs import MOST_PRODUCTS, PairsOfBlocks
 from gevglm.estimation.refusals import refuse_collinear_columns, refuse_nonfinite_columns
@@ -138,7 +146,8 @@ class Problem:
             positive, smallest_pivot = factor.positive, factor.smallest_pivot
         if smallest_pivot < COLLINEAR:
             refuse_collinear_columns(self.engine, self.penalty, self.names, self.omitted)
-        if boundary is None and self.adjustment is None and not self.loss.curvature_is_expected:
+        behind = result.reason == PREDICTED  # by a look, which coefficients do not need but standard errors do
+        if boundary is None and (behind or (self.adjustment is None and not self.loss.curvature_is_expected)):
             last, least = (yield from problem.sums_at(result.params, expected=True)), None
         information = last.hessian.diagonal().copy()
         return Estimate(

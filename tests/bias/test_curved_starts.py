@@ -60,3 +60,15 @@ def test_a_curved_start_is_nearer_and_says_how_near():
     assert decrement(curved) < 0.1 * decrement(straight)
     assert decrement(curved) < left < decrement(straight)
     assert curve_left(1.0, 3.9) == np.inf and curve_left(1.0, 10.0) == 0.1
+
+
+def test_standard_errors_of_many_rows_are_those_at_the_estimates():
+    rng = np.random.default_rng(0)
+    n = 20_000
+    X = np.column_stack([np.ones(n), rng.random(n) < 0.003, rng.standard_normal(n)])
+    y = (rng.random(n) < Logit().inverse(-3.5 + X[:, 1] + 0.3 * X[:, 2])).astype(float)
+    problem = Problem(MemoryEngine(X, y), Log(Logit()), constant=0, adjustment=MeanReduction())
+    found, exact = problem.estimate(), replace(problem, tol=1e-13).estimate()
+    at_estimates = problem.information_at(found.params)[1]
+    assert_allclose(found.inverse_information, at_estimates, rtol=1e-12)
+    assert_allclose(found.inverse_information, exact.inverse_information, rtol=1e-6)

@@ -1,9 +1,13 @@
 r"""Fits without each fold, and their scores on it, in passes over the rows that all folds share.
 
 Sums over the training rows of a fold are those over all rows less those over the rows it holds out. At coefficients b that all folds share, one pass therefore gives the
-Newton step of every fold; near the fit to all rows one step is enough where there are many rows, and starting values where there are few. With
+Newton step of every fold; near the fit to all rows one step may be enough. With
 :math:`d` the Newton decrement of a fold at b and :math:`c` the largest :math:`d_{j+1} / d_j^2` seen on the way to b, the step leaves a decrement of about
 :math:`c d^2`, and the log-likelihood of the held-out rows changes by about :math:`\sqrt{c d^2 \cdot d}`.
+
+Where that is too much, steps with the second derivatives at b follow, of every fold from its own coefficients (chords), which need gradients only. If a
+step took the decrement from :math:`d_j` to :math:`d_{j+1}`, the next leaves no more than about :math:`4 d_{j+1}^2 / d_j`: four, since a Newton step has half the
+remainder of a chord.
 """
 
 from __future__ import annotations
@@ -32,6 +36,8 @@ from gevglm.losses import Loss
 MOST_COLUMNS = 256  # of which the sums of every fold are kept
 ACCURACY = 1e-8  # of the log loss of held-out rows, as a share of the null model's
 STEPS = 8  # on all rows, towards a candidate's fit
+CHORDS = 4  # of all folds, from one step
+SLOW = 0.25  # of a decrement, left by a chord after which fits of their own are better
 
 Score = Callable[[NDArray, Point, BinaryLink], NDArray]
 
@@ -94,15 +100,42 @@ class FoldFits:
             found = [each for each in map(_step, self._sums(loss, xi, point)) if each is not None]
             if len(found) <= self.n_folds or found[0][1] > last:
                 return None
-            (step, decrement), *of_folds = found
+            (step, decrement, _), *of_folds = found
             if np.isfinite(last):
                 self.looks.rate = max(self.looks.rate, decrement / last**2)
-            near = all(self._is_near(left) for _, left in of_folds)
+            near = all(self._is_near(left) for _, left, _ in of_folds)
             if near or decrement <= ROUGH**2 * self.scale:
                 self.points[xi] = point + step
-                return [point + each for each, _ in of_folds], near
+                params = [point + each for each, _, _ in of_folds]
+                factors = [factor for _, _, factor in of_folds]
+                return (params, True) if near else self._by_chords(loss, params, [d for _, d, _ in of_folds], factors)
             point, last = point + step, decrement
         return None
+
+    def _by_chords(
+        self, loss: Loss, params: list[NDArray], first: list[float], factors: list[Cholesky]
+    ) -> tuple[list[NDArray], bool]:
+        """Take chords after the steps of all folds, which had the decrements `first`, until they are near enough or slow."""
+        last = np.array(first)
+        for _ in range(CHORDS):
+            gradients = self.problem.engine.reduce(_slopes_by_fold(loss, params, self.codes))
+            if self.problem.penalty is not None:
+                nothing = np.zeros((gradients.shape[1],) * 2)
+                pairs = zip(gradients, params, strict=True)
+                gradients = np.array(
+                    [self.problem.penalty.added_to(NewtonSums(g, nothing.copy()), at).gradient for g, at in pairs]
+                )
+            if not np.isfinite(gradients).all():
+                break
+            steps = [-factor.solve(gradient) for factor, gradient in zip(factors, gradients, strict=True)]
+            decrements = -np.einsum("fk,fk->f", gradients, np.array(steps))
+            if not (decrements <= SLOW * last).all():
+                break
+            params = [at + step for at, step in zip(params, steps, strict=True)]
+            if (4.0 * decrements**2 * first <= (ACCURACY * self.scale) ** 2 * last).all():
+                return params, True
+            last = decrements
+        return params, False
 
     def _starts(self, xi: float, loss: Loss) -> Iterator[NDArray]:
         """Yield where steps may begin, one after the other until they converge.
@@ -203,12 +236,25 @@ def _sums_by_fold(loss: Loss, params: NDArray, codes: NDArray, n_folds: int) -> 
     return ArraySum(sums)
 
 
-def _step(sums: NewtonSums) -> tuple[NDArray, float] | None:
-    """Return the Newton step and its decrement; None where the Hessian does not determine it."""
+def _slopes_by_fold(loss: Loss, params: list[NDArray], codes: NDArray) -> ArraySum:
+    """Sum the gradient of each fold at its own coefficients over the rows that it does not hold out."""
+
+    def sums(block: Block) -> NDArray:
+        fold, found = codes[block.start : block.start + len(block.y)], np.empty((len(params), len(params[0])))
+        for f, at in enumerate(params):
+            slope = block.weighted(loss.slope_at(block.y, loss.link.at(block.linear_predictor(at))))
+            found[f] = np.where(fold == f, 0.0, slope) @ block.X
+        return found
+
+    return ArraySum(sums)
+
+
+def _step(sums: NewtonSums) -> tuple[NDArray, float, Cholesky] | None:
+    """Return the Newton step, its decrement and what it was solved with; None where the Hessian does not determine it."""
     if not (np.isfinite(sums.gradient).all() and np.isfinite(sums.hessian).all()):
         return None
     factor = Cholesky(sums.hessian)
     if not factor.positive or factor.smallest_pivot < COLLINEAR:
         return None
     step = -factor.solve(sums.gradient)
-    return step, float(-(sums.gradient @ step))
+    return step, float(-(sums.gradient @ step)), factor

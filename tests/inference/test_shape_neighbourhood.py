@@ -1,5 +1,7 @@
 """The shape from a part of the rows and joint Newton steps, and searches whose folds share their passes, against the whole grid and single fits."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -7,11 +9,13 @@ from numpy.testing import assert_allclose
 import gevglm
 from gevglm.engine import MemoryEngine
 from gevglm.estimation.estimate import Problem
+from gevglm.estimation.objective import Ridge
 from gevglm.inference import cross_validation, shape
+from gevglm.inference.fold_fits import FoldFits
 from gevglm.inference.shape import estimate_shape
 from gevglm.inference.shape_neighbourhood import FAR, _at_most, _neighbourhood
 from gevglm.inference.shape_path import ROUGH, ShapePath
-from gevglm.links import GEV, GEVc
+from gevglm.links import GEV, GEVc, Logit
 from gevglm.losses import Canonical, Log
 
 
@@ -116,6 +120,23 @@ def test_folds_that_share_passes_have_the_scores_of_those_that_do_not(monkeypatc
     single = gevglm.fit(y, X, search_kwds=kwds, **words)
     assert_allclose(shared.search.table["score"], single.search.table["score"], rtol=1e-6)
     assert (shared.xi, shared.alpha) == (single.xi, single.alpha)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 20.0])
+@pytest.mark.parametrize("loss", [Log(Logit()), Canonical(GEV(0.5)), Log(GEV(0.2))], ids=str)
+def test_chords_end_at_the_fits_without_each_fold(loss, alpha):
+    X, y = drawn(3_000)
+    rows = {"var": np.random.default_rng(1).uniform(0.5, 2.0, len(y)), "offset": 0.1 * X[:, 2]}
+    penalty = Ridge(alpha, np.array([0.0, 1.0, 1.0]))
+    problem = Problem(MemoryEngine(X, y, **rows, block_rows=1_000), loss, constant=0, penalty=penalty)
+    folds = cross_validation.make_folds(y, 5)
+    codes = cross_validation.held_out_by(folds, problem.engine)
+    found, near = FoldFits(problem, lambda xi: loss, codes, len(folds), penalty).steps(0.0)
+    assert near
+    for params, (train, _) in zip(found, folds.parts, strict=True):
+        without = replace(problem, engine=cross_validation.rows_of(problem.engine, train), tol=1e-10).estimate()
+        errors = np.sqrt(np.diagonal(without.inverse_information))
+        assert_allclose((params - without.params) / errors, 0.0, atol=2e-5)
 
 
 def test_folds_that_hold_rows_out_more_than_once_or_train_on_fewer_do_not_share():

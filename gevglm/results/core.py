@@ -358,7 +358,7 @@ class ResultsCore(WaldTests, GLMResults):
     def distribution(self, contrasts: Matrix | None = None) -> Any:
         """Return the distribution that tests of linear combinations of the coefficients, by default of each, go by.
 
-        That of a quantity derived from them is that of its gradient (:class:`gevglm.effects.linear.Uncertainty`).
+        That of a quantity derived from them is that of its gradient (``Uncertainty``).
         """
         return reference(self.degrees, np.eye(self.k_params) if contrasts is None else contrasts)
 

@@ -137,6 +137,10 @@ class Streaming(WeightedClassifier):
         rows = checked_rows(self, learner, X, reset=window is None)
         check_consistent_length(rows, labels)
         given = None if sample_weight is None else _check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+        if given is not None and not given.any():
+            raise InvalidDataError(
+                f"sample_weight is zero in all {len(labels)} rows; at least one non-zero weight is needed."
+            )
         weight = np.ones(len(labels)) if given is None else given
         batch = Window(rows, labels, weight, np.ones(len(labels)), given is not None)
         empty = batch.of_rows(np.arange(0))

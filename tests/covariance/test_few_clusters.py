@@ -247,6 +247,7 @@ def test_degrees_of_freedom_are_everywhere_in_the_results(study, tmp_path):
     y, X, clinic = study
     table = pd.DataFrame({"y": y, "x": X[:, 1], "treat": X[:, 2], "clinic": clinic})
     words = {"link": "logit", "cov_type": "cluster", "cov_kwds": {"groups": "clinic", "kind": "CR2"}}
+    words["formula_engine"] = "patsy"  # for tests of terms by statsmodels before 0.15
     res = gevglm.fit("y ~ x + treat", table, use_t="satterthwaite", **words)
     df = res.df_resid_inference
     limits = res.conf_int()

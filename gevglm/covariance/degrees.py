@@ -42,12 +42,14 @@ class Degrees(ABC):
     def of_joint_test(self, restriction: NDArray) -> tuple[float, float]:
         """Return those of the denominator of an F test of restrictions, one row each, and what Wald's statistic over their number is multiplied by."""
 
+    def distribution(self, contrasts: Matrix) -> Any:
+        """Return the t distribution that tests of contrasts go by, one for each row."""
+        return t(self.of_contrasts(dense(contrasts)))
+
 
 def reference(degrees: Degrees | None, contrasts: Matrix) -> Any:
     """Return the distribution that tests of linear combinations of the coefficients go by: normal without degrees of freedom, else t, one for each."""
-    if degrees is None:
-        return norm()
-    return t(degrees.df if isinstance(degrees, Given) else degrees.of_contrasts(dense(contrasts)))
+    return norm() if degrees is None else degrees.distribution(contrasts)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ class Given(Degrees):
 
     def of_contrasts(self, contrasts: NDArray) -> NDArray:
         return np.full(len(contrasts), self.df)
+
+    def distribution(self, contrasts: Matrix) -> Any:
+        return t(self.df)
 
     def of_joint_test(self, restriction: NDArray) -> tuple[float, float]:
         return self.df, 1.0

@@ -97,31 +97,18 @@ class MemoryEngine(Engine):
     def _added(self, reducer: Reducer[Partial], total: Partial, starts: Sequence[int], workers: int) -> Partial:
         """Return a sum to which some blocks were added, each as soon as those before it are: few parts wait at any time."""
         waiting: dict[int, Partial] = {}
-        queue, place, lock = iter(range(len(starts))), 0, threading.Lock()
+        place, lock = 0, threading.Lock()
 
-        def work() -> None:
+        def add(i: int) -> None:
             nonlocal total, place
-            with one_blas_thread():  # in every thread: some libraries have a limit for each
-                while True:
-                    with lock:
-                        i = next(queue, None)
-                    if i is None:
-                        return
-                    part = reducer.map(self._block(starts[i]))
-                    with lock:
-                        waiting[i] = part
-                        while place in waiting:
-                            total = reducer.combine(total, waiting.pop(place))
-                            place += 1
+            part = reducer.map(self._block(starts[i]))
+            with lock:
+                waiting[i] = part
+                while place in waiting:
+                    total = reducer.combine(total, waiting.pop(place))
+                    place += 1
 
-        # this thread works too: one that waits frees its core, to which the system is apt to send the others
-        helpers = [_pool(workers - 1).submit(work) for _ in range(workers - 1)]
-        try:
-            work()
-        finally:
-            wait(helpers)
-        for helper in helpers:
-            helper.result()
+        _share_out(add, len(starts), workers)
         return total
 
     def _block(self, start: int) -> Block:
@@ -156,25 +143,35 @@ def physical_memory(free: bool = False) -> float:
 def each_by_threads(function: Callable[[Asked], Found], items: Sequence[Asked], workers: int) -> list[Found]:
     """Return what a function makes of each item, in their order, by some threads with one of BLAS each."""
     found: dict[int, Found] = {}
-    queue, lock = iter(range(len(items))), threading.Lock()
+
+    def keep(i: int) -> None:
+        found[i] = function(items[i])
+
+    _share_out(keep, len(items), workers)
+    return [found[i] for i in range(len(items))]
+
+
+def _share_out(do: Callable[[int], None], count: int, workers: int) -> None:
+    """Do what is to be done for 0, 1, ... by some threads, of which this one is one."""
+    queue, lock = iter(range(count)), threading.Lock()
 
     def work() -> None:
-        with one_blas_thread():
+        with one_blas_thread():  # in every thread: some libraries have a limit for each
             while True:
                 with lock:
                     i = next(queue, None)
                 if i is None:
                     return
-                found[i] = function(items[i])
+                do(i)
 
-    helpers = [_pool(workers - 1).submit(work) for _ in range(workers - 1)] if workers > 1 else []
+    # this thread works too: one that waits frees its core, to which the system is apt to send the others
+    helpers = [_pool(workers - 1).submit(work) for _ in range(workers - 1)]
     try:
         work()
     finally:
         wait(helpers)
     for helper in helpers:
         helper.result()
-    return [found[i] for i in range(len(items))]
 
 
 def available_cores() -> int:
